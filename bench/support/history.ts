@@ -162,7 +162,7 @@ export function generateHistory(options: HistoryOptions): History {
     const product = products[chance.below(products.length)] as HistoryProduct;
     const purchase = purchaseOf(chance, product, users);
     const stream = transactionStream(purchase.transaction_id);
-    const at = log.append(stream, 0, { type: 'GiftsPurchased', data: purchase });
+    const { at } = log.append(stream, 0, { type: 'GiftsPurchased', data: purchase });
     log.append(stream, 1, {
       type: 'ChargeStarted',
       data: { amount: purchase.total, payment_reference: purchase.payment_reference, kind: 'card', prepaid: false },
@@ -177,15 +177,16 @@ export function generateHistory(options: HistoryOptions): History {
       const { user_id: receiver } = event.data.receiver;
       keepSample({ id: giftId, receiver, product_id: product.id, status: 'issued' });
       if (purchasesOnly) continue;
-      log.append(giftStream(giftId), 0, event);
+      const issued = log.append(giftStream(giftId), 0, event);
+      const attempt = { attempt: 1, asked_by: issued.id };
       const channel = receiver === undefined ? 'sms' : 'push';
       log.append(notificationStream(giftId), 0, {
         type: 'NotificationStarted',
-        data: { transaction_id: purchase.transaction_id, channel },
+        data: { transaction_id: purchase.transaction_id, channel, ...attempt },
       });
       log.append(notificationStream(giftId), 1, {
         type: 'NotificationSent',
-        data: { channel, provider: 'simulated', message_id: chance.hex(8) },
+        data: { channel, provider: 'simulated', message_id: chance.hex(8), ...attempt },
       });
       const fate = chance.below(10);
       if (fate < 5) schedule(() => redeem(giftId, 1, product, fate === 0));
@@ -278,8 +279,7 @@ function openLog(dir: string, chance: Random) {
 
   return {
     count: () => count,
-    /** @returns when it happened. */
-    append(stream: string, revision: number, event: LifeEvent): string {
+    append(stream: string, revision: number, event: LifeEvent): Pick<NewEvent, 'id' | 'at'> {
       const at = new Date(BEGIN + count * 20).toISOString();
       const metadata = {
         commandId: chance.hex(11),
@@ -287,8 +287,9 @@ function openLog(dir: string, chance: Random) {
         requestId: chance.hex(8),
         by: { user: 'u0', client: 'c0', roles: [] },
       };
-      add(stream, revision, { id: chance.uuid(), type: event.type, at, data: event.data, metadata });
-      return at;
+      const id = chance.uuid();
+      add(stream, revision, { id, type: event.type, at, data: event.data, metadata });
+      return { id, at };
     },
     appendAll(stream: string, events: readonly NewEvent[]): void {
       for (const [revision, event] of events.entries()) add(stream, revision, event);

@@ -10,10 +10,10 @@ export const notificationStream = (giftId: string): string => `notification-${gi
 export type Channel = 'sms' | 'push';
 
 interface Numbered {
-  /** From 1; absent: 1. */
-  readonly attempt?: number;
-  /** The reassignment's or request's id; absent: the gift's issue. */
-  readonly asked_by?: string;
+  /** From 1. */
+  readonly attempt: number;
+  /** The id of the event that asked for it: the gift's issue, a reassignment or a request. */
+  readonly asked_by: string;
 }
 
 /** Only the process that appended this sends the message. */
@@ -74,14 +74,14 @@ export type NotificationEvent =
 
 export type Notification =
   | { readonly status: 'none' }
-  | { readonly status: 'started'; readonly channel: Channel; readonly startedAt: string }
+  | { readonly status: 'started'; readonly askedBy: string; readonly channel: Channel; readonly startedAt: string }
   | { readonly status: 'sent' | 'failed' };
 
 /** 0: the event belongs to no attempt. */
 export function attemptOf(event: NotificationEvent): number {
   return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered'
     ? 0
-    : (event.data.attempt ?? 1);
+    : event.data.attempt;
 }
 
 /** Folds the first notification only; `notificationAttempts` folds all. */
@@ -91,7 +91,12 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
     if (attemptOf(event) !== 1) return state;
     switch (event.type) {
       case 'NotificationStarted':
-        return { status: 'started', channel: event.data.channel, startedAt: event.at };
+        return {
+          status: 'started',
+          askedBy: event.data.asked_by,
+          channel: event.data.channel,
+          startedAt: event.at,
+        };
       case 'NotificationSent':
         return { status: 'sent' };
       case 'NotificationFailed':
@@ -200,8 +205,8 @@ function attemptsOf(
   const attempts = new Map<number, { readonly occasion: Occasion; readonly attempt?: Attempt }>();
   for (const event of notification) {
     if (event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered') continue;
-    const { attempt: number = 1, asked_by } = event.data;
-    const occasion = asked_by === undefined ? occasions[0] : occasions.find(({ id }) => id === asked_by);
+    const { attempt: number, asked_by } = event.data;
+    const occasion = occasions.find(({ id }) => id === asked_by);
     if (occasion === undefined) continue;
     attempts.set(
       number,
@@ -236,10 +241,5 @@ export function failAttempt(
   const last = history.findLast((event) => attemptOf(event) === number);
   if (last?.type !== 'NotificationStarted') return [];
   const { attempt, asked_by } = last.data;
-  return [
-    {
-      type: 'NotificationFailed',
-      data: { cause, ...(attempt === undefined ? {} : { attempt }), ...(asked_by === undefined ? {} : { asked_by }) },
-    },
-  ];
+  return [{ type: 'NotificationFailed', data: { cause, attempt, asked_by } }];
 }

@@ -177,7 +177,10 @@ test('decides again after a lost race, and refuses where the winner did the oppo
 function parkedNotification(): MemoryEvents {
   const events = memoryEvents();
   events.given('gift-g', { type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } } });
-  events.given('notification-g', { type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push' } });
+  events.given('notification-g', {
+    type: 'NotificationStarted',
+    data: { transaction_id: 't', channel: 'push', attempt: 1, asked_by: events.log[0]?.id },
+  });
   events.given(parkedStream('notification'), {
     type: 'WorkParked',
     data: { entity: 'g', transaction_id: 't', step: 'notify', cause: 'down', event_id: 'e', times: 1 },

@@ -4,14 +4,15 @@ import { failDelivery, failAttempt, type NotificationEvent } from '../../src/dom
 
 const test = suite('domain/notification');
 
+const first = { attempt: 1, asked_by: 'i' };
 const again = { attempt: 2, asked_by: 'e' };
 const started = (of: object = {}): NotificationEvent => ({
   type: 'NotificationStarted',
-  data: { transaction_id: 't', channel: 'sms', ...of },
+  data: { transaction_id: 't', channel: 'sms', ...first, ...of },
 });
 const sent = (message_id: string, of: object = {}): NotificationEvent => ({
   type: 'NotificationSent',
-  data: { channel: 'sms', provider: 'twilio', message_id, ...of },
+  data: { channel: 'sms', provider: 'twilio', message_id, ...first, ...of },
 });
 const requested: NotificationEvent = {
   type: 'NotificationRequested',
@@ -21,7 +22,10 @@ const undelivered = (message_id: string): NotificationEvent => ({
   type: 'NotificationUndelivered',
   data: { provider: 'twilio', message_id, cause: 'c' },
 });
-const failed = (of: object = {}): NotificationEvent => ({ type: 'NotificationFailed', data: { cause: 'c', ...of } });
+const failed = (of: object = {}): NotificationEvent => ({
+  type: 'NotificationFailed',
+  data: { cause: 'c', ...first, ...of },
+});
 const delivery = (history: NotificationEvent[], message_id: string): unknown =>
   failDelivery(history, { provider: 'twilio', message_id, cause: 'c' });
 

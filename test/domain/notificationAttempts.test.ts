@@ -35,15 +35,17 @@ const reassigned = (user_id: string): GiftEvent => ({
   type: 'GiftReassigned',
   data: { transaction_id: 't', receiver: { user_id }, phone_number: null, reason: 'r' },
 });
-const started = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({
+/** The attempt that the first event, the issue, asks for. */
+const FIRST = { attempt: 1, asked_by: '1' };
+const started = (of = FIRST): NotificationEvent => ({
   type: 'NotificationStarted',
   data: { transaction_id: 't', channel: 'push', ...of },
 });
-const sent = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({
+const sent = (of = FIRST): NotificationEvent => ({
   type: 'NotificationSent',
   data: { channel: 'push', provider: 'p', message_id: 'm', ...of },
 });
-const failed = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({
+const failed = (of = FIRST): NotificationEvent => ({
   type: 'NotificationFailed',
   data: { cause: 'c', ...of },
 });

@@ -8,7 +8,7 @@ import { faultyBus } from '../support/faults/faultyBus.js';
 import { hoursAgo, type House, phone, sentIn } from '../support/service/house.js';
 import { houseSuite } from '../support/service/houseSuite.js';
 
-const test = houseSuite('process managers in trouble');
+const test = houseSuite('process managers during failures');
 
 const parked = async (house: House): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>
   (await house.all('WorkParked')).map(({ stream, data }) => ({
@@ -29,7 +29,7 @@ function answering(bus: Bus, replaced: Readonly<Record<string, (payload: never) 
   };
 }
 
-test('a bus that loses, repeats, reorders and delays: everything once', async ({ house }) => {
+test('does everything once over a bus that loses, repeats, reorders and delays', async ({ house }) => {
   await house.work();
   house.process({ bus: faultyBus(house.bus, 42) });
   const bought = await Promise.all(
@@ -50,7 +50,7 @@ test('a bus that loses, repeats, reorders and delays: everything once', async ({
   assert.equal(await parked(house), []);
 });
 
-test('parks what fails for good with its cause, and stops nothing else', async ({ house }) => {
+test('parks work that fails for good with its cause, and stops no other work', async ({ house }) => {
   await house.work();
   const bus = answering(house.bus, {
     'notifications.send': async (request: { to: string[]; gift_id: string }) => {
@@ -95,6 +95,8 @@ test('parks a notification with an unknown outcome, and never sends it again', a
   await house.append(`notification-${giftIds[0]}`, 'NotificationStarted', {
     transaction_id: transactionId,
     channel: 'sms',
+    attempt: 1,
+    asked_by: (await house.all('GiftIssued'))[0]?.id,
   });
   // The workers' ledger begins only now: it can't tell what was sent before.
   await sleep(2);
@@ -105,7 +107,7 @@ test('parks a notification with an unknown outcome, and never sends it again', a
   assert.is(sentIn(house), 0);
 });
 
-test('records what the provider is found to have sent or refused', async ({ house }) => {
+test('records the outcome that the provider is found to have', async ({ house }) => {
   await house.work();
   const answers = [
     { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false },
@@ -121,8 +123,8 @@ test('records what the provider is found to have sent or refused', async ({ hous
   await house.buy([phone(1), phone(2)]);
   await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
   assert.equal(
-    (await house.all('NotificationFailed')).map(({ data }) => data),
-    [{ cause: 'blocked' }],
+    (await house.all('NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause),
+    ['blocked'],
   );
 });
 
@@ -138,7 +140,11 @@ test('fails a receiver who has lost every address since', async ({ house }) => {
   house.process({ bus });
   await house.buy([{ user_id: 'bea' }]);
   await house.until(async () => (await house.all('NotificationFailed')).length === 1);
-  assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
+  assert.equal((await house.all('NotificationFailed'))[0]?.data, {
+    cause: 'no address',
+    attempt: 1,
+    asked_by: (await house.all('GiftIssued'))[0]?.id,
+  });
 });
 
 test('looks an old purchase up before it is charged, as in a restored log', async ({ house }) => {
@@ -248,7 +254,7 @@ test('looks a charge of the future up after the clock was set back', async ({ ho
   assert.is(asked.includes('payments.charge'), false);
 });
 
-test('after 20 hours a charge is only looked up: found, or parked', async ({ house }) => {
+test('only looks a charge up after 20 hours: it is found, or parked', async ({ house }) => {
   await house.work();
   let asked = 0;
   const known: ChargeReply = { outcome: 'declined', provider: 'p', code: 'lost_card', simulated: false };
@@ -277,7 +283,7 @@ test('after 20 hours a charge is only looked up: found, or parked', async ({ hou
   assert.is(asked, 0);
 });
 
-test('an unknown payment method and an answer that makes no sense are parked', async ({ house }) => {
+test('parks an unknown payment method and a malformed answer', async ({ house }) => {
   const bus = answering(house.bus, { 'payments.charge': async () => ({ outcome: 'perhaps' }) });
   house.process({
     bus,
@@ -332,7 +338,7 @@ test('does everything, parking too, once a failing event store answers', async (
   assert.is(sentIn(house), 1);
 });
 
-test('races lost without end are given up', async ({ house }) => {
+test('gives up after too many lost races', async ({ house }) => {
   await house.work();
   const events: EventStore = {
     ...house.events,
@@ -347,7 +353,7 @@ test('races lost without end are given up', async ({ house }) => {
   assert.match((await parked(house))[0]?.cause ?? '', 'ConflictError');
 });
 
-test('a name that could not be looked up is looked up again', async ({ house }) => {
+test('looks a name up again after a failure', async ({ house }) => {
   await house.work();
   let tries = 0;
   const names: string[] = [];

@@ -1,8 +1,7 @@
-/** Where a receiver is notified. */
 import type { Channel } from '../../domain/notification.js';
 import type { PurchaseReceiver } from '../../domain/purchase/events.js';
 
-/** How a user can be reached. Personal. */
+/** Personal. */
 export interface Contact {
   readonly name: string;
   readonly phone_number: string | null;
@@ -10,17 +9,12 @@ export interface Contact {
   readonly locale: string | null;
 }
 
-/** Where a message goes. */
 export interface Address {
   readonly channel: Channel;
   readonly to: readonly string[];
   readonly locale: string | null;
 }
 
-/**
- * A phone number by SMS; a user by push where they have device tokens, else by SMS where they have a number; else
- * nowhere. `contact`: the user's, where the receiver is a user.
- */
 export function addressOf(receiver: PurchaseReceiver, contact: Contact | undefined): Address | undefined {
   if (receiver.phone_number !== undefined) return { channel: 'sms', to: [receiver.phone_number], locale: null };
   if (contact === undefined) return undefined;

@@ -1,4 +1,3 @@
-/** The process manager of first notifications. An instance is a gift; it is part of the gift's purchase. */
 import { parkedNameOf } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
 import { purchaseManager } from '../purchase/manager.js';
@@ -32,14 +31,14 @@ export const notificationManager: ProcessManager<
   instancesOf(event, open) {
     switch (event.type) {
       case 'GiftIssued':
-        // Nobody is notified for a purchase that is done or parked: its receivers' numbers are not known any more.
+        // Without an open purchase the receivers' phone numbers are unknown.
         return open.state(purchaseManager, event.data.transaction_id) === undefined ? [] : [idOf(event.stream)];
       case 'GiftCancelled':
         return [idOf(event.stream)];
       case 'NotificationStarted':
       case 'NotificationSent':
       case 'NotificationFailed':
-        return (event.data.attempt ?? 1) === 1 ? [idOf(event.stream)] : [];
+        return event.data.attempt === 1 ? [idOf(event.stream)] : [];
       case 'WorkParked':
         return parkedNameOf(event.stream) === 'notification' ? [event.data.entity] : [];
       default:

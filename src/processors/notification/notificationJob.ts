@@ -1,5 +1,4 @@
-/** What first notifications and resends have in common. */
-import { giftStream } from '../../domain/gift/events.js';
+import { giftStream } from '../../domain/gift.js';
 import { notificationStream } from '../../domain/notification.js';
 import { notificationAttempts } from '../../domain/notification.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -12,17 +11,15 @@ import type { NotifyDeps } from './notifyStep.js';
 
 const NOTIFICATIONS: PoolSize = { atOnce: 64 };
 
-/** The step of first notifications and resends. */
 export const NOTIFY_STEP = 'notify';
 
-/** Where a gift's notification is parked. */
 export const parkNotificationAs = (giftId: string): ParkAs => ({
   name: 'notification',
   entity: giftId,
   step: NOTIFY_STEP,
 });
 
-/** A job with the gift's one key, so that its receiver is notified by one job at a time. */
+/** First notifications and resends share the gift's one key, so one job at a time notifies its receiver. */
 export function notificationJob(
   giftId: string,
   { run, ...job }: Pick<Job, 'transactionId' | 'cause' | 'run' | 'once'>,
@@ -35,7 +32,7 @@ export function notificationJob(
     pool: NOTIFICATIONS,
     parkAs: parkNotificationAs(giftId),
     run: async (attempt) => {
-      // It may cancel the gift at any moment, and wakes the jobs of those that it leaves.
+      // The refund may still cancel the gift; it wakes the jobs of the gifts that it leaves.
       if (open.byKey(refundManager, giftId) !== undefined)
         throw new NotYetError('a refund decides on the gift first', retryPolicy.retryAtMostMs);
       await run(attempt);
@@ -43,7 +40,7 @@ export function notificationJob(
   };
 }
 
-/** Whether the receiver was notified, or can't be. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function isNotified(events: EventStore, giftId: string): Promise<boolean> {
   const [gift, notification] = await Promise.all([
     events.read(giftStream(giftId)),

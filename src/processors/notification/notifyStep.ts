@@ -1,7 +1,4 @@
-/**
- * One attempt to notify a gift's receiver: claims it in the notification's stream, has a worker send it, records the
- * answer. Never sends what may have been sent.
- */
+/** One attempt to notify a gift's receiver. Never sends what may have been sent. */
 import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift/events.js';
 import {
@@ -9,6 +6,7 @@ import {
   notificationAggregate,
   type NotificationFailed,
   type NotificationSent,
+  type NotificationStarted,
   notificationStream,
 } from '../../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase/events.js';
@@ -29,15 +27,14 @@ import type { StepDeps } from '../runner/stepDeps.js';
 export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'retryPolicy' | 'mayAct'> {
   /** `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
-  /** The buyer's name, `''` where there is none. @throws UnavailableError */
+  /** `''`: no name. @throws UnavailableError */
   readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
-  /** The address of the gift's page. */
   readonly launchUrl: (giftId: string) => string;
 }
 
 /** Kept between the tries of one job. */
 export interface AttemptMemory {
-  /** The number of the attempt that was started here and has certainly not reached a worker since. */
+  /** Started here, and certainly not with a worker yet. */
   unsent: number | undefined;
 }
 
@@ -49,21 +46,21 @@ export interface Attempt {
   readonly giftId: string;
   /** From 1. */
   readonly number: number;
-  /** The event that asked for it; absent: the gift's issue. */
-  readonly askedBy?: string;
+  /** An event's id. */
+  readonly askedBy: string;
   readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];
-  /** Why the receiver must not be notified any more; what was sent before is recorded all the same. */
+  /** Why the receiver must no longer be notified. What was sent before is still recorded. */
   readonly stopped?: string;
 }
 
-export interface FirstNotification {
+interface FirstNotification {
   readonly giftId: string;
   readonly purchase: GiftsPurchased['data'];
   readonly work: NotificationWork;
 }
 
-/** @throws Error: try again; a plain one while the outcome is unknown, so that it is parked in the end */
+/** @throws Error to be retried; a plain one while the outcome is unknown, so that it is parked in the end */
 export async function notify(
   deps: NotifyDeps,
   { giftId, work, purchase }: FirstNotification,
@@ -73,28 +70,28 @@ export async function notify(
     work.cancelled === true ||
     (work.together === true &&
       (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
-  const attempt: Attempt = {
+  const attempt: Omit<Attempt, 'askedBy'> = {
     giftId,
     number: 1,
     receiver: purchase.receivers[work.index] ?? {},
     purchase,
     ...(cancelled ? { stopped: CANCELLED } : {}),
   };
-  // `memory` knows whether it was started here; its stream, expected to be empty, whether another process started it.
+  // `memory` knows a start by this process; the stream, expected to be empty, shows one by another process.
   if (
     work.stage === 'due' &&
     memory.unsent === undefined &&
-    (await startAttempt(deps, attempt, memory, 'none', work.last)) === 'done'
+    (await startAttempt(deps, { ...attempt, askedBy: work.last.id }, memory, 'none', work.last)) === 'done'
   )
     return;
   const history = await deps.events.read(notificationStream(giftId));
   const last = history.at(-1);
   const state = fold(notificationAggregate, history);
   if (last !== undefined && state.status === 'started')
-    await resumeAttempt(deps, attempt, memory, { ...state, last: causeOf(last) });
+    await resumeAttempt(deps, { ...attempt, askedBy: state.askedBy }, memory, { ...state, last: causeOf(last) });
 }
 
-/** Claims an attempt and sends. @returns `raced`: the stream was not at `expected`, so another process may have it */
+/** @returns `raced`: the stream was not at `expected`, so another process may have the attempt */
 export async function startAttempt(
   deps: NotifyDeps,
   attempt: Attempt,
@@ -129,15 +126,15 @@ const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
 export const CANCELLED = 'gift is cancelled';
 export const REASSIGNED = 'given to another receiver';
 
-/** What an event says of the attempt that it belongs to; absent for the first. */
-function identityOf({ number, askedBy }: Attempt): { readonly attempt?: number; readonly asked_by?: string } {
-  return askedBy === undefined ? {} : { attempt: number, asked_by: askedBy };
-}
+const identityOf = ({ number, askedBy }: Attempt): Pick<NotificationStarted['data'], 'attempt' | 'asked_by'> => ({
+  attempt: number,
+  asked_by: askedBy,
+});
 
 const commandIdOf = ({ giftId, number }: Attempt): string =>
   number === 1 ? `notify-${giftId}` : `notify-${giftId}-${number}`;
 
-/** The gift's page. A resend's address differs, so that a provider's list of messages tells the attempts apart. */
+/** A resend's address differs, so that a provider's list of messages tells the attempts apart. */
 function launchUrlOf({ launchUrl }: NotifyDeps, { giftId, number }: Attempt): string {
   return number === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${number}`;
 }
@@ -146,14 +143,14 @@ async function addressIn({ contact }: NotifyDeps, { receiver }: Attempt): Promis
   return addressOf(receiver, receiver.user_id === undefined ? undefined : await contact(receiver.user_id));
 }
 
-export interface StartedAttempt {
+interface StartedAttempt {
   readonly startedAt: string;
   readonly channel: Channel;
   /** The last event of the notification's stream. */
   readonly last: Cause;
 }
 
-/** Unless this process knows that nothing was sent, a worker looks the attempt up first. @throws as `notify` */
+/** Looks the attempt up, unless this process knows that nothing was sent. @throws as `notify` */
 export async function resumeAttempt(
   deps: NotifyDeps,
   attempt: Attempt,
@@ -175,7 +172,7 @@ export async function resumeAttempt(
     if (found.outcome === 'unknown') throw new Error(OUTCOME_UNKNOWN);
     if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, attempt, found, channel, last);
   }
-  // For a push, `never` says only that sending it again is safe: it replaces what may be on the device. By another
+  // For a push, `never` only says that sending it again is safe: it replaces the message on the device. By another
   // channel the receiver would be notified twice.
   if (
     memory.unsent !== number &&
@@ -224,7 +221,7 @@ async function send(
   await record(deps, attempt, reply, channel, started);
 }
 
-/** Records the answer; a conflict means that it has been recorded already. */
+/** A conflict means that the answer is recorded already. */
 async function record(
   { writer }: NotifyDeps,
   attempt: Attempt,

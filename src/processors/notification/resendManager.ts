@@ -1,5 +1,5 @@
-/** The process manager of every notification but the first. An instance is a gift. */
-import type { GiftReassigned } from '../../domain/gift/events.js';
+/** Every notification but the first. */
+import type { GiftReassigned } from '../../domain/gift.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
@@ -10,22 +10,20 @@ import { isNotified, notificationJob, NOTIFY_STEP, parkNotificationAs } from './
 import { attemptMemory, type NotifyDeps } from './notifyStep.js';
 import { resend } from './resendStep.js';
 
-export interface ResendWork {
+interface ResendWork {
   readonly transactionId: string;
-  /** The event that asked last. */
   readonly last: Cause;
   /** Rises with each event that asks. */
   readonly generation: number;
 }
 
-/** `resend`: do what the gift's streams say is next. */
-export interface ResendIntent {
+interface ResendIntent {
   readonly do: 'resend';
   readonly instance: string;
   readonly generation: number;
 }
 
-export type ResendTrigger = NotificationRequested | GiftReassigned | WorkParked | WorkRetried;
+type ResendTrigger = NotificationRequested | GiftReassigned | WorkParked | WorkRetried;
 
 const resume = ({ generation }: ResendWork, instance: string): readonly ResendIntent[] => [
   { do: 'resend', instance, generation },
@@ -39,7 +37,7 @@ export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendInte
     if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return [idOf(event.stream)];
     const { entity } = event.data;
     if (parkedNameOf(event.stream) !== 'notification') return [];
-    // A first notification that is open was never given up.
+    // An open first notification was never parked.
     return event.type === 'WorkRetried' && open.state(notificationManager, entity) !== undefined ? [] : [entity];
   },
   react(state, event, instance, cause) {

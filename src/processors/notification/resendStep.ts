@@ -1,7 +1,3 @@
-/**
- * Every notification but the first: a retry by support, and each one that a reassignment or support asks for. Rare, so
- * it decides from the gift's and its notification's streams alone, every time.
- */
 import { fold } from '../../domain/decider.js';
 import { type GiftIssued, giftStream } from '../../domain/gift/events.js';
 import { notificationAttempts, notificationStream, type Occasion } from '../../domain/notification.js';
@@ -19,10 +15,7 @@ import {
   startAttempt,
 } from './notifyStep.js';
 
-/**
- * Does the gift's next attempt. `cause`: the event that asked for it.
- * @returns whether nothing is left to do. @throws Error: try again, as `notify` does
- */
+/** Rare, so the streams alone decide. @returns whether nothing is left to do @throws as `notify` does */
 export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, memory: AttemptMemory): Promise<boolean> {
   const [gift, notification] = await Promise.all([
     deps.events.read(giftStream(giftId)),

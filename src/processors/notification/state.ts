@@ -1,12 +1,12 @@
-/** The notification process: notify the receiver of each issued gift, once (docs/decisions.md#notifications). Pure. */
-import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift/events.js';
+/** The process of first notifications (docs/decisions.md#notifications). Pure. */
+import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift.js';
 import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';
 import { issueCommand } from '../purchase/issueJobs.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/** A receiver to be notified. `due`: not started; `started`: without an answer. */
+/** `due`: not started; `started`: without an answer. */
 export interface NotificationWork {
   readonly stage: 'due' | 'started';
   readonly transactionId: string;
@@ -14,16 +14,13 @@ export interface NotificationWork {
   readonly index: number;
   /** Only what was sent before is recorded. */
   readonly cancelled?: true;
-  /**
-   * The gift was issued in one append with another event, maybe its cancellation, which comes later in the feed: its
-   * stream is read first.
-   */
+  /** The gift was issued in one append with other events, maybe its cancellation. So its stream is read first. */
   readonly together?: true;
   /** The gift's issue, or the start of the notification. */
   readonly last: Cause;
 }
 
-/** `instance` is the gift. `find out`: notify only if nothing was sent. */
+/** `find out`: notify only if nothing was sent. */
 export interface NotificationIntent {
   readonly do: 'notify' | 'find out';
   readonly instance: string;
@@ -64,7 +61,7 @@ export function reactToNotification(
     case 'GiftCancelled':
       return state === undefined ? NOTHING : { state: { ...state, cancelled: true }, intents: [] };
     case 'NotificationStarted':
-      // The process that wrote it sends; another one only when it takes the work over.
+      // The process that appended it sends; another one only after a takeover.
       return state === undefined ? NOTHING : { state: { ...state, stage: 'started', last: cause }, intents: [] };
     case 'NotificationSent':
     case 'NotificationFailed':

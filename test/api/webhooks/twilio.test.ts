@@ -157,7 +157,7 @@ for (const attempt of [1, 2]) {
     if (started === undefined) throw new Error('nobody was told');
     // As a process that is frozen leaves it.
     const other = `${gift.slice(0, -4)}${gift.endsWith('0000') ? '1111' : '0000'}`;
-    const asked = attempt === 1 ? {} : { attempt, asked_by: 'an-ask' };
+    const asked = { attempt, asked_by: 'an-ask' };
     await service.events.append(
       `notification-${other}`,
       [

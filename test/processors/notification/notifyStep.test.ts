@@ -14,11 +14,12 @@ import { SUBJECTS } from '../../support/providers/subjects.js';
 import { type House, phone } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 
-const test = houseSuite('telling a receiver that another process may have told');
+const test = houseSuite('a notification that another process may have sent');
 
 const GIFT = 'gift-1';
-const STARTED = { transaction_id: 't', channel: 'sms' };
-const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true };
+const ASKED = { attempt: 1, asked_by: 'e' };
+const STARTED = { transaction_id: 't', channel: 'sms', ...ASKED };
+const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true, ...ASKED };
 
 /**
  * Tells as the feed asks for it that has seen nothing of the other process. `never`: nobody has been told as far as the
@@ -77,7 +78,7 @@ test('notifies where no process has started', async ({ house }) => {
 
 for (const [end, data] of [
   ['NotificationSent', SENT],
-  ['NotificationFailed', { cause: 'no address' }],
+  ['NotificationFailed', { cause: 'no address', ...ASKED }],
 ] as const) {
   test(`asks no worker once ${end} is recorded, at any try`, async ({ house }) => {
     const stream = notificationStream(GIFT);
@@ -107,7 +108,7 @@ for (const channel of ['sms', 'push']) {
     assert.equal(await told(house, attemptMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
     assert.equal(
       (await house.all('NotificationFailed')).map(({ data }) => data),
-      [{ cause: 'gift is cancelled' }],
+      [{ cause: 'gift is cancelled', ...ASKED }],
     );
   });
 }
@@ -116,7 +117,7 @@ test('asks no worker for a gift cancelled before the start', async ({ house }) =
   assert.equal(await told(house, attemptMemory(), { cancelled: true }), []);
   assert.equal(
     (await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]),
-    [['NotificationFailed', { cause: 'gift is cancelled' }]],
+    [['NotificationFailed', { cause: 'gift is cancelled', ...ASKED }]],
   );
 });
 

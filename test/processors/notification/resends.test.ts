@@ -15,7 +15,7 @@ import { houseSuite } from '../../support/service/houseSuite.js';
 import { mortal } from '../../support/faults/mortal.js';
 import { refusal } from '../../support/assertions/rejects.js';
 
-const test = houseSuite('telling again');
+const test = houseSuite('resends');
 test.before.each(async ({ house }) => {
   await house.work();
 });
@@ -51,7 +51,7 @@ const told = async (house: House, count: number): Promise<void> =>
   house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === count);
 const story = async (house: House, giftId: string): Promise<string[]> =>
   (await house.events.read(`notification-${giftId}`)).map(
-    ({ type, data }) => `${type.slice('Notification'.length)} ${(data as { attempt?: number }).attempt ?? 1}`,
+    ({ type, data }) => `${type.slice('Notification'.length)} ${(data as { attempt: number }).attempt}`,
   );
 
 /** The bus, noting what is sent, with the answers of one subject replaced while `answer` gives any. */
@@ -180,7 +180,7 @@ test('notifies the new receiver of a reassigned gift', async ({ house }) => {
   assert.is(sent(house).length, 4);
 });
 
-test('records a receiver without an address, and notifies nobody of a cancelled gift', async ({ house }) => {
+test('records a receiver without an address, and sends nothing for a cancelled gift', async ({ house }) => {
   house.contacts.set('mute', { name: 'Mute', phone_number: null, device_tokens: [], locale: null });
   const first = house.process();
   const {

@@ -27,10 +27,14 @@ const issued = (receiver: Receiver): NotificationTrigger => ({
     expires_on: '2030-01-01',
   },
 });
-const started: NotificationTrigger = { type: 'NotificationStarted', data: { transaction_id: 't1', channel: 'sms' } };
+const asked = { attempt: 1, asked_by: 'e0' };
+const started: NotificationTrigger = {
+  type: 'NotificationStarted',
+  data: { transaction_id: 't1', channel: 'sms', ...asked },
+};
 const ends: NotificationTrigger[] = [
-  { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } },
-  { type: 'NotificationFailed', data: { cause: 'no address' } },
+  { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm', ...asked } },
+  { type: 'NotificationFailed', data: { cause: 'no address', ...asked } },
   {
     type: 'WorkParked',
     data: { entity: 'g1', transaction_id: 't1', step: 'notify', cause: 'y', event_id: 'e', times: 1 },
@@ -67,7 +71,7 @@ test('notifies a number or a user of an issued gift', () => {
   }
 });
 
-test('notifies nobody of a gift to be shared by URL', () =>
+test('asks for no notification of a gift to be shared by URL', () =>
   assert.equal(given(issued({})), { work: undefined, asked: [] }));
 
 test('finds out first where it takes a started notification over', () => {

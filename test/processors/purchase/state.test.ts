@@ -33,8 +33,12 @@ const started: PurchaseTrigger = {
 };
 const charged: PurchaseTrigger = { type: 'PaymentCharged', data: { amount: 250, provider: 'p', charge_id: 'c' } };
 const declined: PurchaseTrigger = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
-const sent: PurchaseTrigger = { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm' } };
-const failed: PurchaseTrigger = { type: 'NotificationFailed', data: { cause: 'no address' } };
+const asked = { attempt: 1, asked_by: 'e' };
+const sent: PurchaseTrigger = {
+  type: 'NotificationSent',
+  data: { channel: 'sms', provider: 'p', message_id: 'm', ...asked },
+};
+const failed: PurchaseTrigger = { type: 'NotificationFailed', data: { cause: 'no address', ...asked } };
 const parked = (entity: string): PurchaseTrigger => ({
   type: 'WorkParked',
   data: { entity, transaction_id: 't1', step: 'x', cause: 'y', event_id: 'e', times: 1 },
@@ -115,7 +119,7 @@ test('charged: issue the gifts', () => {
 
 test('declined: done', () => assert.is(given(bought([{}]), started, declined).work, undefined));
 
-test('closes once gifts for nobody in particular are issued', () => {
+test('closes once gifts to be shared by URL are issued', () => {
   const { work, asked } = given(bought([{}, {}]), started, charged, issued);
   assert.is(work?.toIssue, 1);
   assert.equal(asked, []);

@@ -44,7 +44,12 @@ test('charges, issues and notifies each receiver where they can be reached', asy
     .map(({ data }) => (data as { channel: string }).channel)
     .toSorted();
   assert.equal(channels, ['push', 'sms', 'sms']);
-  assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
+  const issued = (await house.all('GiftIssued')).find(({ stream }) => stream === `gift-${giftIds[3]}`);
+  assert.equal((await house.all('NotificationFailed'))[0]?.data, {
+    cause: 'no address',
+    attempt: 1,
+    asked_by: issued?.id,
+  });
 });
 
 test('records causes, and what was simulated', async ({ house }) => {
