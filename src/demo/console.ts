@@ -1,5 +1,3 @@
-/** Output of the demo: a line for each step, each request with its answer, in brief. */
-
 const MAX_LINE = 170;
 
 export interface Exchange {
@@ -66,7 +64,6 @@ function hidden(body: object): object {
   );
 }
 
-/** The interesting part of an answer. */
 function summary(answer: Record<string, unknown>): string {
   if (typeof answer['text'] === 'string')
     return answer['text']

@@ -1,7 +1,7 @@
 /**
  * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over HTTP;
- * then it keeps serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR count; without DATA_DIR the folder is
- * temporary, removed at the end.
+ * then it keeps serving. It reads only the settings PORT, HOST, LOG_LEVEL and DATA_DIR; without DATA_DIR the folder is
+ * temporary.
  */
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,9 +29,9 @@ const print = (line: string): void => {
 };
 
 const open = resources();
-/** A signal has come: later failures come from closing. */
+/** Failures after a signal come from closing. */
 let stopping = false;
-/** Everything is open. What still opens would recreate the folder that closing removes. */
+/** Closing during the start would remove a folder that the start creates again. */
 let up = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -40,16 +40,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-/**
- * Engines and providers of the environment are somebody's real ones: the demo has its own.
- * @throws ConfigError
- */
+/** Ignores the environment's engines and providers, which may be real ones. @throws ConfigError */
 function settings(dataDir: string): Config {
   const { PORT, HOST, LOG_LEVEL = 'warn' } = process.env;
   return loadConfig({ PORT, HOST, LOG_LEVEL, DATA_DIR: dataDir });
 }
 
-/** Reads the outcome of a gift's notification until there is one. */
 async function notificationOf(events: EventStore, giftId: string): Promise<NotificationOutcome> {
   for (let wait = 0; wait < 100; wait++) {
     const last = (await events.read(notificationStream(giftId))).at(-1);
@@ -91,10 +87,7 @@ async function run(): Promise<void> {
   print(`\nThe API's description: ${url}/openapi.json, to read: ${url}/docs`);
 }
 
-/**
- * Where nobody chose a port and the usual one is taken, any free one.
- * @throws Error that says what to change
- */
+/** Takes any free port where none was chosen and the usual one is taken. @throws Error that says what to change */
 async function started(config: Config): Promise<App> {
   const logger = createLogger({ level: config.logLevel });
   try {

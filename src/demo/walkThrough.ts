@@ -1,5 +1,4 @@
-/** The main job, step by step, on the demo catalogue (`examples/demo.json`). */
-import type { DemoClient, Exchange } from './console.js';
+import type { DemoClient, Exchange, RequestOptions } from './console.js';
 
 export interface NotificationOutcome {
   readonly outcome: string;
@@ -23,10 +22,7 @@ const expectStatus = (exchange: Exchange, status: number): Exchange => {
   return exchange;
 };
 
-/**
- * Returns the further requests to print, for a base address.
- * @throws Error when an answer is not the expected one
- */
+/** @returns further requests to print, for a base address @throws Error when an answer is not the expected one */
 export async function walkThrough(
   { step, note, call }: DemoClient,
   notified: (giftId: string) => Promise<NotificationOutcome>,
@@ -83,36 +79,18 @@ export async function walkThrough(
   step('The till redeems it; a second time it is refused.');
   const till = await login('demo-pos', TILL.username, TILL.password);
   expectStatus(await call('GET', `/api/v2/gifts/${shortcode}/product/adjustment-codes`, { token: till }), 200);
-  expectStatus(
-    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, {
-      token: till,
-      body: { location_id: LOCATION },
-      key: 'demo-redeem-1',
-    }),
-    201,
-  );
-  expectStatus(
-    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION } }),
-    405,
-  );
+  const redeem = (key: Pick<RequestOptions, 'key'> = {}): Promise<Exchange> =>
+    call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION }, ...key });
+  expectStatus(await redeem({ key: 'demo-redeem-1' }), 201);
+  expectStatus(await redeem(), 405);
   step('The same request with the same Idempotency-Key gets the first answer again.');
-  expectStatus(
-    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, {
-      token: till,
-      body: { location_id: LOCATION },
-      key: 'demo-redeem-1',
-    }),
-    201,
-  );
+  expectStatus(await redeem({ key: 'demo-redeem-1' }), 201);
   step('The till reverses the latest redemption, and redeems again.');
   expectStatus(
     await call('PATCH', `/api/v2/gifts/${shortcode}/redemptions/latest`, { token: till, body: { redeemed: false } }),
     200,
   );
-  expectStatus(
-    await call('POST', `/api/v2/gifts/${shortcode}/redemptions`, { token: till, body: { location_id: LOCATION } }),
-    201,
-  );
+  expectStatus(await redeem(), 201);
 
   step('Ada buys a gift to share by URL; whoever opens it sees this page.');
   const shared = expectStatus(

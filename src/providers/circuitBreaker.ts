@@ -1,4 +1,4 @@
-/** A circuit breaker before one provider, which also honours its `Retry-After`. One a provider and process. */
+/** One per provider and process. It also honours the provider's `Retry-After`. */
 import {
   BrokenCircuitError,
   circuitBreaker,
@@ -15,38 +15,44 @@ import { inSpan } from '../tracing/spans.js';
 import { RetryLaterError } from '../messages/workerFailure.js';
 import { ProviderError } from './providerErrors.js';
 
-/** When the breaker opens, and for how long. */
 export interface CircuitBreakerOptions {
-  /** Failures in a row that open the breaker. */
+  /** In a row. */
   readonly failures?: number;
   /**
-   * How long it is open at first, milliseconds, less up to half by chance, so that processes don't all ask at once. Twice
-   * as long each time the one request that it then lets through fails, 30 s at most.
+   * First opening, milliseconds, less up to half at random, so that processes don't all ask at once. It doubles each
+   * time the one request that is then let through fails, up to 30 s.
    */
   readonly openMs?: number;
   readonly watch?: ProviderCallWatch;
 }
 
-/** `half_open`: one request is let through, to see whether the provider works again. */
+export interface RealProviderDeps {
+  readonly logger: Logger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of one request; default the provider's `TIMEOUT_MS`. */
+  readonly timeoutMs?: number;
+  readonly circuitBreaker?: CircuitBreakerOptions;
+}
+
+/** `half_open`: one request is let through as a test. */
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 /**
- * `answered`: a refusal, too; `error`: the provider failed; `retry_later`: it asks for a pause; `not_called`: the breaker
- * is open, or the pause not over.
+ * `answered`: also a refusal; `error`: the provider failed; `not_called`: the breaker is open, or the provider's pause
+ * not over.
  */
-export type CallOutcome = 'answered' | 'error' | 'retry_later' | 'not_called';
+type CallOutcome = 'answered' | 'error' | 'retry_later' | 'not_called';
 
-/** Observes every call to a provider, for metrics. */
 export interface ProviderCallWatch {
-  /** A provider's circuit breaker was made. `state`: its present state. */
   opened(provider: string, state: () => BreakerState): void;
   called(provider: string, outcome: CallOutcome, milliseconds: number): void;
 }
 
-export interface CircuitBreaker {
+interface CircuitBreaker {
   /**
-   * Makes the call, or throws RetryLaterError without calling. A ProviderError of the call counts as a failure; a
-   * RetryLaterError makes all calls wait.
+   * @throws RetryLaterError without a call, while the breaker is open or the provider asks for a pause. ProviderErrors
+   * count as failures; a RetryLaterError makes all calls wait.
    */
   run<T>(call: () => Promise<T>): Promise<T>;
 }
@@ -55,7 +61,6 @@ const FAILURES = 10;
 const OPEN_MS = 1_000;
 const OPEN_AT_MOST_MS = 30_000;
 
-/** `now`: milliseconds since the epoch. */
 export function openCircuitBreaker(
   provider: string,
   logger: Logger,
@@ -63,10 +68,9 @@ export function openCircuitBreaker(
   { failures = FAILURES, openMs = OPEN_MS, watch }: CircuitBreakerOptions = {},
 ): CircuitBreaker {
   let breaker = newBreaker();
-  /** When it opened last, by the clock that the breaker uses and by the monotonic one, milliseconds. */
+  /** By the breaker's clock and by the monotonic one, milliseconds. */
   let openedAt = { clock: 0, steady: 0 };
   let pausedUntil = 0;
-  /** The last pause, milliseconds. */
   let pauseMs = 0;
   watch?.opened(provider, () => STATES[breaker.state]);
 
@@ -102,7 +106,7 @@ export function openCircuitBreaker(
   }
 
   const throughBreaker = async <T>(call: () => Promise<T>): Promise<T> => {
-    // More is left than there ever was: the clock was set back.
+    // More is left than the whole pause: the clock was set back.
     if (pausedUntil - now() > pauseMs) pausedUntil = now() + pauseMs;
     const leftMs = pausedUntil - now();
     if (leftMs > 0) throw new NotCalledError(`${provider} asks for a pause`, leftMs);
@@ -145,7 +149,7 @@ const STATES: Readonly<Record<CircuitState, BreakerState>> = {
   [CircuitState.Closed]: 'closed',
   [CircuitState.Open]: 'open',
   [CircuitState.HalfOpen]: 'half_open',
-  // Only ever by hand.
+  // Only by hand.
   [CircuitState.Isolated]: 'open',
 };
 

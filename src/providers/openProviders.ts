@@ -1,4 +1,4 @@
-/** Opens the providers that the settings choose. Only these are loaded: the libraries are large. */
+/** Loads only the chosen providers: their libraries are large. */
 import type { Logger } from 'pino';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
@@ -12,18 +12,18 @@ export interface ProviderDeps {
   readonly records: Records;
   readonly hash: KeyedHash;
   readonly logger: Logger;
-  /** The service's public address, without a trailing slash. */
+  /** Without a trailing slash. */
   readonly publicUrl?: string | undefined;
   readonly watch?: ProviderCallWatch;
 }
 
-/** The real providers among those chosen; the others are simulated. */
+/** Absent: simulated. */
 export interface Providers {
   readonly payments?: PaymentProvider;
   readonly notifications?: NotificationProvider;
 }
 
-/** Opens them. @throws UnavailableError when the records can't be reached */
+/** @throws UnavailableError when the records can't be reached */
 export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, deps: ProviderDeps): Promise<Providers> {
   const circuitBreaker = breakerOptions(deps);
   return {

@@ -1,6 +1,6 @@
 /**
- * The settings of the payment and notification providers (docs/decisions.md#providers). Faults name a variable and what
- * it must be, never a secret's value.
+ * The providers' settings (docs/decisions.md#providers). Faults name a variable and what it must be, never a secret's
+ * value.
  */
 import { createPrivateKey } from 'node:crypto';
 import {
@@ -19,14 +19,13 @@ import type { FcmSettings } from './notifications/fcm.js';
 import type { TwilioSettings } from './notifications/twilio.js';
 import type { StripeSettings } from './payments/stripeClient.js';
 
-/** The providers that are chosen, and the settings of those that are real. */
 export interface ProviderSettings extends Values<typeof CHOICES> {
   readonly stripe?: StripeSettings;
   /** Secret. Absent: no webhooks are taken. */
   readonly stripeWebhookSecret?: string;
   readonly twilio?: TwilioSettings;
   readonly fcm?: FcmSettings;
-  /** Warnings for the start: a real provider's secret is set, and no setting says whether it is to be used. */
+  /** A real provider's secret is set, and no setting says whether to use it. */
   readonly warnings?: readonly string[];
 }
 
@@ -44,14 +43,14 @@ const origin: Kind<string> = (text, fault) => {
   return undefined;
 };
 
-/** An address with its path; the value is never shown. */
+/** With its path; the value is never shown. */
 const address: Kind<string> = (text, fault) => {
   if (webAddress(text)?.username === '') return text;
   fault('must be an http or https address without query');
   return undefined;
 };
 
-/** On one line in most places where variables are kept. */
+/** Most places where variables are kept want it on one line. */
 const rsaKey: Kind<string> = (text, fault) => {
   const pem = text.replaceAll('\\n', '\n');
   if (!isRsaKey(pem)) fault('must be an RSA key in PEM (PKCS #8), with its line ends as they are or as \\n');
@@ -158,7 +157,6 @@ const FCM_API = {
   tokenUrl: optional('FCM_TOKEN_URL', address, 'where access tokens are asked for', "Google's own"),
 };
 
-/** Every setting of a provider, in the order of the README. */
 export const PROVIDER_SETTINGS = [
   CHOICES,
   STRIPE_API,
@@ -170,7 +168,7 @@ export const PROVIDER_SETTINGS = [
   FCM_API,
 ].flatMap((table) => Object.values(table));
 
-/** Reads them. Adds every fault to `faults`. */
+/** Adds every fault to `faults`. */
 export function providerSettings(text: ReadText, faults: string[]): ProviderSettings {
   const choices = readSettings(CHOICES, text, faults);
   if (text('EVENTSTORE_URL') !== undefined) {
@@ -192,7 +190,9 @@ export function providerSettings(text: ReadText, faults: string[]): ProviderSett
   };
 }
 
-/** A drill says `simulated` beside real secrets; an installation that says nothing may believe that they are used. */
+/**
+ * A drill sets `simulated` beside real secrets. Without that setting, an installation may believe that they are used.
+ */
 function warningsOf(text: ReadText): Pick<ProviderSettings, 'warnings'> {
   const warnings = [
     { name: 'PAYMENTS', secrets: ['STRIPE_SECRET_KEY'], real: 'stripe', so: 'nobody is charged' },
@@ -218,7 +218,6 @@ function twilioSettings(text: ReadText, faults: string[]): TwilioSettings {
   return { ...account, ...readSettings(TWILIO_SENDER, text, faults) };
 }
 
-/** From the file that Google gives, or from a variable each. */
 function fcmSettings(text: ReadText, faults: string[]): FcmSettings {
   const { account } = readSettings(FCM_ACCOUNT_FILE, text, faults);
   return {
@@ -227,7 +226,6 @@ function fcmSettings(text: ReadText, faults: string[]): FcmSettings {
   };
 }
 
-/** The fields that are used, by the names of the variables they stand in for. */
 function serviceAccount(
   json: string,
   fault: (words: string) => void,

@@ -1,6 +1,4 @@
-/** Whether what comes from outside in a provider's name is the provider's. */
-
-/** The message is not signed by the provider, or too long ago. */
+/** The message is not signed by the provider, or too old. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError';
 }

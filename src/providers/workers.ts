@@ -1,4 +1,3 @@
-/** The workers of one process: they answer requests on the bus. */
 import type { Logger } from 'pino';
 import type { Bus, Unsubscribe } from '../ports/bus.js';
 import type { Records } from '../ports/readStore.js';
@@ -14,18 +13,17 @@ import { RefusedError, ProviderError } from './providerErrors.js';
 
 export interface WorkerDeps {
   readonly bus: Bus;
-  /** Keeps the simulated providers' records. */
   readonly records: Records;
   readonly logger: Logger;
   /** Milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
-  /** Default: the simulated one. */
+  /** Default: simulated. */
   readonly payments?: PaymentProvider;
-  /** Default: the simulated one. */
+  /** Default: simulated. */
   readonly notifications?: NotificationProvider;
 }
 
-/** Starts answering. `close` lets what runs finish. @throws UnavailableError */
+/** `close` lets running requests finish. @throws UnavailableError */
 export async function startWorkers({
   bus,
   records,
@@ -49,7 +47,7 @@ export async function startWorkers({
         return failure;
       }
     });
-  // A request that nobody serves would be tried for a day: one that is missing here does not compile.
+  // An unserved request would be retried for a day: a missing one does not compile.
   const served = {
     charge: serve(PAYMENT_REQUESTS.charge, (request) => payments.charge(request)),
     lookUpCharge: serve(PAYMENT_REQUESTS.lookUpCharge, (request) => payments.lookUp(request)),
@@ -71,13 +69,12 @@ export async function startWorkers({
   };
 }
 
-/** What a failure answers; `undefined`: nobody knows what was done, so it is no answer. */
+/** `undefined`: it is unknown what was done, so there is no answer. */
 function failureOf(error: unknown): WorkerFailure | undefined {
   if (error instanceof RetryLaterError)
     return { outcome: 'retry_later', after_ms: error.afterMs, limited: error.limited, cause: error.message };
   if (error instanceof ProviderError && !error.outcomeUnknown)
     return { outcome: 'retry_later', after_ms: 0, limited: false, cause: error.message };
-  // The same message would be as senseless the next time.
   if (error instanceof RefusedError || error instanceof MalformedMessageError)
     return { outcome: 'impossible', cause: error.message };
   return undefined;

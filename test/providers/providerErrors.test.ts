@@ -6,7 +6,7 @@ import { neverSent, retryAfterMs } from '../../src/providers/providerErrors.js';
 // own time.
 process.env['TZ'] = 'America/New_York';
 
-const test = suite('trouble');
+const test = suite('provider errors');
 
 test('Retry-After in seconds or as a date', () => {
   const now = Date.UTC(2026, 0, 1);

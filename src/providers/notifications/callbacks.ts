@@ -1,45 +1,39 @@
-/**
- * Twilio's status callbacks for a message (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status),
- * once their signature is verified.
- */
+/** https://www.twilio.com/docs/messaging/guides/track-outbound-message-status */
 import { giftIdOf } from '../../domain/giftIds.js';
 import type { SendReply, SendRequest } from '../../messages/notifications.js';
 import { SignatureError } from '../signature.js';
 
-/** Under the service's address; the query names the gift and the attempt to notify its receiver. */
 export const TWILIO_CALLBACK_PATH = '/webhooks/twilio';
 
-/** The callback's address for a message. `base`: without a query. */
+/** `base`: without a query. */
 export function callbackFor(base: string, { gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return `${base}?gift=${encodeURIComponent(gift_id)}${attempt === 1 ? '' : `&attempt=${attempt}`}`;
 }
 
-/** The delivery of a message. */
 export interface DeliveryNews {
   readonly giftId: string;
   /** From 1. */
   readonly attempt: number;
-  /** Twilio's. */
   readonly messageId: string;
-  /** `taken`: Twilio has it, or delivered it; else why it was not delivered. */
+  /** `taken`: Twilio has it or delivered it; else the reason. */
   readonly outcome: 'taken' | { readonly failed: string };
 }
 
-/** Reads a callback; `undefined`: it is of no interest. @throws SignatureError */
+/** `undefined`: of no interest. @throws SignatureError */
 export type CallbackReader = (call: {
   readonly signature: string;
   readonly query: string;
   readonly body: string;
 }) => DeliveryNews | undefined;
 
-/** Twilio's callbacks are far shorter. Checking a signature parses and sorts the fields, and anybody may send them. */
+/** Twilio's callbacks are far shorter. Checking a signature parses and sorts the fields of anonymous requests. */
 const LONGEST = 16_384;
 const SID = /^[A-Z]{2}[0-9a-fA-F]{32}$/;
 const TAKEN: ReadonlySet<string> = new Set(['accepted', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'read']);
-/** Twilio's statuses of a message that will not arrive. */
+/** Statuses of a message that will not arrive. */
 export const FAILED: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled']);
 
-/** `publicUrl`: the service's address as Twilio was given it, which its signature covers. Loads the library, which is large. */
+/** `publicUrl`: the service's address as Twilio knows it, which its signature covers. Loads Twilio's large library. */
 export async function twilioCallbacks(
   { authToken, accountSid }: { readonly authToken: string; readonly accountSid: string },
   publicUrl: string,
@@ -68,7 +62,6 @@ export async function twilioCallbacks(
   };
 }
 
-/** The reply that a worker would have given. */
 export function replyOf({ messageId, outcome }: DeliveryNews): SendReply {
   return outcome === 'taken'
     ? { outcome: 'sent', provider: 'twilio', message_id: messageId, simulated: false }

@@ -1,40 +1,29 @@
 /**
  * Push by FCM's HTTP v1 API. The gift's id is each message's tag (Android, the web) or collapse id (APNs): a repeat
- * replaces the message on the device, so an unknown outcome may be followed by another attempt.
+ * replaces the message on the device, so another attempt may follow an unknown outcome.
  */
-import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
-import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
+import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
-import { googleTokens } from './googleToken.js';
+import { type GoogleAccount, googleTokens } from './googleToken.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';
 import { pushTextOf } from './text.js';
 
-export interface FcmSettings {
+export interface FcmSettings extends Omit<GoogleAccount, 'tokenUrl'> {
   readonly projectId: string;
-  readonly clientEmail: string;
-  /** Secret. PKCS #8, PEM. */
-  readonly privateKey: string;
   /** Scheme, host and port; default Google's. */
   readonly apiUrl?: string;
-  /** Where access tokens come from; default Google's. */
+  /** Default: Google's. */
   readonly tokenUrl?: string;
 }
 
-/** What the worker works with. */
-export interface FcmDeps {
-  readonly logger: Logger;
+export interface FcmDeps extends RealProviderDeps {
   readonly ledger: Ledger;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Of one request; default 10 s. */
-  readonly timeoutMs?: number;
-  /** For so long an attempt with an unknown outcome is waited for; default 15 s. */
+  /** The wait for an attempt with an unknown outcome; default 15 s. */
   readonly settleMs?: number;
-  readonly circuitBreaker?: CircuitBreakerOptions;
 }
 
 const PROVIDER = 'fcm';
@@ -43,26 +32,23 @@ const TOKEN_URL = 'https://oauth2.googleapis.com/token';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 15_000;
-/** Google's default pause, where it names none. */
+/** Google's default pause. */
 const RATE_LIMIT_PAUSE_MS = 60_000;
 const AGAIN_MS = 1_000;
 const DEVICES_AT_ONCE = 8;
 
 const INVALID_TOKEN = 'invalid device token (FCM INVALID_ARGUMENT)';
 
-/** A device's message name, or why it can't be reached. */
 type DeviceAnswer = { readonly name: string } | { readonly dead: string };
 
-/** What an INVALID_ARGUMENT is about: the device's token, the rest of the request, or FCM does not say. */
 type Fault = 'token' | 'payload' | 'unsaid';
 
-/** A refusal (firebase.google.com/docs/cloud-messaging/error-codes). */
+/** https://firebase.google.com/docs/cloud-messaging/error-codes */
 interface FcmFailure {
   readonly code?: string;
   readonly fault: Fault;
 }
 
-/** The worker. */
 export function fcmPush(
   settings: FcmSettings,
   { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, circuitBreaker: options }: FcmDeps,
@@ -76,8 +62,7 @@ export function fcmPush(
   const post = async (device: string, message: object): Promise<DeviceAnswer> => {
     const answer = await ask({ message: { token: device, ...message } });
     if (!('unsaid' in answer)) return answer;
-    // FCM refuses bad tokens and bad messages with one code. An empty message, which it only validates, tells them
-    // apart.
+    // FCM refuses bad tokens and bad messages with one code. An empty message, validated only, tells them apart.
     const emptied = await ask({ validate_only: true, message: { token: device } });
     if ('name' in emptied) throw new RefusedError(`FCM refuses the message (${answer.unsaid})`);
     return 'unsaid' in emptied ? { dead: INVALID_TOKEN } : emptied;
@@ -94,7 +79,7 @@ export function fcmPush(
         body: JSON.stringify(request),
         signal: AbortSignal.timeout(timeoutMs),
       });
-      // A proxy before FCM may refuse with a page: status and headers say enough.
+      // A proxy before FCM may refuse with a page.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
       throw new ProviderError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
@@ -109,7 +94,7 @@ export function fcmPush(
     return refused(response, failureOf(answer), now);
   };
 
-  /** Sends to every device; one is enough. */
+  /** One device is enough. */
   const sendAll = async (request: SendRequest): Promise<SendReply> => {
     const message = messageOf(request);
     const answers = new Map<string, DeviceAnswer>();
@@ -125,7 +110,6 @@ export function fcmPush(
     if (sent !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: sent.name, simulated: false };
     const unclear = errors.find((error) => error instanceof ProviderError && error.outcomeUnknown);
     if (errors.length > 0) throw unclear ?? errors[0];
-    // In the devices' order, whichever was answered first.
     const causes = new Set(
       request.to
         .map((device) => answers.get(device))
@@ -198,7 +182,7 @@ function failureOf(answer: unknown): FcmFailure {
   };
 }
 
-/** `readByFcm`: FCM itself has read the request. One that is no request of its API is refused before. */
+/** `readByFcm`: FCM itself read the request, which is therefore well-formed. */
 function faultIn(fields: readonly unknown[], message: string, readByFcm: boolean): Fault {
   if (fields.includes('message.token') || /registration token/i.test(message)) return 'token';
   return fields.length > 0 || !readByFcm ? 'payload' : 'unsaid';
@@ -215,20 +199,15 @@ function refused(
   if (code === 'SENDER_ID_MISMATCH') return { dead: 'device belongs to another sender (FCM SENDER_ID_MISMATCH)' };
   if (code === 'INVALID_ARGUMENT' && fault === 'token') return { dead: INVALID_TOKEN };
   if (code === 'INVALID_ARGUMENT' && fault === 'unsaid') return { unsaid: where };
-  if (status === 429)
+  if (status === 429 || (status === 503 && headers.has('retry-after')))
     throw new RetryLaterError(
-      `FCM limits our requests (${where})`,
-      retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
-    );
-  if (status === 503 && headers.has('retry-after'))
-    throw new RetryLaterError(
-      `FCM is overloaded (${where})`,
+      status === 429 ? `FCM limits our requests (${where})` : `FCM is overloaded (${where})`,
       retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS,
     );
   if (status >= 500) throw new ProviderError(`FCM failed (${where})`, { outcomeUnknown: true });
   if (status === 401 || status === 403)
     throw new ProviderError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
-  // FCM's refusals have a code: a proxy refused this, and may let it through later.
+  // FCM's refusals have a code. Without one a proxy refused, which may let the request through later.
   if (code === undefined)
     throw new ProviderError(`a proxy refuses the request before FCM (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`FCM refuses the request (${where})`);

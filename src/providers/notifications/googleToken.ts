@@ -1,13 +1,9 @@
-/**
- * Access tokens of a Google service account, for a signed assertion (RFC 7523;
- * developers.google.com/identity/protocols/oauth2/service-account).
- */
+/** RFC 7523; https://developers.google.com/identity/protocols/oauth2/service-account */
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, retryAfterMs, ProviderError } from '../providerErrors.js';
 
-/** The account and where it gets its tokens. */
 export interface GoogleAccount {
   readonly clientEmail: string;
   /** Secret. PKCS #8, PEM. */
@@ -15,14 +11,9 @@ export interface GoogleAccount {
   readonly tokenUrl: string;
 }
 
-/** Gives tokens. */
-export interface TokenSource {
-  /**
-   * A token that lives for another minute at least; asked for anew only when there is none. @throws ProviderError;
-   * RetryLaterError
-   */
+interface TokenSource {
+  /** Valid for at least another minute. @throws ProviderError; RetryLaterError */
   token(): Promise<string>;
-  /** The token was refused: the next call asks for another. */
   forget(token: string): void;
 }
 
@@ -31,7 +22,6 @@ const ASSERTION_SECONDS = 3_600;
 const SPARE_MS = 60_000;
 const PAUSE_MS = 1_000;
 
-/** Tokens for one scope. `now`: milliseconds since the epoch. */
 export function googleTokens(
   { clientEmail, privateKey, tokenUrl }: GoogleAccount,
   scope: string,
@@ -79,7 +69,7 @@ export function googleTokens(
           (error: unknown) => {
             if (current === own) current = undefined;
             if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
-            // No message has been sent, whatever happened.
+            // No message was sent, whatever happened.
             throw new ProviderError(
               neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token',
               { outcomeUnknown: false, cause: error },

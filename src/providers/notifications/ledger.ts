@@ -1,6 +1,6 @@
 /**
- * Claims of notifications, made before they are sent: SMS and push providers know no idempotency keys. Losing them loses
- * and repeats no message, since what is not found here is looked up at the provider.
+ * Claims of notifications, made before sending: SMS and push providers know no idempotency keys. Losing claims loses
+ * and repeats no message, since an unclaimed one is looked up at the provider.
  */
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -9,28 +9,28 @@ import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';
 
-/** The claim of one notification. Personal: `to`. */
+/** Personal: `to`. */
 export interface Claim {
   readonly to: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Names this claim. Absent: a callback of the provider made it. */
+  /** Absent: a callback of the provider made the claim. */
   readonly by?: string;
-  /** Nothing was sent on it. It is not deleted: a deletion that is carried out late would take away the next claim. */
+  /** Nothing was sent on it. Not deleted: a delayed deletion would remove the next claim. */
   readonly givenUp?: true;
-  /** The provider's answer; absent: not known yet. */
+  /** Absent: not known yet. */
   readonly reply?: SendReply;
 }
 
-/** The claims, by `notificationKey`. Everything throws UnavailableError when the records can't be reached. */
+/** By `notificationKey`. Everything throws UnavailableError when the records can't be reached. */
 export interface Ledger {
   /** Gives up a claim on which this process certainly sent nothing. */
   find(key: string): Promise<Claim | undefined>;
   /**
-   * Sends at most once: claims the notification, then runs `send`. A failure that certainly sent nothing gives the claim
-   * up; an unknown outcome keeps it.
-   * @returns what was answered, now or before. @throws ProviderError with an unknown outcome while another process holds
-   * the claim; whatever `send` throws.
+   * Sends at most once: claims the notification, then runs `send`. A failure that certainly sent nothing gives the
+   * claim up; an unknown outcome keeps it.
+   * @returns the answer, now or before. @throws ProviderError with an unknown outcome while another process holds the
+   * claim; whatever `send` throws.
    */
   once(
     key: string,
@@ -38,11 +38,11 @@ export interface Ledger {
     send: () => Promise<SendReply>,
     sentNothing: (error: unknown) => boolean,
   ): Promise<SendReply>;
-  /** Notes a callback of the provider: it has the message, or it failed, whatever was answered before. */
+  /** A provider's callback: the message is taken, or it failed, whatever was answered before. */
   learn(key: string, reply: SendReply): Promise<void>;
-  /** Gives up a claim without an answer, made before `before` (ms since the epoch). @returns whether none is left */
+  /** Gives up an unanswered claim made before `before` (ms since the epoch). @returns whether no claim is left */
   release(key: string, before: number): Promise<boolean>;
-  /** Notes that there was no claim at `at` (ms since the epoch): a limit holds it back, maybe longer than claims are kept. */
+  /** There was no claim at `at` (ms since the epoch): a limit may hold it back longer than claims are kept. */
   held(key: string, at: number): Promise<void>;
   /** Whether there was certainly no claim since `startedAt` (ms since the epoch). */
   neverClaimed(key: string, startedAt: number): Promise<boolean>;
@@ -56,10 +56,10 @@ const REMEMBERED = 10_000;
 export async function openLedger(records: Records, now: () => number, logger: Logger): Promise<Ledger> {
   const keyOf = (notification: string): string => `send/${notification}`;
   const heldKeyOf = (notification: string): string => `sendHeld/${notification}`;
-  // Since when claims are kept: what was asked for later and has none was never sent.
+  // A later request without a claim was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
-  /** Claims that may be stored though nothing was sent on them, and nobody else knows. */
+  /** Claims that may be stored though nothing was sent on them. */
   const unsent = new LRUCache<string, string>({ max: REMEMBERED });
 
   const find = async (key: string): Promise<Claim | undefined> => {
@@ -73,7 +73,7 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
   const giveUp = (key: string, claim: Claim, version: number): Promise<number | undefined> =>
     records.put(keyOf(key), { ...claim, givenUp: true }, { expected: version, expiresAt: now() + KEPT_MS });
 
-  /** @returns its version; `undefined`: there is another claim */
+  /** @returns the claim's version; `undefined`: there is another claim */
   const make = async (key: string, claim: Claim): Promise<number | undefined> => {
     const expiresAt = now() + KEPT_MS;
     const version = await records.put(keyOf(key), claim, { expected: 0, expiresAt });
@@ -114,7 +114,7 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
           { ...claim, reply },
           { expected: version, expiresAt: now() + KEPT_MS },
         );
-        // A callback may have come before.
+        // A callback may have come first.
         if (noted === undefined && (await records.get<Claim>(keyOf(key)))?.value.reply === undefined)
           logger.warn({ notification: key }, 'the outcome of a message was not noted: there is another claim');
       } catch (error) {

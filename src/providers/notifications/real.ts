@@ -1,4 +1,3 @@
-/** The real notification providers as one, by channel. */
 import type { NotificationProvider } from './provider.js';
 
 export function byChannel(providers: {

@@ -1,6 +1,6 @@
 /**
- * The simulated notification provider "sends" by a line in the log, once for each attempt: a record is written before the
- * line. Twilio's published test numbers fail (https://www.twilio.com/docs/iam/test-credentials).
+ * "Sends" by a line in the log, once for each attempt: a record is written first. Twilio's published test numbers fail
+ * (https://www.twilio.com/docs/iam/test-credentials).
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
@@ -16,7 +16,7 @@ const FAILING_NUMBERS: Readonly<Record<string, string>> = {
   '+15005550009': 'not a mobile number',
 };
 
-/** An address with all but its last digits hidden: `+44*******123`, `********cdef`. */
+/** `+44*******123`, `********cdef` */
 export function masked(address: string): string {
   const shown = address.startsWith('+') ? 3 : 0;
   const end = Math.min(3, Math.max(0, address.length - 6));
@@ -27,14 +27,14 @@ export function masked(address: string): string {
   );
 }
 
-/** `now`: milliseconds since the epoch. @throws UnavailableError when the records can't be reached */
+/** @throws UnavailableError when the records can't be reached */
 export async function simulatedNotifications(
   records: Records,
   logger: Logger,
   now: () => number,
 ): Promise<NotificationProvider> {
   const keyOf = (attempt: Parameters<typeof notificationKey>[0]): string => `notification/${notificationKey(attempt)}`;
-  // Since when records are kept: what was asked for later and has none was never sent.
+  // A later request without a record was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
   return {

@@ -1,6 +1,6 @@
 /**
- * Limits against SMS pumping, per number and per buyer. A purchase counts once, however many receivers it has; what is
- * over the limit waits. All processes count together.
+ * Against SMS pumping, over all processes. A purchase counts once, however many receivers it has. Messages over the
+ * limit wait.
  */
 import { LRUCache } from 'lru-cache';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
@@ -9,35 +9,31 @@ import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 
-/** How many purchases may send within `windowMs` milliseconds. */
+/** Purchases within `windowMs` milliseconds. */
 export interface SmsLimitOptions {
-  /** To one number. */
   readonly perNumber?: number;
-  /** Of one buyer. */
   readonly perBuyer?: number;
   readonly windowMs?: number;
 }
 
 /** Personal: `number`. */
-export interface SmsUnit {
+interface SmsUnit {
   readonly transactionId: string;
   readonly buyerId: string;
   readonly number: string;
 }
 
 export interface SmsLimits {
-  /** Lets a message through. @throws RetryLaterError (limited) with the time to wait; UnavailableError */
+  /** @throws RetryLaterError (limited) with the time to wait; UnavailableError */
   admit(unit: SmsUnit): Promise<void>;
 }
 
 const PER_NUMBER = 10;
 const PER_BUYER = 60;
 const WINDOW_MS = 3_600_000;
-/** A purchase that was let through stays so. */
 const ADMITTED_MS = 48 * 3_600_000;
 const REMEMBERED = 10_000;
 
-/** `now`: milliseconds since the epoch. */
 export function smsLimits(
   records: Records,
   hash: KeyedHash,

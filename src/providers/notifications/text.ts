@@ -1,23 +1,21 @@
-/** The text of a notification, in the receiver's language. */
 import type { SendRequest } from '../../messages/notifications.js';
 import { wordsOf } from './words.js';
 
 export type TextParts = Pick<SendRequest, 'sender_name' | 'product_name' | 'message' | 'launch_url' | 'locale'>;
 
-/** The longest body of an SMS that Twilio takes, in UTF-16 code units. */
+/** Twilio's maximum, in UTF-16 code units. */
 export const SMS_LENGTH = 1_600;
-/** A push message has at most 4,096 bytes: at three bytes a character this leaves room for the rest. */
+/** A push has at most 4,096 bytes: at three bytes a character this leaves room for the rest. */
 const PUSH_MESSAGE_LENGTH = 800;
 const NAME_LENGTH = 100;
 
-/** The text of an SMS: who sent what, their message, the gift's address. Where it is too long, the message is cut. */
+/** Too long a message is cut. */
 export function textOf(parts: TextParts): string {
   const first = firstLine(parts);
   const room = SMS_LENGTH - first.length - parts.launch_url.length - 2;
   return joined(first, cut(parts.message.trim(), room), parts.launch_url);
 }
 
-/** The title and the body of a push notification. */
 export function pushTextOf(parts: TextParts): { readonly title: string; readonly body: string } {
   return { title: firstLine(parts), body: joined(cut(parts.message.trim(), PUSH_MESSAGE_LENGTH), parts.launch_url) };
 }
@@ -28,7 +26,7 @@ function firstLine({ sender_name, product_name, locale }: TextParts): string {
   return sender === '' ? words.anonymous(named(product_name)) : words.named(sender, named(product_name));
 }
 
-/** A name stays on one line, whatever it holds. */
+/** Keeps a name on one line. */
 function named(name: string): string {
   return cut(name.replaceAll(/[\s\p{Cc}]+/gu, ' ').trim(), NAME_LENGTH);
 }
@@ -37,7 +35,7 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** At most `length` code units, without half a character at the end: providers refuse that. */
+/** At most `length` code units. Providers refuse half a character at the end. */
 function cut(text: string, length: number): string {
   const whole = text.toWellFormed();
   if (whole.length <= length) return whole;

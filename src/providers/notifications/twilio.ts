@@ -1,10 +1,9 @@
 /**
- * SMS by Twilio, which knows no idempotency keys: a message is claimed first, and an unknown outcome is looked up among
- * the messages to the number, by the gift's address in their text.
+ * Twilio knows no idempotency keys: a message is claimed first. An unknown outcome is looked up among the messages to
+ * the number, by the gift's address in their text.
  */
-import type { Logger } from 'pino';
 import twilio from 'twilio';
-import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
+import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import { type SendReply, notificationKey } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { neverSent, RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
@@ -14,7 +13,7 @@ import type { NotificationProvider } from './provider.js';
 import type { SmsLimits } from './smsLimits.js';
 import { textOf } from './text.js';
 
-/** The account. One of `from` and `messagingServiceSid` is given. */
+/** Exactly one of `from` and `messagingServiceSid`. */
 export interface TwilioSettings {
   readonly accountSid: string;
   /** Secret. */
@@ -26,19 +25,12 @@ export interface TwilioSettings {
   readonly apiUrl?: string;
 }
 
-/** What the worker works with. */
-export interface TwilioDeps {
-  readonly logger: Logger;
+export interface TwilioDeps extends RealProviderDeps {
   readonly ledger: Ledger;
   readonly limits: SmsLimits;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Of one request; default 10 s. */
-  readonly timeoutMs?: number;
-  /** For so long a message may be on its way without being listed; default a minute. More than `timeoutMs`. */
+  /** How long a message may be on its way without being listed; default a minute. More than `timeoutMs`. */
   readonly settleMs?: number;
-  readonly circuitBreaker?: CircuitBreakerOptions;
-  /** Where Twilio sends status callbacks; absent: none are asked for. */
+  /** For status callbacks; absent: none are asked for. */
   readonly callbackUrl?: string;
 }
 
@@ -47,9 +39,8 @@ const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
 const SOCKETS = 64;
-/** A proxy's answers where it passed the request on and did not wait for the end. */
+/** A proxy passed the request on and did not wait for the end. */
 const GIVEN_UP: ReadonlySet<number> = new Set([408, 499]);
-/** Messages to one number that are looked through. */
 const LISTED = 400;
 const PAGE = 100;
 /** Our clock and Twilio's may differ. */
@@ -68,7 +59,6 @@ const NUMBER_FAULTS: ReadonlyMap<number, string> = new Map([
   [21635, 'number is a landline'],
 ]);
 
-/** The worker. */
 export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): NotificationProvider {
   const { logger, ledger, limits, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, callbackUrl } = deps;
   const { accountSid, authToken, from, messagingServiceSid, apiUrl } = settings;
@@ -82,14 +72,14 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const { transaction_id, buyer_id, to } = request;
       const key = notificationKey(request);
       const number = to[0] ?? '';
-      // A message that was sent counts under no limit.
+      // A sent message counts under no limit.
       const lookedAt = now();
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       try {
         await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
       } catch (error) {
-        // Without this note a restart costs a look-up at Twilio, at worst a person's.
+        // Without this note a restart costs a look-up at Twilio, at worst one by a person.
         if (claim === undefined && error instanceof RetryLaterError)
           await ledger.held(key, lookedAt).catch(() => undefined);
         throw error;
@@ -139,16 +129,16 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       // It may still be on its way to Twilio. `min`: the clock may have been set back since.
       const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
       if (waitMs > 0) throw new RetryLaterError('Twilio does not list the message yet', waitMs);
-      // Not listed is no proof: accounts may hide texts, numbers be written in another way, lists lag behind.
+      // Not listed is no proof: accounts may hide texts, numbers may be written differently, lists lag behind.
       return { outcome: 'unknown' };
     },
   };
 }
 
-/** The library's client, with all requests sent to `apiUrl`, and 429 read before the library drops its headers. */
+/** Sends all requests to `apiUrl`, and reads 429 before the library drops its headers. */
 function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
-  // The library's own limit is one on silence: an answer that comes byte by byte would keep its caller for ever.
+  // The library limits only silence: an answer that comes byte by byte would keep its caller for ever.
   base.axios.interceptors.request.use((config) => Object.assign(config, { signal: AbortSignal.timeout(timeout) }));
   const request = base.request.bind(base);
   base.request = async (options) => {
@@ -166,19 +156,18 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
   return base;
 }
 
-/** A proxy may answer in Twilio's place: only a message id proves that Twilio has it. */
+/** A proxy may answer in Twilio's place: only a message id proves that Twilio has the message. */
 function sidIn({ sid }: { readonly sid: unknown }): string {
   if (typeof sid !== 'string' || sid === '')
     throw new ProviderError('Twilio answered with something else', { outcomeUnknown: true });
   return sid;
 }
 
-/** The number can't be reached. */
 class NumberFault extends Error {
   override readonly name = 'NumberFault';
 }
 
-/** Maps a failure of the library. Its errors and Twilio's messages hold numbers, which may not be logged. */
+/** The library's errors and Twilio's messages hold phone numbers, which must not be logged. */
 function failed(error: unknown): never {
   if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
   if (!(error instanceof twilio.RestException))
@@ -190,7 +179,7 @@ function failed(error: unknown): never {
   if (status === 401 || status === 403)
     throw new ProviderError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
   if (status >= 500) throw new ProviderError(`Twilio failed (${where})`, { outcomeUnknown: true });
-  // Twilio's refusals have a code: a proxy refused this, or passed it on without waiting for the end.
+  // Twilio's refusals have a code. Without one a proxy refused, or passed the request on.
   if (code === undefined)
     throw new ProviderError(`a proxy refuses the request (${where})`, {
       outcomeUnknown: GIVEN_UP.has(status),

@@ -1,8 +1,7 @@
-/** The words of each language. Names are filled in as they are, so no word depends on their gender or case. */
+/** Names are filled in as they are, so no word depends on their gender or case. */
 
 export interface Words {
   readonly named: (sender: string, product: string) => string;
-  /** Without the sender's name. */
   readonly anonymous: (product: string) => string;
 }
 
@@ -53,7 +52,7 @@ const pt: Words = {
 
 const WORDS: ReadonlyMap<string, Words> = new Map(Object.entries({ en, cy, de, es, fr, it, nl, pl, pt }));
 
-/** The words of a locale (`cy`, `cy-GB`, `cy_GB`), English where there are none. */
+/** `locale`: `cy`, `cy-GB` or `cy_GB`. */
 export function wordsOf(locale: string | null): Words {
   return WORDS.get(locale?.toLowerCase().split(/[-_]/)[0] ?? 'en') ?? en;
 }

@@ -1,9 +1,8 @@
-/** The ledger of the payment provider that the settings choose. */
 import type { PaymentLedger } from '../../ports/paymentLedger.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ProviderSettings } from '../settings.js';
 
-/** Loads the chosen provider's library alone. The result opens the ledger for one comparison; it holds nothing open. */
+/** Loads only the chosen provider's library. The result opens the ledger for one comparison; it holds nothing open. */
 export async function providersLedger(
   { stripe }: Pick<ProviderSettings, 'stripe'>,
   records: Records,

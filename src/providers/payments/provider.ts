@@ -1,4 +1,3 @@
-/** Who takes the money: Stripe, or the simulated provider. */
 import type {
   AuthenticationReply,
   ChargeCancellation,
@@ -17,18 +16,15 @@ import type {
 } from '../../messages/payments.js';
 
 export interface PaymentProvider {
-  /** Charges, or repeats the answer for this transaction. @throws Error: ask again */
+  /** Repeats the answer for a transaction. @throws Error to be retried */
   charge(request: ChargeRequest): Promise<ChargeReply | AuthenticationReply>;
-  /** The present outcome of a transaction. A payment that can't succeed any more is cancelled. */
+  /** A payment that can no longer succeed is cancelled. */
   lookUp(request: ChargeLookup): Promise<ChargeLookupReply>;
   /** Cancels a payment that waits for its buyer, unless it has succeeded. */
   cancel(request: ChargeCancellation): Promise<ChargeReply>;
-  /** What the buyer needs to authenticate. */
   action(request: PaymentActionRequest): Promise<PaymentActionReply>;
-  /** The transaction of a payment. */
   find(request: PaymentSearch): Promise<PaymentSearchReply>;
-  /** Gives money back, or repeats the answer for this attempt. @throws Error: ask again */
+  /** Repeats the answer for an attempt. @throws Error to be retried */
   refund(request: RefundRequest): Promise<RefundReply>;
-  /** The outcome of an attempt at a refund. */
   lookUpRefund(request: RefundLookup): Promise<RefundLookupReply>;
 }

@@ -1,16 +1,14 @@
-/** A payment provider's webhook messages, in this service's words. */
 import type { PaymentNews } from '../../domain/paymentNews.js';
 
-/** News of a transaction; where the message does not name it, the provider knows the payment's. */
+/** A webhook message about a transaction. Where it names none, the provider knows the payment's. */
 export interface WebhookNews {
-  /** The provider's id of the message: the same for each repeat. */
+  /** The same for each repeat of the message. */
   readonly id: string;
   readonly transactionId: string | undefined;
   readonly paymentId: string;
   readonly news: PaymentNews;
 }
 
-/** A message of another kind. */
 export interface OtherMessage {
   readonly id: string;
 }
@@ -20,5 +18,5 @@ export class MalformedEventError extends Error {
   override readonly name = 'MalformedEventError';
 }
 
-/** Reads one message. @throws SignatureError, MalformedEventError */
+/** @throws SignatureError, MalformedEventError */
 export type EventReader = (bytes: Buffer, signature: string) => WebhookNews | OtherMessage;

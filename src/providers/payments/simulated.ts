@@ -1,6 +1,6 @@
 /**
- * The simulated payment provider follows Stripe's published test cards and payment methods
- * (https://docs.stripe.com/testing) by the payment reference. A record keeps its one answer to each transaction.
+ * Follows Stripe's published test cards and payment methods (https://docs.stripe.com/testing) by the payment reference,
+ * and repeats its answers from records.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase/decisions.js';
@@ -11,12 +11,10 @@ import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
 export const PROVIDER = 'simulated';
-/** Before the transaction's id in keys of its charges. */
 export const CHARGE_PREFIX = 'charge/';
-/** Before the refund's id and attempt in keys of its refunds. */
 export const REFUND_PREFIX = 'refund/';
 
-/** An answer as it is stored, with what was asked: pence, the transaction, ms since the epoch. */
+/** The answer, and the request's pence, transaction and time (ms since the epoch). */
 export type SimulatedEntry<R extends object> = R & {
   readonly amount?: number;
   readonly transaction_id?: string;
@@ -25,33 +23,31 @@ export type SimulatedEntry<R extends object> = R & {
 
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
-/** Cards that fail `FAILURES` times before they are charged: the first passes by itself, the second is parked each time. */
+/** The first failure passes by itself, the second is parked each time. After `FAILURES` they are charged. */
 const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_flaky: () => new Error('the simulated provider is in trouble'),
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
 };
 const FAILURES = 2;
-/** Refunds to it fail. */
 const REFUND_FAILS = 'pm_card_refundFail';
 
-/** Stripe's word for what the buyer's app has to do. */
 const ACTION = 'use_stripe_sdk';
 /** Stripe's code for a buyer who failed to authenticate. */
 const NOT_PROVED = 'payment_intent_authentication_failure';
 
-/** A transaction's record. While it waits for its buyer, it names the card, which decides the outcome. */
+/** While it waits for its buyer, it names the card, which decides the outcome. */
 type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
 
 const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
 
-export interface SimulatedPayments extends PaymentProvider {
-  /** The buyer authenticates, or fails to. @returns the outcome, now or before; `undefined`: no such payment */
+interface SimulatedPayments extends PaymentProvider {
+  /** @returns the outcome, now or before; `undefined`: no such payment */
   authenticate(transactionId: string, proves: boolean): Promise<ChargeReply | undefined>;
 }
 
 /**
- * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused
- * twice (and parked each time) before it is charged, `pm_card_refundFail` is charged and can't be refunded.
+ * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and
+ * parked each time) before it is charged, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
@@ -70,13 +66,12 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     throw failure();
   };
 
-  /** Stores an answer, unless there is one by now. @returns the one that holds */
+  /** @returns the stored answer, which may be an earlier one */
   const keep = async (transactionId: string, entry: Entry, expected: number): Promise<Entry> => {
     const key = keyOf(transactionId);
     if ((await records.put(key, entry, { expected, expiresAt: now() + LEDGER_MS })) !== undefined) return entry;
     return (await records.get<Entry>(key))?.value ?? entry;
   };
-  /** `code` absent: charged. */
   const settled = (transactionId: string, code: string | undefined): ChargeReply =>
     code === undefined
       ? { outcome: 'charged', provider: PROVIDER, charge_id: idOf(transactionId), simulated: true }

@@ -1,10 +1,9 @@
-/** The simulated provider's own ledger, which it keeps for 48 h. */
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ChargeReply, RefundReply } from '../../messages/payments.js';
 import { CHARGE_PREFIX, PROVIDER, REFUND_PREFIX, type SimulatedEntry } from './simulated.js';
 
-/** The ledger in the records, as it stands when it is first asked: for one comparison. */
+/** Read once, for one comparison. */
 export function simulatedLedger(records: Records): PaymentLedger {
   const charges = async (): Promise<LedgerEntry[]> =>
     (await records.list<SimulatedEntry<ChargeReply>>(CHARGE_PREFIX)).flatMap(({ key, value }) =>
@@ -14,7 +13,6 @@ export function simulatedLedger(records: Records): PaymentLedger {
     (await records.list<SimulatedEntry<RefundReply>>(REFUND_PREFIX)).flatMap(({ value }) =>
       value.outcome === 'refunded' ? [entryOf('refund', value.refund_ref, value.transaction_id ?? null, value)] : [],
     );
-  /** All of it: it is kept for two days and pays for nothing. */
   let all: Promise<LedgerEntry[]> | undefined;
   const entries = (): Promise<LedgerEntry[]> =>
     (all ??= Promise.all([charges(), refunds()]).then((lists) => lists.flat()));

@@ -1,9 +1,8 @@
 /**
- * Card payments by Stripe: one PaymentIntent a transaction, confirmed on the stored card while its buyer is there. The
- * transaction's id is its idempotency key, so a repeat changes nothing, and in its metadata, so it can be found.
+ * One PaymentIntent per transaction, confirmed on the stored card while its buyer is there. The transaction's id is its
+ * idempotency key, so a repeat changes nothing, and in its metadata, so it can be found.
  */
-import type { Logger } from 'pino';
-import { type CircuitBreakerOptions, openCircuitBreaker } from '../circuitBreaker.js';
+import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import type { AuthenticationReply, ChargeReply } from '../../messages/payments.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { RefusedError, ProviderError } from '../providerErrors.js';
@@ -25,30 +24,22 @@ import {
 } from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 
-export interface StripeDeps {
-  readonly logger: Logger;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Of one request; default 8 s. A charge and its cancellation have to fit into the wait of process managers. */
-  readonly timeoutMs?: number;
-  readonly circuitBreaker?: CircuitBreakerOptions;
-}
-
+/** A charge and its cancellation must fit into the wait of process managers. */
 const TIMEOUT_MS = 8_000;
 const PROCESSING_MS = 5_000;
-/** How Stripe's library in the buyer's app goes on with an intent. */
+/** For Stripe's library in the buyer's app. */
 const ACTION = 'use_stripe_sdk';
 
 export function stripePayments(
   settings: StripeSettings,
-  { logger, now, timeoutMs = TIMEOUT_MS, circuitBreaker: options }: StripeDeps,
+  { logger, now, timeoutMs = TIMEOUT_MS, circuitBreaker: options }: RealProviderDeps,
 ): PaymentProvider {
   const stripe = openStripe(settings, timeoutMs);
   const breaker = openCircuitBreaker(PROVIDER, logger, now, options);
   const call = <T>(request: () => Promise<T>): Promise<T> =>
     breaker.run(() => request().catch((error: unknown) => failed(error, now)));
 
-  /** The intent is cancelled first, so that it can't succeed later; where it has by now, it is charged. */
+  /** Cancels first, so that the payment can't succeed later. If it has succeeded, it is charged. */
   const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
     const cancelled = intent.status === 'canceled' ? intent : await cancel(intent.id);
     if (cancelled.status === 'succeeded') return charged(cancelled);
@@ -61,7 +52,7 @@ export function stripePayments(
       if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
       throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
     } catch (error) {
-      // It is cancelled already, or has succeeded, or its buyer has just authenticated: its status says which.
+      // Cancelled already, or succeeded, or its buyer has just authenticated.
       const current = error instanceof RefusedError ? await retrieve(id) : undefined;
       if (current?.status === 'canceled' || current?.status === 'succeeded') return current;
       if (current?.status === 'processing') throw stillProcessing();
@@ -88,7 +79,7 @@ export function stripePayments(
     }
   };
 
-  /** Finds a transaction's intent by its metadata. Stripe's search lags behind by up to a minute. */
+  /** Stripe's search lags behind by up to a minute. */
   const find = async (transactionId: string): Promise<Intent | undefined> => {
     if (!/^[\w-]+$/.test(transactionId))
       throw new RefusedError('the transaction id holds characters that cannot be searched for');
@@ -99,7 +90,6 @@ export function stripePayments(
     return found === undefined ? undefined : intentIn(found);
   };
 
-  /** `undefined`: Stripe knows no such intent. */
   const retrieve = async (id: string): Promise<Intent | undefined> => {
     try {
       return await call(() => stripe.paymentIntents.retrieve(id).then((answer) => intentIn(answer, id)));
@@ -145,7 +135,8 @@ export function stripePayments(
             .catch(neverTaken)
             .then((answer) => intentIn(answer)),
         );
-        // For a day Stripe repeats its first answer under this key: only the intent has the present status.
+        // For a day Stripe repeats its first answer under this key, failures too: only the intent has the present
+        // status.
         return await settle(made.status === 'processing' ? ((await retrieve(made.id)) ?? made) : made);
       } catch (error) {
         if (error instanceof DeclinedError)
@@ -154,7 +145,6 @@ export function stripePayments(
             : decline(intentIn(error.intent), error.code);
         if (error instanceof NeverTakenError) return refuse(transaction_id, error);
         if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
-        // For a day Stripe repeats its failures under their key: only the intent has the outcome.
         const found = await find(transaction_id);
         if (found === undefined) throw error;
         return settle(found);

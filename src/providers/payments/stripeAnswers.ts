@@ -1,11 +1,11 @@
-/** Checks Stripe's answers: a proxy may answer in its place, and such an answer proves nothing about money. */
+/** A proxy may answer in Stripe's place, and such an answer proves nothing about money. */
 import type Stripe from 'stripe';
 import { RefusedError } from '../providerErrors.js';
 import { type Intent, UnclearError } from './stripeClient.js';
 
 export const CURRENCY = 'gbp';
 
-/** `id`: of the payment that was asked for. @throws UnclearError where the answer is something else */
+/** `id`: of the requested payment. @throws UnclearError */
 export function intentIn(answer: Intent, id?: string): Intent {
   const { object, status, metadata, amount_received } = answer as Partial<Intent>;
   const sound =
@@ -18,7 +18,7 @@ export function intentIn(answer: Intent, id?: string): Intent {
   return answer;
 }
 
-/** What a payment has taken, pence. @throws RefusedError where it took another currency */
+/** Pence. @throws RefusedError for another currency */
 export function penceTaken({ id, amount_received: amount, currency }: Intent): number {
   if (currency !== CURRENCY)
     throw new RefusedError(
@@ -27,14 +27,14 @@ export function penceTaken({ id, amount_received: amount, currency }: Intent): n
   return amount;
 }
 
-/** @throws UnclearError where the answer is no refund */
+/** @throws UnclearError */
 export function refundIn(answer: Stripe.Refund): Stripe.Refund {
   const { object, id, status } = answer as Partial<Stripe.Refund>;
   if (object !== 'refund' || !isId(id) || status === undefined) throw somethingElse();
   return answer;
 }
 
-/** @throws UnclearError where the answer is no list: what is not listed counts as never made */
+/** An unlisted payment counts as never made. @throws UnclearError */
 export function pageIn<P extends { readonly object: string; readonly data: readonly unknown[] }>(answer: P): P {
   const { object, data } = answer as Partial<P>;
   if ((object !== 'list' && object !== 'search_result') || !Array.isArray(data)) throw somethingElse();

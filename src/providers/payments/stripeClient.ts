@@ -1,10 +1,8 @@
-/** Stripe's official library: the account, the pinned API version, and what failures mean. */
 import Stripe from 'stripe';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
 import { stripeHttp } from './stripeHttp.js';
 
-/** The version of Stripe's API that the library has types for. */
 export const STRIPE_API_VERSION = '2026-10-28.endive';
 
 export interface StripeSettings {
@@ -18,16 +16,15 @@ export type Intent = Stripe.PaymentIntent;
 
 export const PROVIDER = 'stripe';
 
-/** Final states of refunds that gave nothing back. */
 export const GAVE_NOTHING: ReadonlySet<string | null> = new Set(['failed', 'canceled']);
 
-/** Stripe forgets keys after 24 h: a request that is older than this, milliseconds, may not move money. */
+/** Stripe forgets keys after 24 h: a request older than this, milliseconds, may not move money. */
 export const KEY_LIVES_MS = 20 * 3_600_000;
 
-/** Where Stripe names none. */
+/** Where Stripe names no pause. */
 const RATE_LIMIT_PAUSE_MS = 1_000;
 
-/** The card was refused. The intent, where Stripe made one, waits for another card. */
+/** The intent, if there is one, waits for another card. */
 export class DeclinedError extends Error {
   override readonly name = 'DeclinedError';
   readonly code: string;
@@ -49,7 +46,7 @@ export class NeverTakenError extends Error {
   }
 }
 
-/** Stripe failed: what was done must be looked up. */
+/** What was done must be looked up. */
 export class UnclearError extends ProviderError {}
 
 /** The key was used for another request (the method's customer has changed since), which must be looked up. */
@@ -57,7 +54,6 @@ export class MismatchError extends Error {
   override readonly name = 'MismatchError';
 }
 
-/** The library's client; `timeout`: of one request, milliseconds. */
 export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: number): Stripe {
   const where = apiUrl === undefined ? undefined : new URL(apiUrl);
   return new Stripe(secretKey, {
@@ -77,7 +73,6 @@ export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: numbe
   });
 }
 
-/** The decline code that a failure holds, Stripe's general one where it holds none. */
 export function codeOf(
   error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined,
 ): string {
@@ -85,17 +80,15 @@ export function codeOf(
   return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
 }
 
-/** Parameters that come from the purchase and its buyer. */
 const OF_THE_PURCHASE: ReadonlySet<string> = new Set(['amount', 'currency', 'payment_method', 'customer']);
 /** Codes about the money or the card that name no parameter (https://docs.stripe.com/error-codes). */
 const ABOUT_THE_PAYMENT = /^(?:amount|currency|card|charge_exceeds|customer|payment_method)_/;
 
 /**
- * Whether a refused payment is final, since it is about the purchase: the amount, or a card that is gone. A refusal about
- * our key, account or API version can be mended by a person. A card that was detached from its customer has neither code
- * nor parameter.
+ * A refusal about the amount or a missing card is final. A person can mend one about our key, account or API version. A
+ * card that was detached from its customer has neither code nor parameter.
  */
-export function isAboutThePayment({
+function isAboutThePayment({
   statusCode,
   code,
   param,
@@ -110,7 +103,7 @@ export function isAboutThePayment({
   return (code ?? '') === '' ? !named : ABOUT_THE_PAYMENT.test(code as string);
 }
 
-/** Rethrows; a final refusal of a payment as NeverTakenError. @throws always */
+/** @throws NeverTakenError for a final refusal, else `error` */
 export function neverTaken(error: unknown): never {
   if (!(error instanceof Stripe.errors.StripeInvalidRequestError) || !isAboutThePayment(error)) throw error;
   throw new NeverTakenError(
@@ -125,7 +118,7 @@ function whereOf({ statusCode, requestId, code, param }: Stripe.errors.StripeErr
     .join(', ');
 }
 
-/** Maps a failure of the library, whose errors hold more than may be logged. @throws always */
+/** The library's errors hold more than may be logged. @throws always */
 export function failed(error: unknown, now: () => number): never {
   if (!(error instanceof Stripe.errors.StripeError)) throw error;
   const { statusCode, requestId, code } = error;

@@ -1,4 +1,4 @@
-/** Reads Stripe's webhooks (https://docs.stripe.com/webhooks), verified by Stripe's own library. */
+/** https://docs.stripe.com/webhooks */
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
@@ -8,7 +8,7 @@ import { type EventReader, MalformedEventError, type WebhookNews } from './provi
 import { CURRENCY } from './stripeAnswers.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
-/** An older signature, seconds, may be a replay. */
+/** Seconds: an older signature may be a replay. */
 const TOLERANCE_S = 300;
 
 /** `secret`: the endpoint's (`whsec_…`). `provider`: who takes the money here. */
@@ -79,7 +79,7 @@ interface IntentObject extends Metadata {
   readonly last_payment_error?: { readonly code?: string; readonly decline_code?: string } | null;
 }
 interface ChargeObject extends Metadata {
-  /** null: made without a payment intent, so by none of us. */
+  /** null: made without a payment intent, so not by us. */
   readonly payment_intent: string | null;
   readonly amount_refunded: number;
 }
@@ -124,18 +124,18 @@ function malformed(what: string, errors: Parameters<typeof ajv.errorsText>[0]): 
   return new MalformedEventError(`malformed ${what}: ${ajv.errorsText(errors, { dataVar: what })}`);
 }
 
-/** A payment's metadata stands on its charges, too. */
-const ownerIn = ({ metadata: laid }: Metadata): string | undefined => {
+/** A payment's metadata is on its charges, too. */
+function about({ metadata: laid }: Metadata, paymentId: string, news: Read['news']): Read {
   const owner = laid?.['transaction_id'];
-  return typeof owner === 'string' && owner !== '' ? owner : undefined;
-};
+  return { transactionId: typeof owner === 'string' && owner !== '' ? owner : undefined, paymentId, news };
+}
 
 function intentOf(value: unknown): IntentObject {
   if (!isIntent(value)) throw malformed('payment_intent', isIntent.errors);
   return value;
 }
 
-/** A refund of ours that Stripe had accepted, and could not deliver. */
+/** Accepted by Stripe and not delivered. */
 function failedRefund(value: unknown): Read | undefined {
   if (!isRefund(value)) throw malformed('refund', isRefund.errors);
   const { refund_id, attempt } = value.metadata ?? {};
@@ -147,11 +147,8 @@ function failedRefund(value: unknown): Read | undefined {
   )
     return undefined;
   const code = value.failure_reason ?? value.status ?? 'failed';
-  return {
-    transactionId: ownerIn(value),
-    paymentId: value.payment_intent,
-    news: { kind: 'refund failed', refund_id, attempt: Number(attempt), refund_ref: value.id, code },
-  };
+  const news = { kind: 'refund failed', refund_id, attempt: Number(attempt), refund_ref: value.id, code } as const;
+  return about(value, value.payment_intent, news);
 }
 
 function disputeOf(value: unknown): DisputeObject {
@@ -159,7 +156,7 @@ function disputeOf(value: unknown): DisputeObject {
   return value;
 }
 
-/** A dispute's end where the money stays with us; otherwise (`lost`, `prevented`) it has gone back to the buyer. */
+/** The money stays with us. At other ends (`lost`, `prevented`) it has gone back to the buyer. */
 const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 
 /** By type of message; `undefined`: not about a payment of ours. */
@@ -168,61 +165,31 @@ const READERS: Readonly<Record<string, (value: unknown) => Read | undefined>> = 
     const intent = intentOf(value);
     // Another currency pays for nothing here: the charge's own answer and the reconciliation say so.
     if ((intent.currency ?? CURRENCY) !== CURRENCY) return undefined;
-    return {
-      transactionId: ownerIn(intent),
-      paymentId: intent.id,
-      news: { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received },
-    };
+    return about(intent, intent.id, { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received });
   },
   'payment_intent.payment_failed'(value) {
     const intent = intentOf(value);
-    return {
-      transactionId: ownerIn(intent),
-      paymentId: intent.id,
-      news: { kind: 'failed', charge_id: intent.id, code: codeOf(intent.last_payment_error ?? undefined) },
-    };
+    const code = codeOf(intent.last_payment_error ?? undefined);
+    return about(intent, intent.id, { kind: 'failed', charge_id: intent.id, code });
   },
   'charge.refunded'(value) {
     if (!isCharge(value)) throw malformed('charge', isCharge.errors);
-    if (value.payment_intent === null) return undefined;
-    return {
-      transactionId: ownerIn(value),
-      paymentId: value.payment_intent,
-      news: { kind: 'refunded', charge_id: value.payment_intent, total: value.amount_refunded },
-    };
+    const { payment_intent: charge_id, amount_refunded: total } = value;
+    return charge_id === null ? undefined : about(value, charge_id, { kind: 'refunded', charge_id, total });
   },
   'refund.failed': failedRefund,
   'refund.updated': failedRefund,
   'charge.dispute.created'(value) {
     const dispute = disputeOf(value);
-    if (dispute.payment_intent === null) return undefined;
-    return {
-      transactionId: ownerIn(dispute),
-      paymentId: dispute.payment_intent,
-      news: {
-        kind: 'dispute opened',
-        charge_id: dispute.payment_intent,
-        dispute_id: dispute.id,
-        amount: dispute.amount,
-        reason: dispute.reason,
-      },
-    };
+    const { payment_intent: charge_id, id: dispute_id, amount, reason } = dispute;
+    if (charge_id === null) return undefined;
+    return about(dispute, charge_id, { kind: 'dispute opened', charge_id, dispute_id, amount, reason });
   },
   'charge.dispute.closed'(value) {
     const dispute = disputeOf(value);
-    if (dispute.payment_intent === null) return undefined;
     const { payment_intent: charge_id, id: dispute_id, amount, reason } = dispute;
-    return {
-      transactionId: ownerIn(dispute),
-      paymentId: charge_id,
-      news: {
-        kind: 'dispute closed',
-        charge_id,
-        dispute_id,
-        amount,
-        reason,
-        outcome: KEPT.has(dispute.status) ? 'won' : 'lost',
-      },
-    };
+    if (charge_id === null) return undefined;
+    const outcome = KEPT.has(dispute.status) ? 'won' : 'lost';
+    return about(dispute, charge_id, { kind: 'dispute closed', charge_id, dispute_id, amount, reason, outcome });
   },
 };

@@ -1,4 +1,3 @@
-/** The library's HTTP client, where answers that it can't parse, or that never end, are failures like any other. */
 import Stripe from 'stripe';
 import { within } from '../../lib/async/within.js';
 
@@ -6,9 +5,9 @@ type HttpClient = ReturnType<typeof Stripe.createNodeHttpClient>;
 type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;
 
 /**
- * The library sets a property on each answer. For JSON that is no object (a proxy's health page) that throws where
- * nobody can catch it, and ends the process. Its time limit is one on silence: an answer that comes byte by byte would
- * keep its caller for ever.
+ * The library sets a property on each answer. For JSON that is no object (a proxy's health page) that throws an
+ * uncatchable error, which ends the process. It limits only silence: an answer that comes byte by byte would keep its
+ * caller for ever.
  */
 export function stripeHttp(): HttpClient {
   const client = Stripe.createNodeHttpClient();

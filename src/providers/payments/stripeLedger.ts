@@ -1,4 +1,3 @@
-/** Stripe's own list of charges and refunds, page by page. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
@@ -10,7 +9,6 @@ import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from 
 const TIMEOUT_MS = 30_000;
 const PAGE = 100;
 const ATTEMPTS = 10;
-/** The pauses between attempts, ms: a person waits for the comparison, and can ask again. */
 const WAIT_MS = 200;
 const WAIT_AT_MOST_MS = 5_000;
 
@@ -58,7 +56,7 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
       try {
         if (kind === 'refund')
           return refundEntry(refundIn(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] }))));
-        return intentEntry(intentIn(await call(() => stripe.paymentIntents.retrieve(id)), id));
+        return paymentEntry(intentIn(await call(() => stripe.paymentIntents.retrieve(id)), id));
       } catch (error) {
         if (error instanceof RefusedError) return undefined;
         throw error;
@@ -71,20 +69,19 @@ const timeOf = (seconds: number): string => new Date(seconds * 1_000).toISOStrin
 const idOf = (one: string | { readonly id: string } | null): string | undefined =>
   typeof one === 'string' ? one : one?.id;
 
-function chargeEntry({ id, amount, currency, created, status, metadata, payment_intent }: Stripe.Charge): LedgerEntry {
-  return {
-    kind: 'charge',
-    id: idOf(payment_intent) ?? id,
-    transactionId: metadata['transaction_id'] ?? null,
-    amount,
-    currency,
-    at: timeOf(created),
-    moved: status === 'succeeded',
-    status,
-  };
-}
+const chargeEntry = (charge: Stripe.Charge): LedgerEntry => ({
+  ...paymentEntry(charge),
+  id: idOf(charge.payment_intent) ?? charge.id,
+});
 
-function intentEntry({ id, amount, currency, created, status, metadata }: Stripe.PaymentIntent): LedgerEntry {
+function paymentEntry({
+  id,
+  amount,
+  currency,
+  created,
+  status,
+  metadata,
+}: Stripe.Charge | Stripe.PaymentIntent): LedgerEntry {
   return {
     kind: 'charge',
     id,
@@ -97,7 +94,7 @@ function intentEntry({ id, amount, currency, created, status, metadata }: Stripe
   };
 }
 
-/** A refund that was made by hand names no transaction; its payment does. */
+/** A refund made by hand names no transaction; its payment does. */
 function refundEntry({ id, amount, currency, created, status, metadata, payment_intent }: Stripe.Refund): LedgerEntry {
   const transactionId =
     metadata?.['transaction_id'] ??

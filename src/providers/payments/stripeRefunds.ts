@@ -1,6 +1,6 @@
 /**
- * Refunds by Stripe: one refund object an attempt, which its idempotency key and metadata name. Lists of a payment's
- * refunds don't lag behind (unlike search), so a refund that is not listed was never made.
+ * One refund object per attempt, named by its idempotency key and metadata. Lists of a payment's refunds don't lag
+ * behind (unlike search), so an unlisted refund was never made.
  */
 import type Stripe from 'stripe';
 import type { RefundReply } from '../../messages/payments.js';
@@ -61,7 +61,7 @@ export function stripeRefunds(
           !(error instanceof MismatchError)
         )
           throw error;
-        // The key may have been used before: the list has the outcome.
+        // The key may have been used before.
         const found = await find(refund_id, attempt, charge_id);
         if (found !== undefined) return found;
         if (error instanceof RefusedError || error instanceof DeclinedError)
@@ -88,7 +88,7 @@ export function stripeRefunds(
   };
 }
 
-/** Stripe has accepted it also where it is pending or needs the buyer's action. */
+/** Also accepted while pending or waiting for the buyer. */
 function replyOf({ id, status, failure_reason }: Stripe.Refund): RefundReply {
   if (GAVE_NOTHING.has(status)) return refused(failure_reason ?? status ?? 'failed');
   return { outcome: 'refunded', provider: PROVIDER, refund_ref: id, simulated: false };

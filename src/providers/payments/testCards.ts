@@ -1,4 +1,4 @@
-/** Stripe's published test cards and payment methods (https://docs.stripe.com/testing). */
+/** https://docs.stripe.com/testing */
 
 const DECLINED_CARDS: Readonly<Record<string, string>> = {
   '4000000000000002': 'generic_decline',
@@ -20,11 +20,11 @@ const DECLINED_METHODS: Readonly<Record<string, string>> = {
   chargeDeclinedIncorrectCvc: 'incorrect_cvc',
   chargeDeclinedProcessingError: 'processing_error',
   chargeDeclinedVelocityLimitExceeded: 'card_velocity_exceeded',
-  // None of Stripe's: a card that was detached from its customer, with the word for it (Stripe gives no code).
+  // None of Stripe's: a card that was detached from its customer.
   detached: 'invalid_request_error',
 };
 
-/** Cards whose buyer has to authenticate, with the decline code that follows; null: they are charged. */
+/** The decline code after authentication; null: charged. */
 const AUTHENTICATED_CARDS: Readonly<Record<string, string | null>> = {
   '4000002500003155': null,
   '4000002760003184': null,
@@ -58,17 +58,16 @@ function behaviourOf<T>(
   return Object.hasOwn(methods, method) ? methods[method] : undefined;
 }
 
-/** The decline code (Stripe's) of a payment reference; `undefined`: it is charged. */
+/** `undefined`: it is charged. */
 export function declineCodeOf(reference: string): string | undefined {
   return behaviourOf(reference, DECLINED_CARDS, DECLINED_METHODS);
 }
 
-/** Whether the buyer has to authenticate before it is charged. */
 export function needsAuthentication(reference: string): boolean {
   return behaviourOf(reference, AUTHENTICATED_CARDS, AUTHENTICATED_METHODS) !== undefined;
 }
 
-/** The decline code after authentication; `undefined`: it is charged. */
+/** `undefined`: it is charged. */
 export function afterAuthentication(reference: string): string | undefined {
   return behaviourOf(reference, AUTHENTICATED_CARDS, AUTHENTICATED_METHODS) ?? undefined;
 }

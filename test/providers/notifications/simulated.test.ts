@@ -65,7 +65,7 @@ test('published test numbers fail', async () => {
   });
 });
 
-test('looks up: sent; never, where the ledger is older than the question and young enough; else unknown', async () => {
+test('looks up: sent; never, where the ledger is older than the request and has not expired; else unknown', async () => {
   const records = memoryRecords(() => now);
   const notifications = await open(records);
   const startedAt = (ms: number): SendLookup => ({ ...where, started_at: new Date(ms).toISOString() });

@@ -244,7 +244,7 @@ test('looks a message up after an answer of another shape', async ({ server, rec
   }
 });
 
-test('an answer that comes byte by byte is waited for no longer than one that does not come', async ({
+test('waits no longer for an answer that comes byte by byte than for none', async ({
   server,
   records,
   sms,

@@ -151,7 +151,7 @@ test('asks for authentication as the published test cards do', async () => {
   assert.is(await payments.authenticate('nobody', true), undefined);
 });
 
-test('a payment that waits is cancelled, and stays so; so is one that is not known any more', async () => {
+test('cancels a payment that waits, or is no longer known, for good', async () => {
   const payments = simulatedPayments(
     memoryRecords(() => 0),
     () => 0,

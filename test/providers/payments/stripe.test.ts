@@ -3,7 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ChargeRequest } from '../../../src/messages/payments.js';
 import type { PaymentProvider } from '../../../src/providers/payments/provider.js';
-import { type StripeDeps, stripePayments } from '../../../src/providers/payments/stripe.js';
+import type { RealProviderDeps } from '../../../src/providers/circuitBreaker.js';
+import { stripePayments } from '../../../src/providers/payments/stripe.js';
 import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { withClockAhead } from '../../support/faults/clockAhead.js';
@@ -18,7 +19,7 @@ const HOUR = 3_600_000;
 let now = Date.now();
 let lines: string[] = [];
 const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
-const open = (server: StripeServer, deps: Partial<StripeDeps> = {}): PaymentProvider =>
+const open = (server: StripeServer, deps: Partial<RealProviderDeps> = {}): PaymentProvider =>
   stripePayments(
     { secretKey: server.secretKey, apiUrl: server.url },
     { logger, now: () => now, timeoutMs: 5_000, circuitBreaker: { failures: 50 }, ...deps },
@@ -341,7 +342,7 @@ test('looks up by metadata: charged, declined and cancelled, unknown', async ({ 
   );
 });
 
-test('counts the payment that took the money, else one that still may', async ({ server, payments }) => {
+test('finds the payment that took the money, else a payment that still may', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
   const [paid] = server.intents;
@@ -360,7 +361,7 @@ test('counts the payment that took the money, else one that still may', async ({
   await rejects(payments.lookUp({ ...request, payment_id: null }), RetryLaterError, /processing/);
 });
 
-test('never charges so late that Stripe may have forgotten the key', async ({ server, payments }) => {
+test('never charges after Stripe may have forgotten the key', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
   now += 25 * HOUR;
@@ -480,7 +481,7 @@ test('refuses money of another currency', async ({ server, payments }) => {
   );
 });
 
-test('an answer that comes byte by byte is waited for no longer than one that does not come', async ({ server }) => {
+test('waits no longer for an answer that comes byte by byte than for none', async ({ server }) => {
   const payments = open(server, { timeoutMs: 300 });
   const request = ask();
   for (const part of [{}, { part: 'head' }] as const) {
