@@ -1,6 +1,4 @@
-/**
- * AssignVoucher: gives a gift its one voucher, whichever format asked for it (docs/decisions.md#one-voucher-per-gift).
- */
+/** One voucher per gift, whatever its format (docs/decisions.md#one-voucher-per-gift). */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Segment } from '../domain/catalogue.js';
 import type { VoucherAssigned } from '../domain/gift/events.js';
@@ -19,15 +17,14 @@ export interface VoucherDeps extends GiftDeps {
   readonly pool: CodePool;
 }
 
-/** What is asked for: a V1 or a V2 voucher, for one of the product's segments or (absent) its first. */
-export interface VoucherRequest {
+/** `segmentId` absent: the product's first segment. */
+interface VoucherRequest {
   readonly format: 'V1' | 'V2';
   readonly segmentId?: string;
 }
 
 /**
- * Assigns a voucher. A gift that has one keeps it, whatever has become of its product's segments and its brand's
- * integration.
+ * A gift keeps its voucher, whatever its product and brand offer today.
  * @throws Refusal `cannot_redeem`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
  */
 export async function assignGiftVoucher(
@@ -41,7 +38,7 @@ export async function assignGiftVoucher(
     if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
     const catalogue = deps.catalogue.current();
     if (gift.voucher !== undefined) {
-      // The segment may be gone from the product by now: only what never was a segment is refused.
+      // The product may have lost the segment since: only an id that never was a segment is refused.
       if (request.segmentId !== undefined && !catalogue.segments.has(request.segmentId))
         throw new Refusal('invalid_segment');
       return [];
@@ -61,7 +58,7 @@ export async function assignGiftVoucher(
   });
 }
 
-/** The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` */
+/** @throws Refusal `voucher_not_available`, `invalid_segment` */
 function segmentsFor(
   catalogue: Catalogue,
   gift: { readonly product_id: string; readonly brand_id: string },

@@ -3,26 +3,23 @@ import { idOf } from '../domain/streamName.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
-/** One wait for one transaction. */
-export interface OutcomeWatch {
-  /** True once an outcome has come into the log since the watch started, false after `timeoutMs` without one. */
+interface OutcomeWatch {
+  /** True once an outcome is in the log; false after `timeoutMs`. */
   settled(timeoutMs: number): Promise<boolean>;
-  /** Ends the watch. */
   end(): void;
 }
 
 export interface ChargeOutcomes {
-  /** Starts a watch, which does not see earlier outcomes: read the stream after this call. */
+  /** Misses earlier outcomes: read the stream after this call. */
   watch(transactionId: string): OutcomeWatch;
   close(): Promise<void>;
 }
 
-/** The events that settle a charge, or say that it waits for its buyer. */
 const OUTCOMES = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
 
 /**
- * Follows the log from its present end. A follower that fails goes on behind what it has passed on, so that no watch
- * misses an outcome. @throws UnavailableError
+ * Follows the log from its present end. After a failure it resumes where it stopped: no watch misses an outcome.
+ * @throws UnavailableError
  */
 export async function openChargeOutcomes(
   events: EventStore,

@@ -1,11 +1,11 @@
-/** ClaimGift: makes a gift shared by URL the caller's own (docs/decisions.md#claiming-a-gift). */
-import { claim } from '../domain/gift/decisions.js';
+/** Makes a gift shared by URL the caller's own (docs/decisions.md#claiming-a-gift). */
+import { claim } from '../domain/gift.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 import type { Transacted } from './transact.js';
 
-/** Claims; the owner again changes nothing. @throws Refusal, UnavailableError */
+/** No event for the present owner. @throws Refusal, UnavailableError */
 export async function claimGift(
   deps: GiftDeps,
   loaded: LoadedGift,

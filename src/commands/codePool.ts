@@ -1,4 +1,4 @@
-/** Draws voucher codes from a segment's imported pool; each code goes to one gift (docs/decisions.md#voucher-codes). */
+/** Codes of a segment's imported pool; each goes to one gift (docs/decisions.md#voucher-codes). */
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -13,29 +13,26 @@ import {
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** Free codes that are looked at in one round; another round follows where others took all of them meanwhile. */
+/** Free codes per round. If other draws take all of them, another round follows. */
 const CANDIDATES = 20;
 const ROUNDS = 50;
 
-/** A code as a voucher keeps it. Secret. */
-export interface DrawnCode {
+/** Secret. */
+interface DrawnCode {
   readonly code: string;
   readonly pin: string | null;
 }
 
-/** The imported pools. */
 export interface CodePool {
   /**
-   * A code of the segment's pool for this gift: that of an earlier attempt, where there was one. `undefined`: the
-   * segment has no pool.
+   * The code of an earlier attempt for this gift, else a free one. `undefined`: the segment has no pool.
    * @throws Refusal `voucher_not_available` when the pool is empty; UnavailableError
    */
   draw(segmentId: string, giftId: string, context: CommandContext): Promise<DrawnCode | undefined>;
 }
 
-/** The pools of this log. */
 export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocument>): CodePool {
-  /** Two draws for one gift look at the same codes in the same order, so both get the first free one. */
+  /** Two draws for one gift try the same codes in the same order, so both get the first free one. */
   const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
     let taken = true;
     await transact(events, voucherCodeAggregate, candidate.stream, context, (code) => {
@@ -48,7 +45,8 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
   return {
     async draw(segmentId, giftId, context) {
       for (let round = 0; round < ROUNDS; round++) {
-        // Free codes first: what another draw for this gift takes meanwhile is among them, or among the gift's own.
+        // Free codes are read first: a code that another draw for this gift takes meanwhile is then in one of the two
+        // lists.
         const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
         const [own] = await codesOfGift(codes, segmentId, giftId);
         if (own !== undefined) return { code: own.code, pin: own.pin };

@@ -1,7 +1,6 @@
-/** Ids that a command gives to what it makes: the same for every repetition of the command. */
 import { createHash } from 'node:crypto';
 
-/** `bits` of a SHA-256 over the command's id, in hexadecimal; the command's id can't be found from it. */
+/** The same for every repetition of the command. `bits` of a SHA-256: the command's id can't be derived from it. */
 export function idFrom(
   commandId: string,
   kind: 'transaction' | 'redemption' | 'voucher' | 'refund',

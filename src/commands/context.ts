@@ -1,4 +1,3 @@
-/** Who gives a command, when and why: the metadata of what it appends. */
 import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../domain/decider.js';
 import type { Caller, EventMetadata, NewEvent, RecordedEvent } from '../ports/eventStore.js';
@@ -6,21 +5,21 @@ import { Refusal } from '../domain/refusal.js';
 import { schemaNote, type Upcasters } from '../domain/upcasters.js';
 
 export interface CommandContext {
-  /** The same for every repetition of the command. */
+  /** The same for every repetition. */
   readonly commandId: string;
-  /** SHA-256 of the canonical body, where the command came with an idempotency key. */
+  /** SHA-256 of the canonical body, for a command with an idempotency key. */
   readonly bodyHash?: string;
   readonly correlationId: string;
   readonly causationId?: string;
   readonly requestId?: string;
   readonly by: Caller;
-  /** What is recorded came from a simulated provider. */
+  /** A simulated provider answered. */
   readonly simulated?: true;
-  /** The time of the decision: ISO 8601, UTC, milliseconds. */
+  /** When it is decided: ISO 8601, UTC, milliseconds. */
   readonly now: string;
 }
 
-/** Decided events as events to append, each with its version. `upcasters`: default those of this release. */
+/** `upcasters` say the events' versions; default those of this release. */
 export function recordable(events: readonly DomainEvent[], context: CommandContext, upcasters?: Upcasters): NewEvent[] {
   const metadata: EventMetadata = {
     commandId: context.commandId,
@@ -44,8 +43,8 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
 }
 
 /**
- * The events that an earlier run of this command appended to a stream.
- * @throws Refusal `idempotency_key_reused` when they came from another body under the same key
+ * The events of an earlier run of this command.
+ * @throws Refusal `idempotency_key_reused` where that run had another body
  */
 export function ownEvents(
   history: readonly RecordedEvent[],

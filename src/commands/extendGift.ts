@@ -1,4 +1,3 @@
-/** ExtendGift: lets a gift and its voucher be valid for longer. */
 import { catalogueStream, type Segment } from '../domain/catalogue.js';
 import { type Entry, evolveEntry } from '../domain/entry.js';
 import { extend } from '../domain/supportActions.js';
@@ -8,7 +7,7 @@ import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
 /**
- * Extends to the end of a day (`YYYY-MM-DD`, UTC); the day it has: no event.
+ * `expiresOn`: the last valid day (`YYYY-MM-DD`, UTC). No event for the day that the gift has.
  * @throws Refusal `gift_not_found`, `invalid_expiry_date`, or the state's; UnavailableError
  */
 export async function extendGift(
@@ -24,7 +23,6 @@ export async function extendGift(
   });
 }
 
-/** For how many days a segment's vouchers are good today. */
 async function daysOf(events: EventStore, segmentId: string): Promise<number | undefined> {
   let segment: Entry<Segment> = { status: 'none' };
   for (const event of await events.read(catalogueStream('segment', segmentId))) segment = evolveEntry(segment, event);

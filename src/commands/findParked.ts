@@ -1,5 +1,4 @@
-/** Finds parked work, by its id or by what it concerns. */
-import { giftStream } from '../domain/gift/events.js';
+import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import {
   evolveParked,
@@ -26,7 +25,6 @@ export interface ParkedDeps {
   readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
 }
 
-/** Parked work with its events, in order. */
 export interface FoundWork {
   readonly id: string;
   readonly name: ParkedName;
@@ -37,9 +35,9 @@ export interface FoundWork {
 type Found = StreamState<FoundWork>;
 
 /**
- * The work with this id. The id of a transaction, refund or dispute, and a gift's id or shortcode, find all work of
- * their purchase: charge, issue, refunds, disputes, notifications (of a gift: its own). Of several it is one that waits
- * for a person, the entity's own first. Work that the read model lacks is looked for in the log.
+ * The work with this id, or about this transaction, refund, dispute or gift (id or shortcode). These find all work of
+ * their purchase; a gift only its own notification. Work that waits for a person comes first, and the entity's own
+ * before that of others. Work that the read model lacks is looked for in the log.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
@@ -47,9 +45,9 @@ export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<
 }
 
 /**
- * Which of several is meant: the one of an earlier run of this command; else one that waits, else any; among those the
- * entity's own. A command never means another entity's work where the entity has some.
- * @throws Refusal `parked_work_ambiguous` where a command could mean several that wait
+ * The work of an earlier run of this command, else waiting work, else any; the entity's own first. A command takes no
+ * other entity's work where the entity has some.
+ * @throws Refusal `parked_work_ambiguous` where several wait and none is the entity's own
  */
 function meant(all: readonly Found[], own: readonly string[], context: CommandContext | undefined): Found | undefined {
   const earlier = context === undefined ? undefined : all.find(({ history }) => ownEvents(history, context).length > 0);
@@ -62,7 +60,7 @@ function meant(all: readonly Found[], own: readonly string[], context: CommandCo
   return waiting.find(isOwn) ?? waiting[0] ?? owned[0] ?? all[0];
 }
 
-/** @param context of a command; absent: it is only read */
+/** @param context of a command; absent: the work is only read */
 export async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Found> {
   const own = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
   const direct = await worksWith(deps, own);
@@ -74,10 +72,10 @@ export async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: Co
   return found;
 }
 
-/** The works with these ids: in their order where the read model knows any, else in that of the log. */
+/** In the order of `ids` where the read model knows any, else in the log's. */
 async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Found[]> {
   const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
-    // The log knows what the read model can't say.
+    // The log has the answer.
     if (error instanceof UnavailableError) return [];
     throw error;
   });
@@ -89,7 +87,7 @@ async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Foun
     : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
 }
 
-/** The ids of all work that can be parked for a transaction, or for a gift (id or shortcode). */
+/** The ids of all work of a transaction, or of a gift (id or shortcode). */
 async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
   const giftId = giftIdOf(named);
   const transactionId = giftId === undefined ? named : await transactionOf(deps, giftId);
@@ -103,7 +101,6 @@ async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
     );
   const { seed, receivers } = bought.data as GiftsPurchased['data'];
   const gifts = giftId === undefined ? deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id) : [giftId];
-  // Not a refund of other gifts alone.
   const concernsGift = (data: object): boolean => {
     // A refund of money that bought nothing names no gifts.
     const { gift_ids: concerned = [] } = data as { readonly gift_ids?: readonly string[] };
@@ -130,7 +127,7 @@ async function transactionOf({ events, gifts }: ParkedDeps, giftId: string): Pro
   );
 }
 
-/** Reads its events one by one, then all that the stream has gained since. */
+/** Reads its own events singly, then all later events of the stream. */
 async function readKnown(events: EventStore, id: string, { name, entity, revisions }: ParkedDocument): Promise<Found> {
   const stream = parkedStream(name);
   const before = await Promise.all(revisions.slice(0, -1).map(async (from) => events.read(stream, { from, limit: 1 })));
@@ -138,7 +135,7 @@ async function readKnown(events: EventStore, id: string, { name, entity, revisio
   return foundWork(id, name, [...before.flat(), ...ofEntity(since, entity)], since.at(-1)?.revision ?? -1);
 }
 
-/** Reads the whole streams, for what the read model lacks. */
+/** For work that the read model lacks. */
 async function searched(events: EventStore, ids: ReadonlySet<string>): Promise<Found[]> {
   const all: Found[] = [];
   for (const name of PARKED_NAMES) {

@@ -1,4 +1,4 @@
-/** A gift as commands and process managers read it: from its stream or, before it is issued, from its purchase. */
+/** A gift, read from its stream or, before it is issued, from its purchase. */
 import { fold } from '../domain/decider.js';
 import { type GiftEvent, type GiftIssued, giftStream } from '../domain/gift/events.js';
 import { type IssuedGift, giftAggregate } from '../domain/gift/state.js';
@@ -6,15 +6,14 @@ import type { GiftFacts } from '../domain/gift/decisions.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { Source, StreamState } from './transact.js';
 
-/** A gift and how its payment stands. */
 export interface FoundGift {
   readonly gift: IssuedGift;
   readonly payment: GiftFacts['payment'];
-  /** What issues a gift that is paid for and not issued yet: it goes with the first other event in one append. */
+  /** Of a gift that is paid for and not issued yet: appended with the first other event. */
   readonly issue?: GiftIssued;
 }
 
-/** The gift of a stream just read; `unissued` is asked where that is empty. */
+/** `unissued` is called where the stream is empty. */
 export async function giftOf(
   history: readonly RecordedEvent[],
   unissued: () => FoundGift | Promise<FoundGift>,
@@ -23,13 +22,12 @@ export async function giftOf(
   return gift.status === 'none' ? unissued() : { gift, payment: 'charged' };
 }
 
-/** A gift that its purchase's issue tells of. */
 export function giftToIssue(issue: GiftIssued, payment: GiftFacts['payment']): FoundGift {
   const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
   return payment === 'charged' ? { gift, payment, issue } : { gift, payment };
 }
 
-/** A gift to decide on. `known`: as just read, in place of the first read. */
+/** `known`: as just read, in place of the first read. */
 export function giftSource(
   events: Pick<EventStore, 'read'>,
   giftId: string,
@@ -58,7 +56,7 @@ async function readGift(
   return { stream, history, revision, state: await giftOf(history, unissued) };
 }
 
-/** What was decided, behind the gift's issue where that is missing. */
+/** Puts the missing issue first. */
 export function withIssue({ issue }: FoundGift, decided: readonly GiftEvent[]): readonly GiftEvent[] {
   return decided.length > 0 && issue !== undefined ? [issue, ...decided] : decided;
 }

@@ -1,4 +1,3 @@
-/** GiveUpCharge: a purchase is charged no more; its gifts are cancelled, and a wallet that had paid is credited. */
 import { fold } from '../domain/decider.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
@@ -8,13 +7,12 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** Stands in for a card provider's answer. */
 const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
 
 /**
- * Declines a charge that is still open; a settled one: no event. Whether a card's provider took money all the same is
- * for a person to check first: what the provider reports later is refunded, and the reconciliation finds the rest.
- * @throws UnavailableError
+ * Declines an open charge; a wallet that had paid is credited. No event for a settled charge. A person must first check
+ * whether the card's provider took the money: what the provider reports later is refunded, and the reconciliation finds
+ * the rest. @throws UnavailableError
  */
 export async function giveUpCharge(events: EventStore, transactionId: string, context: CommandContext): Promise<void> {
   const stream = transactionStream(transactionId);

@@ -1,5 +1,4 @@
-/** GiveUpNotification: a gift's receiver is not notified on account of what was asked so far. */
-import { giftStream } from '../domain/gift/events.js';
+import { giftStream } from '../domain/gift.js';
 import {
   type NotificationFailed,
   notificationAggregate,
@@ -11,12 +10,12 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** The cause in the notification's stream; the reason stands with the discarding. */
+/** The reason is in the event that discards the work. */
 const GIVEN_UP = 'given up by support';
 
 /**
- * Fails each notification of a gift that is not settled and was asked for before the position `before`; what was asked
- * for since is a new wish. Again: no event. @throws UnavailableError
+ * Fails each notification of a gift that was asked for before the position `before` and is not settled. @throws
+ * UnavailableError
  */
 export async function giveUpNotification(
   events: EventStore,

@@ -1,6 +1,3 @@
-/**
- * Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it.
- */
 import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold } from '../domain/decider.js';
@@ -28,22 +25,20 @@ export interface GiftDeps {
   readonly catalogue: CatalogueView;
 }
 
-/** A gift as a command found it. */
 export interface LoadedGift {
   readonly giftId: string;
   readonly gift: IssuedGift;
   readonly facts: GiftFacts;
-  /** Whether `facts` say who owns the phone number that the gift was sent to. */
   readonly ownerWanted: OwnerWanted;
-  /** The gift's stream, which is empty until the gift is issued. */
+  /** Empty until the gift is issued. */
   readonly found: StreamState<FoundGift>;
 }
 
-/** Whether a decision depends on who owns the phone number that the gift was sent to; else one stream less is read. */
-export type OwnerWanted = (caller: GiftCaller) => boolean;
+/** Whether the decision depends on the owner of the receiver's phone number: if not, one stream less is read. */
+type OwnerWanted = (caller: GiftCaller) => boolean;
 
 /**
- * Loads a gift as `user` would decide about it now. `ownerWanted`: default always.
+ * `ownerWanted`: default always.
  * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say whether the gift exists
  */
 export async function loadGift(
@@ -58,15 +53,11 @@ export async function loadGift(
   return { giftId, gift: found.state.gift, facts, ownerWanted, found };
 }
 
-/** Whether this command has appended to the gift's stream before: then its answer is the same as then. */
 export function hasRun({ found }: LoadedGift, context: CommandContext): boolean {
   return ownEvents(found.history, context).length > 0;
 }
 
-/**
- * Runs a decision on a gift; a gift that is paid for and not issued yet is issued in the same append.
- * @throws Refusal, UnavailableError
- */
+/** Issues a gift that is paid for and not issued yet in the same append. @throws Refusal, UnavailableError */
 export async function handleGift(
   deps: GiftDeps,
   loaded: LoadedGift,
@@ -95,7 +86,7 @@ async function factsOf(
   return ownerWanted(caller) ? withPhoneOwner(deps, gift, facts) : facts;
 }
 
-/** The gift of a stream just read; where that is empty, as its purchase tells it. @throws as `loadGift` */
+/** @throws as `loadGift` */
 export async function foundGift(
   deps: Pick<GiftDeps, 'events' | 'gifts'>,
   giftId: string,
@@ -104,9 +95,9 @@ export async function foundGift(
   return giftOf(history, async () => unissuedGift(deps, giftId));
 }
 
-/** A gift without events, as its purchase tells it. @throws as `loadGift` */
+/** @throws as `loadGift` */
 export async function unissuedGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string): Promise<FoundGift> {
-  // A read model that lags must not answer "missing": the answer is kept under the caller's key for a day.
+  // A read model that lags must not answer "missing": the answer is stored under the caller's key for a day.
   const document = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
   if (document === undefined) throw new Refusal('gift_not_found');
   const { index, transaction_id } = document;
@@ -117,7 +108,7 @@ export async function unissuedGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, gif
   return giftToIssue(issueGift(made.purchase, made.purchasedAt, index, giftIdsIn(seed, index + 1)(index)), made.status);
 }
 
-/** The facts with the present owner of the phone number that the gift was sent to. @throws UnavailableError */
+/** @throws UnavailableError */
 export async function withPhoneOwner(
   deps: Pick<GiftDeps, 'events'>,
   gift: IssuedGift,
@@ -129,10 +120,7 @@ export async function withPhoneOwner(
   return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });
 }
 
-/**
- * The user as a gift's decisions see them. Only for a merchant's user the catalogue says whether the gift is valid
- * there. @throws as the catalogue does
- */
+/** For a merchant's user the catalogue says whether the gift is valid there. @throws as the catalogue does */
 export function callerOf(
   catalogue: Pick<CatalogueView, 'current'>,
   gift: Pick<GiftIssued['data'], 'product_id' | 'brand_id'>,

@@ -1,4 +1,3 @@
-/** NoteDelivery: what a notification provider reports of a message that it took. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   failDelivery,
@@ -14,16 +13,15 @@ import { transact } from './transact.js';
 
 const POLL_MS = 50;
 
-/** A message that could not be delivered. */
-export interface Undelivered extends Readonly<NotificationUndelivered['data']> {
-  /** Which notification of the receiver it is, from 1. */
+interface Undelivered extends Readonly<NotificationUndelivered['data']> {
+  /** From 1. */
   readonly attempt: number;
 }
 
 /**
- * Records once that a message could not be delivered. Its sending may not be recorded yet and is waited for, `waitMs`
- * at most. After that the notification itself is recorded as failed: recorded as sent later, it would never fail.
- * @returns `unsettled`: that notification was not started, or ended otherwise than with this message
+ * Records once that a message could not be delivered. Its sending may not be recorded yet: waits for that, `waitMs` at
+ * most. Then the notification itself is recorded as failed, so that it can't be recorded as sent later.
+ * @returns `unsettled`: the notification was not started, or ended with another message
  * @throws UnavailableError
  */
 export async function noteUndelivered(

@@ -1,4 +1,3 @@
-/** NotePaymentNews: records once what the payment provider reports of a transaction. */
 import { decideNews, type PaymentNews, unsureCharge } from '../domain/paymentNews.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
@@ -7,16 +6,15 @@ import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 import type { PaymentQuestions } from './paymentAction.js';
 
-/** `known`: nothing new in it; `foreign`: no transaction of ours. */
-export type NewsOutcome = 'recorded' | 'known' | 'foreign';
+/** `known`: nothing new; `foreign`: no transaction of ours. */
+type NewsOutcome = 'recorded' | 'known' | 'foreign';
 
-/** Who such events are by. */
 export const PROVIDER_USER = 'system:payment-provider';
 
 class Foreign extends Error {}
 
 /**
- * Records the news. `questions`: asks the provider's ledger; absent where there is none.
+ * `questions`: absent where the provider has no ledger.
  * @throws UnavailableError, also where the provider must be asked and can't be; ConflictError
  */
 export async function notePaymentNews(
@@ -39,7 +37,7 @@ export async function notePaymentNews(
   }
 }
 
-/** A message may be late and its total hold what has failed since: then the provider's own list decides. */
+/** A late message's total may hold refunds that have failed since: then the provider's own list decides. */
 async function madeSure(
   state: MadePurchase,
   news: PaymentNews,

@@ -1,4 +1,3 @@
-/** RetryParked and DiscardParked: what support does about work that a process manager gave up. */
 import { CHARGE_STEP, discardWork, type ParkedEvent, retryWork } from '../domain/parked.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
@@ -7,17 +6,13 @@ import { giveUpCharge } from './giveUpCharge.js';
 import { giveUpNotification } from './giveUpNotification.js';
 import { type StreamState, transactOn } from './transact.js';
 
-/** What a command brought about. */
 export interface ParkedOutcome extends FoundWork {
-  /** The command's own event, appended now or (`replayed`) by an earlier run; absent: nothing was to be done. */
+  /** Appended now or (`replayed`) by an earlier run; absent: nothing was to be done. */
   readonly own?: RecordedEvent;
   readonly replayed: boolean;
 }
 
-/**
- * Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`,
- * `work_discarded`; UnavailableError
- */
+/** @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_discarded`; UnavailableError */
 export async function retryParked(
   deps: ParkedDeps,
   idOrEntity: string,
@@ -28,9 +23,9 @@ export async function retryParked(
 }
 
 /**
- * Takes parked work off the list for good. A notification is then recorded as failed and a charge as declined, so that
- * neither stays open for ever. Only then: a discard that loses against a retry must not end what the retry promised. A
- * crash in between is healed by discarding again.
+ * Then records the notification as failed, or the charge as declined, so that neither stays open for ever. Only then: a
+ * discard that loses against a retry must not end the retried work. After a crash in between, discarding again
+ * completes it.
  * @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_retried`; UnavailableError
  */
 export async function discardParked(
@@ -57,14 +52,14 @@ async function decided(
   let wanted = idOrEntity;
   const read = async (): Promise<StreamState<FoundWork>> => {
     const found = await lookFor(deps, wanted, context);
-    // After a lost race it is still this work that is meant, not another one of its entity.
+    // After a lost race the same work is meant, not another of its entity.
     wanted = found.state.id;
     return found;
   };
   const { state, history, own, replayed } = await transactOn(deps.events, { kind: 'parked', read }, context, decide);
   const [event] = own;
   if (event === undefined) return { ...state, replayed };
-  // A repeated command is answered as it was, whatever has come since.
+  // A repeated command gets its first answer, without later events.
   const then = history.filter(({ revision }) => revision <= event.revision);
   return { ...foundWork(state.id, state.name, then, event.revision).state, own: event, replayed };
 }

@@ -1,4 +1,3 @@
-/** Questions to the payment provider on behalf of a request. */
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { PAYMENT_REQUESTS } from '../messages/payments.js';
@@ -6,25 +5,22 @@ import { isFailure } from '../messages/workerFailure.js';
 import type { WorkerRequest } from '../messages/workerRequest.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** How long the provider may take, milliseconds. */
 const ANSWER_MS = 10_000;
-/** No refund of ours: to look it up finds all that are not ours. */
+/** No refund of ours: its lookup counts all external refunds. */
 const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISOString() };
 
-/** Asks the payment provider on behalf of a request. */
 export interface PaymentQuestions {
   /**
-   * The secret with which the buyer authenticates (never logged or stored), and whether the payment waits for that;
-   * `undefined`: the provider does not know the payment. Equal questions at a time share one answer.
-   * @throws UnavailableError when the provider can't be asked
+   * The secret with which the buyer authenticates (never logged or stored), and whether the payment waits for that.
+   * `undefined`: unknown to the provider. @throws UnavailableError
    */
   action(
     transactionId: string,
     paymentId: string,
   ): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
-  /** The transaction of a payment; `undefined`: the provider knows of none. @throws UnavailableError */
+  /** `undefined`: unknown to the provider. @throws UnavailableError */
   transactionOf(paymentId: string): Promise<string | undefined>;
-  /** Pence of a charge that were refunded at the provider and not by us. @throws UnavailableError */
+  /** External refunds of a charge, pence. @throws UnavailableError */
   givenBackByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
@@ -48,7 +44,7 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
   };
   const underWay = new Map<string, ReturnType<PaymentQuestions['action']>>();
   return {
-    // A buyer who polls must not use up the provider's rate limit, which all charges share.
+    // Concurrent equal questions share one answer: a polling buyer must not use up the provider's rate limit.
     async action(transactionId, paymentId) {
       const key = JSON.stringify([transactionId, paymentId]);
       let asked = underWay.get(key);

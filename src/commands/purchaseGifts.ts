@@ -1,7 +1,4 @@
-/**
- * PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (docs/contract.md#buy-gifts,
- * docs/decisions.md#purchase-outcome).
- */
+/** See docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome */
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { fold } from '../domain/decider.js';
@@ -26,11 +23,9 @@ export interface PurchaseDeps {
   readonly catalogue: CatalogueView;
   readonly hash: KeyedHash;
   readonly outcomes: ChargeOutcomes;
-  /** How long to wait for the charge, milliseconds. */
   readonly chargeWaitMs: number;
 }
 
-/** What is to be bought, as the request says it. */
 export interface PurchaseRequest {
   readonly product_id: string;
   readonly payment_reference: string;
@@ -39,22 +34,19 @@ export interface PurchaseRequest {
   readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
 }
 
-/** The transaction as it stands after the wait. */
 export interface Purchased {
   readonly transactionId: string;
   readonly state: MadePurchase;
   readonly history: readonly RecordedEvent[];
-  /** Of the last event seen. */
   readonly position: Position | undefined;
   readonly replayed: boolean;
 }
 
-/** The transaction that a command makes. */
 const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string =>
   idFrom(context.commandId, 'transaction', 128);
 
 /**
- * The transaction that an earlier run of this command made; with `upTo`, as it stood at that event.
+ * The transaction of an earlier run of this command; with `upTo`, as it was at that event.
  * @throws Refusal `idempotency_key_reused`
  */
 export async function findPurchase(
@@ -72,8 +64,8 @@ export async function findPurchase(
 }
 
 /**
- * Buys. @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount,
- * receivers), with the field of the first receiver that is refused; UnavailableError
+ * @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount, receivers),
+ * with the field of the first receiver that is refused; UnavailableError
  */
 export async function purchaseGifts(
   deps: PurchaseDeps,
@@ -177,7 +169,6 @@ async function receiversOf(
   return receivers;
 }
 
-/** The date (UTC, `YYYY-MM-DD`) some days after a time. */
 function daysAfter(time: string, days: number): string {
   return new Date(Date.parse(time) + days * 86_400_000).toISOString().slice(0, 10);
 }

@@ -1,5 +1,4 @@
-/** ReassignGift: gives a gift to another receiver, whom the notification process then notifies. */
-import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift/events.js';
+import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
 import { reassign } from '../domain/supportActions.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationAttempts, notificationStream } from '../domain/notification.js';
@@ -17,15 +16,15 @@ export interface ReassignDeps extends SupportDeps {
   readonly hash: KeyedHash;
 }
 
-/** Exactly one of a user's id and a phone number. */
+/** Exactly one of both. */
 export interface NewReceiver {
   readonly user_id?: string;
   readonly phone_number?: string;
 }
 
 /**
- * Gives the gift to another receiver; to the one it has: no event. The former receiver may not redeem it any more.
- * Refused while a notification of the former receiver is under way.
+ * No event for the present receiver. The previous one may no longer redeem the gift; a notification of theirs that is
+ * under way refuses the command.
  * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, the state's, `notification_pending`;
  * UnavailableError
  */

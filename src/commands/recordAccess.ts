@@ -1,13 +1,10 @@
-/**
- * RecordAccess: records who saw or did what (docs/decisions.md#access-records). What can't be recorded is not shown.
- */
+/** Records access (docs/decisions.md#access-records). What can't be recorded is not shown. */
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
 import { recordable } from './context.js';
 import { append } from './transact.js';
 
-/** Who asks, and under which request. */
 export interface Asker {
   readonly by: Caller;
   readonly requestId?: string;
@@ -19,7 +16,7 @@ export interface StartedOperation {
   end(count: number, position: Position | null, complete: boolean): Promise<void>;
 }
 
-/** Appends the records. Everything throws UnavailableError, LogSealedError. */
+/** Everything throws UnavailableError, LogSealedError. */
 export interface AccessRecorder {
   /** Before an answer with `count` records goes out. */
   shown(asker: Asker, request: AccessRequest, count: number): Promise<void>;
@@ -27,7 +24,7 @@ export interface AccessRecorder {
   start(asker: Asker, request: AccessRequest): Promise<StartedOperation>;
 }
 
-/** A recorder. `now`: ISO 8601, UTC, milliseconds. */
+/** `now`: ISO 8601, UTC, milliseconds. */
 export function accessRecorder(events: EventStore, now: () => string): AccessRecorder {
   const record = async (event: AccessEvent, { by, requestId }: Asker, correlationId: string): Promise<void> => {
     const at = now();

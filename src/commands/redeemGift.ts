@@ -1,4 +1,4 @@
-/** RedeemGift: uses a gift up at a location (docs/contract.md#redeem-a-gift). */
+/** See docs/contract.md#redeem-a-gift */
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { mayRedeemForMerchant, redeem } from '../domain/gift/decisions.js';
@@ -8,14 +8,13 @@ import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift, loadGift, withPhoneOwner } from './loadGift.js';
 
-/** A redemption as it was made. */
 export interface Redeemed {
   readonly redemption: GiftRedeemed['data'];
   readonly event: RecordedEvent;
   readonly replayed: boolean;
 }
 
-/** Loads a gift; its owner is looked up only where no merchant user may redeem it. @throws as `loadGift` */
+/** Looks up the gift's owner only where the caller may not redeem it for a merchant. @throws as `loadGift` */
 export async function loadToRedeem(
   deps: GiftDeps,
   giftId: string,
@@ -25,7 +24,7 @@ export async function loadToRedeem(
   return loadGift(deps, giftId, user, now, (caller) => !mayRedeemForMerchant(caller));
 }
 
-/** Redeems. @param loaded by `loadToRedeem`. @throws Refusal, UnavailableError */
+/** @param loaded by `loadToRedeem`. @throws Refusal, UnavailableError */
 export async function redeemGift(
   deps: GiftDeps,
   loaded: LoadedGift,
@@ -41,7 +40,7 @@ export async function redeemGift(
       merchantId === undefined
         ? undefined
         : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
-    // At other locations than the caller's merchant's only the owner may.
+    // At locations of other merchants only the owner may redeem.
     const elsewhere =
       merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;

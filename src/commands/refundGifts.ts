@@ -1,4 +1,3 @@
-/** RefundGifts: support asks for gifts of a purchase to be cancelled and refunded; the refund process does it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift/events.js';
@@ -15,25 +14,23 @@ import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 import { inParallel } from '../lib/async/inParallel.js';
 
-/** What support asks for. */
 export interface RefundOrder {
   readonly transactionId: string;
   /**
-   * Ids; absent: every gift of the purchase that belongs to no refund yet, apart from those that are used or whose code
-   * is out.
+   * Absent: every gift of the purchase that belongs to no refund, except redeemed gifts and gifts whose code is out.
    */
   readonly giftIds?: readonly string[];
-  /** Codes that are out have been made worthless by their issuer: their gifts are refunded as well. */
+  /** The issuer has made the codes that are out worthless: their gifts are refunded as well. */
   readonly voided: boolean;
   readonly reason: string;
 }
 
-/** A refund as it stands. Money is pence. */
+/** Money is pence. */
 export interface RefundStatus {
   readonly id: string;
   /**
-   * `requested`: gifts are being cancelled; `started`: money is being refunded; `refused`: the provider refuses, and a
-   * person must see to it; `nothing`: no gift could be cancelled.
+   * `requested`: gifts are being cancelled; `started`: money is being refunded; `refused`: a person must see to it;
+   * `nothing`: no gift could be cancelled.
    */
   readonly status: Refund['status'];
   /** The cancelled gifts; while `requested` those asked for. */
@@ -41,21 +38,17 @@ export interface RefundStatus {
   readonly kept: SkippedGifts;
   readonly amount: number;
   readonly provider: string | null;
-  /** The provider's id of it. */
   readonly ref: string | null;
   /** Why the provider refuses. */
   readonly code: string | null;
 }
 
-/** What became of the order, as far as it was waited for. */
 export interface Refunding {
   readonly refund: RefundStatus;
-  /** Of the last event seen. */
   readonly position: Position | undefined;
   readonly replayed: boolean;
 }
 
-/** Why a named gift can't be refunded. */
 const REFUSALS: Readonly<Record<SkipReason, RefusalCode>> = {
   redeemed: 'gift_already_redeemed',
   code_out: 'gift_code_out',
@@ -64,15 +57,14 @@ const REFUSALS: Readonly<Record<SkipReason, RefusalCode>> = {
 };
 
 const GIFTS_AT_ONCE = 64;
-/** Between two reads of the transaction while its refund is waited for, ms. */
 const POLL_MS = 50;
 
 /**
- * Asks for the refund, and waits for it `wait.ms` at most. Gifts that are named must be refundable as they stand; a
- * change that comes first afterwards leaves them as they are.
+ * Asks the refund process and waits `wait.ms` at most. Named gifts must be refundable now; one that changes later is
+ * skipped.
  * @throws Refusal `transaction_not_found`, `transaction_pending`, `nothing_to_refund`, `gift_not_in_transaction`,
- * `gift_already_refunded`, `gift_already_redeemed`,
- *   `gift_code_out`, `gift_disputed`, `gift_already_cancelled`; UnavailableError
+ * `gift_already_refunded`, `gift_already_redeemed`, `gift_code_out`, `gift_disputed`, `gift_already_cancelled`;
+ * UnavailableError
  */
 export async function refundGifts(
   events: EventStore,
@@ -116,7 +108,6 @@ async function refuseUnlessCancellable(
   });
 }
 
-/** Reads what is new of the transaction, until the refund or the wait ends. */
 async function outcomeOf(
   events: EventStore,
   transactionId: string,
@@ -144,7 +135,7 @@ async function outcomeOf(
   }
 }
 
-/** All refunds of a purchase, in order of time. @throws Refusal `transaction_not_found`; UnavailableError */
+/** In order of time. @throws Refusal `transaction_not_found`; UnavailableError */
 export async function listRefunds(events: EventStore, transactionId: string): Promise<RefundStatus[]> {
   const state = fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
   if (state.status === 'none') throw new Refusal('transaction_not_found');

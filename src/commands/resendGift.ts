@@ -1,6 +1,4 @@
-/** ResendGift: notifies a gift's receiver once more for each time that support asks for it. */
-import { giftStream, isSomebody } from '../domain/gift/events.js';
-import { refuseUnlessUsable } from '../domain/gift/decisions.js';
+import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
 import { notificationAggregate, notificationAttempts, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import type { CommandContext } from './context.js';
@@ -9,8 +7,7 @@ import type { SupportDeps } from './supportAction.js';
 import { type Transacted, transact } from './transact.js';
 
 /**
- * Asks for one more notification of the gift's present receiver, once those before are settled: sent, failed or
- * discarded. The notification process sends it.
+ * Asks for one more notification of the present receiver, once earlier ones are settled.
  * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `notification_pending`, or that of a gift that can't be
  * used; UnavailableError
  */
@@ -26,9 +23,9 @@ export async function resendGift(
     refuseUnlessUsable(gift, { now: context.now, payment });
     if (!isSomebody(gift.issued.receiver)) throw new Refusal('gift_has_no_receiver');
     const { next, nextNumber } = notificationAttempts(stream, history);
-    // The revision names the receiver: one who gets the gift meanwhile is notified by the reassignment.
+    // Names the receiver: a later reassignment notifies the new one itself.
     const gift_revision = stream.at(-1)?.revision;
-    // A gift that is charged and not issued yet is notified of once it is.
+    // A gift that is charged and not issued yet notifies its receiver once it is issued.
     if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('notification_pending');
     return [
       {

@@ -1,5 +1,4 @@
-/** What support or a process manager decides about a gift, whoever owns it. */
-import type { GiftEvent } from '../domain/gift/events.js';
+import type { GiftEvent } from '../domain/gift.js';
 import type { CommandContext } from './context.js';
 import { type FoundGift, giftSource, withIssue } from './giftSource.js';
 import { type GiftDeps, unissuedGift } from './loadGift.js';
@@ -8,7 +7,7 @@ import { type Transacted, transactOn } from './transact.js';
 export type SupportDeps = Pick<GiftDeps, 'events' | 'gifts'>;
 
 /**
- * Runs a decision on a gift; a gift that is paid for and not issued yet is issued in the same append.
+ * Whoever owns the gift. One that is paid for and not issued yet is issued in the same append.
  * @throws Refusal `gift_not_found`, or the decision's; UnavailableError
  */
 export async function supportAction(

@@ -1,4 +1,4 @@
-/** The command loop: reads a stream, decides, appends at the revision it read; after a conflict it starts over. */
+/** The command loop: reads a stream, decides, appends at the revision read; after a conflict it starts over. */
 import { copyWith } from '../domain/copyWith.js';
 import { type Aggregate, type DomainEvent, fold } from '../domain/decider.js';
 import { kindOf } from '../domain/streamName.js';
@@ -13,34 +13,26 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { inSpan } from '../tracing/spans.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 
-/** Races that a command may lose for one stream; each means that another command won. */
+/** Lost races per stream; in each another command won. */
 export const ATTEMPTS = 32;
 const REPEATS_OF_UNKNOWN = 2;
 
-/** A stream as it was read. */
 export interface StreamState<S> {
   readonly stream: string;
   readonly state: S;
-  /** The events among which those of an earlier run of the command are found. */
+  /** Searched for the events of an earlier run of the command. */
   readonly history: readonly RecordedEvent[];
-  /** Of the stream's last event. */
   readonly revision: Exclude<ExpectedRevision, 'any'>;
 }
 
-/** How a command reads what it decides on. */
 export interface Source<S> {
-  /** The kind of stream. */
   readonly kind: string;
   /** Called again after each conflict. */
   readonly read: () => Promise<StreamState<S>>;
 }
 
-/** What a command brought about. */
 export interface Transacted<S = unknown> {
-  /**
-   * The command's own events as they stand in the stream: appended now (all with the position of the last), or
-   * (`replayed`) by an earlier run. Empty: nothing was to be done.
-   */
+  /** The command's own events: appended now (all with the position of the last), or (`replayed`) by an earlier run. */
   readonly own: readonly RecordedEvent[];
   /** What was read, then own events. */
   readonly history: readonly RecordedEvent[];
@@ -49,15 +41,15 @@ export interface Transacted<S = unknown> {
   readonly state: S;
 }
 
-/** The stream up to the command's own events: an answer made of it is the same whenever the command is repeated. */
+/** Up to the command's own events: every repetition of the command gets the same answer. */
 export function upToOwn({ own, history }: Pick<Transacted, 'own' | 'history'>): readonly RecordedEvent[] {
   const last = own.at(-1);
   return last === undefined ? history : history.slice(0, last.revision + 1);
 }
 
 /**
- * Runs a command on one stream. `decide` returns the events to append (none: already done) and throws Refusal to
- * refuse; it is called again after a conflict. `known`: the stream as just read, in place of the first read.
+ * `decide` returns the events to append (none: already done) or throws Refusal; it is called again after a conflict.
+ * `known`: the stream as just read, in place of the first read.
  * @throws Refusal, UnavailableError; ConflictError after `ATTEMPTS` lost races
  */
 export async function transact<S, E extends DomainEvent>(
@@ -77,7 +69,7 @@ export async function transact<S, E extends DomainEvent>(
   return transactOn(events, { kind: kindOf(stream), read }, context, decide);
 }
 
-/** As `transact`, on a state that is read in another way than by folding its whole stream. */
+/** As `transact`, for a state that is not the fold of one whole stream. */
 export async function transactOn<S>(
   events: EventStore,
   { kind, read }: Source<S>,
@@ -106,7 +98,7 @@ export async function transactOn<S>(
 }
 
 /**
- * Appends; while the outcome is unknown it repeats the append with the same event ids, which never stores them twice.
+ * While the outcome is unknown it repeats with the same event ids, which stores no event twice.
  * @returns the events, all with the position of the last
  * @throws ConflictError, UnavailableError
  */

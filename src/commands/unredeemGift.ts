@@ -1,4 +1,4 @@
-/** UnredeemGift and UnredeemLatest: reverses the most recent redemption (docs/contract.md#unredeem-a-gift). */
+/** See docs/contract.md#unredeem-a-gift */
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift/events.js';
 import { unredeem } from '../domain/gift/decisions.js';
@@ -7,14 +7,14 @@ import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 
-/** A reversed redemption: the event that made it, the event that reversed it. */
-export interface Unredeemed {
+/** `redeemed`: the event that is reversed. */
+interface Unredeemed {
   readonly redeemed: RecordedEvent & { readonly data: GiftRedeemed['data'] };
   readonly event: RecordedEvent;
   readonly replayed: boolean;
 }
 
-/** Reverses the redemption with this id, or the `latest`. @throws Refusal, UnavailableError */
+/** `redemptionId`: an id or `latest`. @throws Refusal, UnavailableError */
 export async function unredeemGift(
   deps: GiftDeps,
   loaded: LoadedGift,

@@ -1,5 +1,5 @@
-/** The process managers, in the order in which work that is taken over is resumed. docs/process-managers.md: how they work. */
-import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift/events.js';
+/** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
+import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
@@ -15,16 +15,11 @@ import { refundManager } from './refund/manager.js';
 import { feedTypes, type ProcessManagers } from './runner/session.js';
 import type { StepDeps } from './runner/stepDeps.js';
 
-/** Each process manager: a further one is a folder and a line here. */
 export const MANAGERS = [purchaseManager, notificationManager, resendManager, refundManager, disputeManager] as const;
 
-/** The types of the events that they follow. */
 export const FEED_TYPES = feedTypes(MANAGERS);
 
-/**
- * The events that have to be followed. A message that could not be delivered asks for nothing: support sees it, and may
- * ask for a resend.
- */
+/** An undelivered message asks for nothing: support may ask for a resend. */
 type FeedEvent =
   | PurchaseEvent
   | GiftIssued
@@ -34,18 +29,15 @@ type FeedEvent =
   | WorkParked
   | WorkRetried;
 
-// One that no process manager follows does not compile.
+// An event type without a process manager does not compile.
 ({}) satisfies Record<Exclude<FeedEvent['type'], FollowedBy<(typeof MANAGERS)[number]>>, true>;
 
 type FollowedBy<M> = M extends { readonly events: infer E } ? keyof E : never;
 
-/** What the process managers look up outside the log's streams. */
 export interface Lookups extends Pick<ChargeDeps, 'paymentMethod'>, Pick<NotifyDeps, 'contact' | 'launchUrl'> {}
 
-/** What their jobs work with. */
 export type ManagerDeps = StepDeps & Lookups & Pick<ChargeDeps, 'wallets'> & Pick<NotifyDeps, 'senderName'>;
 
-/** The process managers with what they look things up in. */
 export function processManagers({ paymentMethod, contact, launchUrl }: Lookups): ProcessManagers<ManagerDeps> {
   return {
     managers: MANAGERS,
@@ -60,7 +52,7 @@ export function processManagers({ paymentMethod, contact, launchUrl }: Lookups):
   };
 }
 
-/** Looks a buyer's name up once for all receivers of a purchase. */
+/** One lookup for all receivers of a purchase; a failed one is repeated. */
 function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
   return (purchase) => {

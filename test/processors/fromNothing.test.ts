@@ -96,7 +96,7 @@ async function makeHistory(service: Service): Promise<void> {
   );
 }
 
-test('charges, notifies and refunds nobody again', async () => {
+test('repeats no charge, notification or refund', async () => {
   const first = await start(CATALOGUE);
   try {
     await makeHistory(first);

@@ -1,6 +1,4 @@
-/** Answers an external refund: cancels as many unredeemed gifts as the money had paid for. */
-import type { IssuedGift } from '../../domain/gift/state.js';
-import { cancel } from '../../domain/gift/decisions.js';
+import { cancel, type IssuedGift } from '../../domain/gift.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/disputes.js';
 import type { MadePurchase } from '../../domain/purchase/state.js';
 import { madeByHand } from '../../domain/refund.js';
@@ -8,14 +6,13 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
 import type { Cause } from '../runner/cause.js';
 
-/** The gifts of external refunds are counted by this cause, so a repeat cancels no more. */
+/** Gifts with this cause count, so a repeat cancels no more. */
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
 
 /**
- * First come gifts of refunds that the provider had refused: they are cancelled already, and the refund was made by
- * hand. Then those without a voucher code, the last of the purchase first. A declined purchase has no gifts. @param
- * asked the event that asks for it @param total all that was given back at the provider, pence @throws
- * UnavailableError; ConflictError
+ * Cancels as many unredeemed gifts as the external refunds had paid for. First come gifts of refunds that the provider
+ * refused: they are cancelled already, and the refund was made by hand. Then gifts without a voucher code, the last of
+ * the purchase first. @param total all external refunds, pence @throws UnavailableError; ConflictError
  */
 export async function cancelForProviderRefund(
   deps: GiftChangeDeps,

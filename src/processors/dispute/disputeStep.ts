@@ -1,7 +1,4 @@
-/**
- * Answers one dispute, or a transaction's external refunds: reads the stream, acts, records it. Safe to repeat at any
- * point.
- */
+/** Answers one dispute, or a transaction's external refunds. Safe to repeat at any point. */
 import { fold } from '../../domain/decider.js';
 import { block, disputeCause, unblock } from '../../domain/supportActions.js';
 import {
@@ -28,21 +25,18 @@ import { RACES } from '../runner/writing.js';
 
 interface ReversalStatus {
   readonly purchase: MadePurchase;
-  /** The last answer to external refunds. */
   readonly settled: ProviderRefundSettled['data'] | undefined;
-  /** The cause of what is appended. */
   readonly asked: Cause;
-  /** Of the transaction's last event. */
   readonly revision: number;
 }
 
-/** The provider may tell of a dispute or refund moments before the charge. */
+/** The provider may report a dispute or refund moments before the charge. */
 const UNPAID_MS = 1_000;
 
 /**
- * Does the step with this key, where the stream says that it is to be done. `shortfall`: what gifts did not make up
- * for, to be parked. `retried`: support's retry: more gifts may be cancellable by now; what still falls short is parked
- * again. @throws GiveUpError with the cause to park; NotYetError; any other error: try again
+ * Does the step with this key if it is due. `shortfall`: money without unredeemed gifts, to be parked. `retried`:
+ * support's retry; more gifts may be cancellable by now. @throws GiveUpError with the cause to park; NotYetError; any
+ * other error is to be retried
  */
 export async function settleReversal(
   deps: GiftChangeDeps,
@@ -89,18 +83,18 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
   };
 }
 
-/** The event to record once the step is done. */
 async function answerTo(
   deps: GiftChangeDeps,
   at: ReversalStatus,
   step: ReversalStep,
 ): Promise<ReversalEvent | undefined> {
   deps.mayAct();
+  if (at.purchase.status === 'pending')
+    throw new NotYetError('the charge has not been recorded yet', UNPAID_MS, { mayNeverCome: true });
   switch (step.step) {
     case 'settle dispute':
       return answerDispute(deps, at, step.dispute);
     case 'settle provider refund': {
-      if (at.purchase.status === 'pending') throw notPaidYet();
       const [settled] = settleProviderRefund(
         reversalsOf(at.purchase),
         await cancelForProviderRefund(deps, at.purchase, at.asked, step.total),
@@ -112,7 +106,7 @@ async function answerTo(
   }
 }
 
-/** On a retry a gift may have been unredeemed since. `undefined`: nothing has changed. */
+/** For a retry. `undefined`: nothing has changed. */
 async function answerAgain(
   deps: GiftChangeDeps,
   { purchase }: ReversalStatus,
@@ -125,17 +119,11 @@ async function answerAgain(
   return data.cancelled > before.cancelled ? { type: 'ProviderRefundSettled', data } : undefined;
 }
 
-function notPaidYet(): NotYetError {
-  return new NotYetError('the charge has not been recorded yet', UNPAID_MS, { mayNeverCome: true });
-}
-
-/** Blocks every gift, or frees those it blocked where it was won. A declined purchase has no gifts. */
 async function answerDispute(
   deps: GiftChangeDeps,
   { purchase, asked }: ReversalStatus,
   { dispute_id, status, reason }: Dispute,
 ): Promise<ReversalEvent | undefined> {
-  if (purchase.status === 'pending') throw notPaidYet();
   const blocked = status !== 'won';
   const cause = disputeCause(dispute_id);
   const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };

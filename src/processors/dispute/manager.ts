@@ -1,4 +1,3 @@
-/** The process manager of disputes and of refunds made at the provider. An instance is a transaction. */
 import { reversalSteps } from '../../domain/disputes.js';
 import { reversalsOf } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
@@ -21,7 +20,6 @@ import {
 } from './state.js';
 
 const STEPS: ReadonlySet<string> = new Set(REVERSAL_STEPS);
-/** Each changes many gifts at a time. */
 const REVERSALS: PoolSize = { atOnce: 4 };
 
 export const disputeManager: ProcessManager<ReversalWork, ReversalTrigger, ReversalIntent, GiftChangeDeps> = {
@@ -59,7 +57,7 @@ export const disputeManager: ProcessManager<ReversalWork, ReversalTrigger, Rever
     ];
   },
   isSettled: (events, work) => isAnswered(events, work.transaction_id, parkedKey(work)),
-  // The end of a dispute whose gifts were blocked before the checkpoint reads as if nothing were done.
+  // The end of a dispute whose gifts were blocked before the checkpoint looks unanswered.
   settledBefore: async (events, { instance, key }) =>
     parkReversalAs(instance, key).name === 'dispute' && isAnswered(events, instance, key),
 };

@@ -1,4 +1,4 @@
-/** The dispute process: answer disputes, and refunds made at the provider, with the gifts. Pure. */
+/** The dispute process. Pure. */
 import {
   disputeKey,
   evolveReversals,
@@ -16,23 +16,19 @@ import type { Cause } from '../runner/cause.js';
 import type { ParkAs } from '../runner/jobs.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/**
- * A transaction with a dispute or an external refund to be answered. It is known from the feed's start on: what was
- * done before is not in it.
- */
+/** As far as the feed shows since its start. */
 export interface ReversalWork {
   readonly reversals: Reversals;
-  /** What was given up, or found to be done, by key. */
+  /** Keys that were parked, or found to be done. */
   readonly over: ReadonlySet<string>;
-  /** What support has handed back, by key, with the event that says so: to be looked at, whatever is known of it here. */
+  /** Support's retries: due whatever else is known here. */
   readonly retried: ReadonlyMap<string, Cause>;
-  /** Gifts did not make up for an external refund: to be parked, for a person to see to. */
+  /** Money that gifts did not make up for: to be parked for a person. */
   readonly shortfall?: ProviderRefundSettled['data'];
-  /** The last event of each step, by key: disputes and refunds of one purchase have nothing to do with each other. */
+  /** The last event of each key. */
   readonly last: ReadonlyMap<string, Cause>;
 }
 
-/** What is to be done: the step with this key, of the transaction `instance`. */
 export interface ReversalIntent {
   readonly do: 'settle';
   readonly instance: string;
@@ -67,7 +63,7 @@ export function reactToReversal(
   const after: ReversalWork = {
     ...before,
     reversals,
-    // What comes up anew is tried anew.
+    // A new event makes parked work due again.
     over: without(before.over, key),
     last: new Map(before.last).set(key, cause),
     ...(event.type === 'ProviderRefundSettled' && fallsShort(event.data) ? { shortfall: event.data } : {}),
@@ -79,20 +75,17 @@ export function reactToReversal(
 const DISPUTE_STEP = 'dispute';
 const PROVIDER_REFUND_STEP = 'provider refund';
 
-/** The steps that its parked work names. */
 export const REVERSAL_STEPS = [DISPUTE_STEP, PROVIDER_REFUND_STEP] as const;
 
-/** A dispute is parked under its id, external refunds under their transaction's, among the refunds. */
+/** External refunds are parked under their transaction, among the refunds. */
 export function parkReversalAs(transactionId: string, key: string): ParkAs {
   if (key === PROVIDER_REFUND_KEY) return { name: 'refund', entity: transactionId, step: PROVIDER_REFUND_STEP };
   return { name: 'dispute', entity: key.slice(disputeKey('').length), step: DISPUTE_STEP };
 }
 
-/** The key of the step that was parked. */
 export const parkedKey = ({ step, entity }: Pick<WorkParked['data'], 'step' | 'entity'>): string =>
   step === DISPUTE_STEP ? disputeKey(entity) : PROVIDER_REFUND_KEY;
 
-/** A step was given up, or was found to be done in the stream. */
 export function endStep(work: ReversalWork, key: string): ReversalWork | undefined {
   const { shortfall, ...rest } = work;
   const met = key === PROVIDER_REFUND_KEY || shortfall === undefined ? rest : work;
@@ -101,10 +94,9 @@ export function endStep(work: ReversalWork, key: string): ReversalWork | undefin
   return left({ ...met, retried, over: new Set(met.over).add(key) });
 }
 
-/** Events that ask for something; the others are answers. */
+/** The other events are answers. */
 const ASKING: ReadonlySet<ReversalEvent['type']> = new Set(['RefundedAtProvider', 'DisputeOpened', 'DisputeClosed']);
 
-/** Whether an event asks for the step with this key. */
 export function asksFor(event: { readonly type: string; readonly data: object }, key: string): boolean {
   return ASKING.has(event.type as ReversalEvent['type']) && keyOf(event as ReversalEvent) === key;
 }

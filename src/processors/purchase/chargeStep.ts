@@ -1,6 +1,4 @@
-/**
- * Charges one purchase: claims it in its stream, asks for the money, records the answer. Safe to repeat at any point.
- */
+/** Charges one purchase. Safe to repeat at any point. */
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { PaymentMethod } from '../../domain/account.js';
 import { copyWith } from '../../domain/copyWith.js';
@@ -30,7 +28,7 @@ import type { StepDeps } from '../runner/stepDeps.js';
 
 export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
   readonly wallets: WalletPayments;
-  /** The payment method of a reference. @throws UnavailableError */
+  /** @throws UnavailableError */
   readonly paymentMethod: (
     reference: string,
   ) => Promise<Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'> | undefined>;
@@ -42,8 +40,8 @@ interface ChargeStatus {
 }
 
 /**
- * `fresh`: no attempt before is known, so the stream need not be read first. @throws GiveUpError when
- * the outcome can't be found out any more; NotYetError while it waits for its buyer; any other error: try again
+ * `fresh`: no earlier attempt is known, so the stream need not be read first. @throws GiveUpError when the outcome
+ * can't be found out; NotYetError while it waits for its buyer; any other error is to be retried
  */
 export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolean): Promise<void> {
   const { writer } = deps;
@@ -118,8 +116,8 @@ async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchas
 }
 
 /**
- * Asks the wallet, nobody (a wallet settled by invoice), or the card's provider. A repeat asks as the first try did,
- * though the payment method may have changed: its money may have been taken. `seen`: the method, where it is known.
+ * Asks the wallet or the card's provider; a wallet settled by invoice asks neither. A repeat asks as the first try did:
+ * the payment method may have changed, and its money may have been taken.
  */
 async function ask(
   deps: ChargeDeps,
@@ -144,8 +142,8 @@ async function ask(
     return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
   }
 
-  // By this clock it is before the first request: the clock was set back, and doesn't tell how long ago that was. A
-  // charge that the provider has forgotten would be made twice.
+  // The first request lies ahead by this clock: the clock was set back and doesn't tell the request's age. A charge
+  // that the provider has forgotten would be made twice.
   const setBack =
     chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
   const lookUp = () => askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id: null });
@@ -155,7 +153,7 @@ async function ask(
     !setBack &&
     (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.retryPolicy.askAgainMs)
   ) {
-    // A log that was lost since may have charged it, under a key that the provider has forgotten.
+    // A lost log may have charged it, under a key that the provider has forgotten.
     if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
       const before = await lookUp();
       if (before.outcome !== 'unknown') return before;
@@ -185,8 +183,8 @@ async function ask(
 const NOT_AUTHENTICATED = 'authentication_required';
 
 /**
- * The outcome of a payment that waits for its buyer. After its time, or when the buyer has failed, it is cancelled at
- * the provider first, so that it can't succeed once it is declined here. @throws NotYetError while it waits
+ * Once the time is over or the buyer has failed, the payment is first cancelled at the provider, so that it can't
+ * succeed later. @throws NotYetError while it waits
  */
 async function askForBuyer(
   deps: ChargeDeps,
@@ -203,20 +201,20 @@ async function askForBuyer(
   return found;
 }
 
-/** Whether the buyer's time is over. Where twice as much is left as there ever was, the clock was set back. */
+/** More than twice the time left: the clock was set back. */
 function isOver({ now }: ChargeDeps, { required, until }: Authentication): boolean {
   const end = Date.parse(until);
   const left = end - now();
   return left <= 0 || left > 2 * (end - Date.parse(required)) + CLOCK_SLACK_MS;
 }
 
-/** The pause until the next look: `lookMs`, then three times that and so on, up to the end of the buyer's time. */
+/** The pause until the next look: `lookMs`, tripled each time, until the buyer's time is over. */
 function notYet(
   { now, retryPolicy: { lookMs } }: ChargeDeps,
   { required, until, failed }: Authentication,
 ): NotYetError {
   if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
-  // By a clock that was set back since, it may have been required in the future.
+  // After the clock was set back, `required` may be in the future.
   const waited = Math.max(0, now() - Date.parse(required));
   let look = lookMs;
   while (look <= waited) look *= 3;
@@ -227,8 +225,8 @@ function notYet(
 }
 
 /**
- * A repeated request whose first purchase a restored log does not know may name another price, and the provider answers
- * with the first charge.
+ * A restored log may have lost the first purchase of a repeated request. The provider then answers with the first
+ * charge, whose price may differ.
  */
 function refuseOtherAmount(answer: ChargeReply, total: number): void {
   if (answer.outcome !== 'charged' || answer.amount === undefined || answer.amount === total) return;

@@ -1,7 +1,4 @@
-/**
- * Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides
- * to do nothing.
- */
+/** Changes gifts of one purchase, each by its own stream. Safe to repeat. */
 import { giftSource, giftToIssue, type FoundGift, withIssue } from '../../commands/giftSource.js';
 import type { StreamState } from '../../commands/transact.js';
 import type { GiftEvent, GiftIssued } from '../../domain/gift/events.js';
@@ -14,24 +11,21 @@ import type { StepDeps } from '../runner/stepDeps.js';
 
 export type GiftChangeDeps = Pick<StepDeps, 'events' | 'writer' | 'mayAct'>;
 
-/** A gift of a purchase that was charged. */
+/** A gift of a charged purchase. */
 export interface PaidGift {
   readonly giftId: string;
-  /** What issues it, where nobody has yet. */
+  /** Appended first where the gift is not issued yet. */
   readonly issue: GiftIssued;
   /** As just read; absent: it is read. */
   readonly found?: StreamState<FoundGift>;
 }
 
-/** A gift as it was just read. */
 export interface VisitedGift extends PaidGift {
   readonly gift: IssuedGift;
 }
 
-/** Gifts of one purchase that are looked at or changed at a time. */
 export const AT_ONCE = 32;
 
-/** Calls `visit` for every gift of a purchase that was charged, as it stands in its stream; many at a time. */
 export async function visitGifts(
   { events }: Pick<GiftChangeDeps, 'events'>,
   { purchase, purchasedAt }: MadePurchase,
@@ -45,14 +39,14 @@ export async function visitGifts(
 }
 
 /** `before`: the gift that was decided on. */
-export interface GiftChange {
+interface GiftChange {
   readonly before: IssuedGift;
   readonly changed: boolean;
 }
 
 /**
- * Appends what `decide` says, with the gift's issue where it is not issued yet. @throws ConflictError after many lost
- * races; UnavailableError
+ * Appends what `decide` says, with the gift's issue where it is missing. @throws ConflictError after many lost races;
+ * UnavailableError
  */
 export async function changeGift(
   { events, writer, mayAct }: GiftChangeDeps,
@@ -69,7 +63,6 @@ export async function changeGift(
   return { before: state.gift, changed: own.length > 0 && !replayed };
 }
 
-/** Changes every gift of a purchase that was charged. */
 export async function changeGifts(
   deps: GiftChangeDeps,
   purchase: MadePurchase,

@@ -1,5 +1,4 @@
-/** The events that the feed showed of a purchase, read from the streams: the checkpoint may be past them. */
-import { giftStream } from '../../domain/gift/events.js';
+import { giftStream } from '../../domain/gift.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { attemptOf, type NotificationEvent, notificationStream } from '../../domain/notification.js';
 import { parkedStream, type WorkParked } from '../../domain/parked.js';
@@ -9,7 +8,6 @@ import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { PurchaseTrigger } from './state.js';
 
 const READS_AT_ONCE = 32;
-/** Refunds, disputes and external refunds are open by themselves. */
 const OWN_TYPES: ReadonlySet<string> = new Set<PurchaseTrigger['type']>([
   'GiftsPurchased',
   'ChargeStarted',
@@ -20,8 +18,8 @@ const OWN_TYPES: ReadonlySet<string> = new Set<PurchaseTrigger['type']>([
 ]);
 
 /**
- * Its own events, the issues and cancellations of its gifts, their first notifications and the parkings of these.
- * @throws UnavailableError
+ * The events that the feed showed of a purchase: its own, and of its gifts the issues, cancellations, first
+ * notifications and their parkings. @throws UnavailableError
  */
 export async function purchaseHistory(events: EventStore, transactionId: string): Promise<RecordedEvent[]> {
   const own = await events.read(transactionStream(transactionId));
@@ -49,7 +47,7 @@ async function giftEvents(events: EventStore, giftIds: readonly string[]): Promi
   return found;
 }
 
-/** A notification that was parked by itself is retried by itself: it does not come back with its purchase. */
+/** A notification parked by itself is retried by itself, not with its purchase. */
 async function parkedNotifications(events: EventStore, transactionId: string): Promise<RecordedEvent[]> {
   const all = await events.read(parkedStream('notification'));
   return all.filter(

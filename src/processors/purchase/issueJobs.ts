@@ -1,16 +1,15 @@
-/** One job a gift, so that a failure holds up no other gift. */
-import { giftStream } from '../../domain/gift/events.js';
-import { issueGifts } from '../../domain/purchase/decisions.js';
+/** One job per gift: a failure holds up no other gift. */
+import { giftStream } from '../../domain/gift.js';
+import { issueGifts } from '../../domain/purchase.js';
 import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';
 import type { Writer } from '../runner/writing.js';
 import type { PurchaseWork } from './state.js';
 
 const ISSUES: PoolSize = { atOnce: 128 };
 
-/** The command of a gift's issue, where nothing else is appended with it. */
+/** Where no other event is appended with the issue. */
 export const issueCommand = (giftId: string): string => `issue-${giftId}`;
 
-/** `work`: the open purchase; `undefined` ends it. */
 export function* issueJobs(
   work: () => PurchaseWork | undefined,
   parkAs: ParkAs,
@@ -28,7 +27,7 @@ export function* issueJobs(
       parkAs,
       once: true,
       cause: () => work()?.last,
-      // That it is issued already, by any process, is just as well.
+      // A conflict means that it is issued already, which is as good.
       run: async () =>
         void (await writer.append(giftStream(giftId), event, 'none', { commandId: issueCommand(giftId), cause: last })),
     };

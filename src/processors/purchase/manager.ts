@@ -1,5 +1,4 @@
-/** The process manager of purchases. An instance is a transaction. */
-import { giftStream } from '../../domain/gift/events.js';
+import { giftStream } from '../../domain/gift.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedNameOf } from '../../domain/parked.js';
 import type { MadePurchase } from '../../domain/purchase/state.js';
@@ -45,7 +44,7 @@ export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, Purc
         return [event.data.transaction_id];
       case 'NotificationSent':
       case 'NotificationFailed':
-        // They don't name the transaction: its open notification does.
+        // They name no transaction: as a part's owner the purchase gets them all the same.
         return [];
       case 'WorkParked':
       case 'WorkRetried':

@@ -1,4 +1,3 @@
-/** A purchase, read from its stream. */
 import { fold } from '../../domain/decider.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';

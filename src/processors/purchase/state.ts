@@ -1,22 +1,16 @@
-/** The purchase process: charge what was bought, then issue its gifts (docs/decisions.md#purchase-outcome). Pure. */
-import type { GiftIssued } from '../../domain/gift/events.js';
+/** The purchase process (docs/decisions.md#purchase-outcome). Pure. */
+import type { GiftIssued } from '../../domain/gift.js';
 import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
 import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';
-import type {
-  ChargeStarted,
-  GiftsPurchased,
-  PaymentAuthenticationFailed,
-  PaymentAuthenticationRequired,
-  PaymentCharged,
-  PaymentDeclined,
-  PurchaseReceiver,
-} from '../../domain/purchase/events.js';
+import type { ReversalEvent } from '../../domain/disputes.js';
+import type { GiftsPurchased, PurchaseEvent, PurchaseReceiver } from '../../domain/purchase.js';
+import type { RefundEvent } from '../../domain/refund.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
 /**
- * An open purchase. `bought`: the charge was not asked for; `charging`: asked, without an answer; `authenticating`:
- * waiting for its buyer; `charged`: gifts are being issued and receivers notified.
+ * `bought`: the charge was not asked for; `charging`: asked, without an answer; `authenticating`: waiting for its
+ * buyer; `charged`: gifts are being issued and receivers notified.
  */
 export interface PurchaseWork {
   readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
@@ -24,13 +18,12 @@ export interface PurchaseWork {
   readonly purchasedAt: string;
   /** The last event of the transaction's stream. */
   readonly last: Cause;
-  /** Gifts that are not issued as far as the feed shows. */
+  /** As far as the feed shows. */
   readonly toIssue: number;
   /** Receivers with an address whose first notification has not ended. */
   readonly toNotify: number;
 }
 
-/** What is to be done for a purchase; `instance` is its transaction. */
 export interface PurchaseIntent {
   readonly do: 'charge' | 'issue';
   readonly instance: string;
@@ -38,14 +31,9 @@ export interface PurchaseIntent {
   readonly fresh?: true;
 }
 
-/** Events of its notifications count, too: it stays open while its receivers' numbers are needed. */
+/** Includes its notifications' events: it stays open while its receivers' phone numbers are needed. */
 export type PurchaseTrigger =
-  | GiftsPurchased
-  | ChargeStarted
-  | PaymentAuthenticationRequired
-  | PaymentAuthenticationFailed
-  | PaymentCharged
-  | PaymentDeclined
+  | Exclude<PurchaseEvent, RefundEvent | ReversalEvent>
   | GiftIssued
   | NotificationSent
   | NotificationFailed
@@ -56,12 +44,10 @@ type PurchaseReaction = Reaction<PurchaseWork, PurchaseIntent>;
 
 const NOTHING: PurchaseReaction = { state: undefined, intents: [] };
 
-/** A gift to be shared by URL notifies nobody. */
 function isToBeNotified(receiver: PurchaseReceiver): boolean {
   return receiver.phone_number !== undefined || receiver.user_id !== undefined;
 }
 
-/** Of a purchase that is not open, a retry or the provider's late word opens it again. */
 export function reactToPurchase(
   state: PurchaseWork | undefined,
   event: PurchaseTrigger,
@@ -71,15 +57,14 @@ export function reactToPurchase(
   if (event.type === 'GiftsPurchased') return bought(event.data, instance, cause);
   if (state === undefined) {
     if (event.type === 'WorkRetried') return { ...NOTHING, reopen: event.data.step };
-    // It was parked before the provider's word came: it goes on where it was.
+    // It was parked before the provider's late answer, and goes on from there.
     return event.type === 'PaymentCharged' ? { ...NOTHING, reopen: CHARGE_STEP } : NOTHING;
   }
   switch (event.type) {
     case 'ChargeStarted':
-      // The process that wrote it asks; another one only when it takes the purchase over.
+      // The process that appended it asks; another one only after a takeover.
       return { state: { ...state, stage: 'charging', last: cause }, intents: [] };
     case 'PaymentAuthenticationRequired':
-      // The process that wrote it waits, and looks now and then.
       return { state: { ...state, stage: 'authenticating', last: cause }, intents: [] };
     case 'PaymentAuthenticationFailed':
       return goOn({ ...state, last: cause }, instance);
@@ -94,12 +79,12 @@ export function reactToPurchase(
       return left({ ...state, toNotify: state.toNotify - 1 });
     case 'WorkParked':
       if (event.data.entity !== instance) return left({ ...state, toNotify: state.toNotify - 1 });
-      // A charge that was given up just as the provider's word came: the gifts are to be issued all the same.
+      // The charge was parked just as the provider answered: the gifts are to be issued all the same.
       return event.data.step === CHARGE_STEP && state.stage === 'charged'
         ? { state, intents: [{ do: 'issue', instance }] }
         : NOTHING;
     case 'WorkRetried':
-      // It was never given up.
+      // It was never parked.
       return { state, intents: [] };
     default:
       return (event satisfies never, NOTHING);

@@ -1,7 +1,4 @@
-/**
- * Pays purchases from prepaid wallets and refunds them there. The wallet's stream decides; an earlier decision is found
- * by the transaction or the refund.
- */
+/** Earlier decisions are found in the wallet's state, so nothing is paid twice. */
 import { LRUCache } from 'lru-cache';
 import { fold } from '../../domain/decider.js';
 import {
@@ -18,7 +15,7 @@ import type { StreamState } from '../../commands/transact.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
-/** Wallets in memory: one in frequent use is read from its last event on. */
+/** A wallet in frequent use is read from its last event on. */
 const KEPT = 100;
 
 interface Known {
@@ -28,15 +25,9 @@ interface Known {
 }
 
 export interface WalletPayments {
-  /**
-   * Debits once for this transaction. @returns the decision, now or before. @throws UnavailableError; ConflictError
-   * after many lost races
-   */
+  /** @returns the decision, now or before @throws UnavailableError; ConflictError after many lost races */
   pay(reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'>;
-  /**
-   * Credits once for this refund; `refused`: less than that is left of the transaction's debit. @throws
-   * UnavailableError; ConflictError after many lost races
-   */
+  /** `refused`: less is left of the transaction's debit. @throws as `pay` */
   refund(
     reference: string,
     transactionId: string,
@@ -57,11 +48,10 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     const wallet = fold(walletAggregate, newer, before.wallet);
     const revision = newer.at(-1)?.revision ?? before.revision;
     known.set(reference, { wallet, revision });
-    // No history: what was decided before is found by its transaction or refund.
+    // No history: earlier decisions are found in the state.
     return { stream, state: wallet, history: [], revision: revision < 0 ? 'none' : revision };
   };
 
-  /** Decides on the wallet. @returns the wallet after that */
   const decide = async (
     reference: string,
     reason: Reason,
@@ -76,7 +66,7 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     return wallet;
   };
 
-  /** One at a time in this process: in parallel they would only lose races. */
+  /** In parallel they would only lose races. */
   const inTurn = async <T>(reference: string, run: () => Promise<T>): Promise<T> => {
     const own = (queues.get(reference) ?? Promise.resolve()).then(run, run);
     queues.set(reference, own);

@@ -1,4 +1,3 @@
-/** The process manager of refunds. An instance is a refund. */
 import { parkedNameOf } from '../../domain/parked.js';
 import { notificationKey } from '../notification/notificationKey.js';
 import { readPurchase } from '../purchase/readPurchase.js';

@@ -1,7 +1,4 @@
-/**
- * Gives money back where it came from: to the prepaid wallet, off the next invoice, or by the card's provider. Once for
- * each attempt, however often it is asked.
- */
+/** Once for each attempt, however often it is called. */
 import {
   PAYMENT_REQUESTS,
   type RefundLookupReply,
@@ -21,9 +18,9 @@ export interface RefundMoneyDeps extends Pick<StepDeps, 'bus' | 'now' | 'mayAct'
 
 /**
  * A card's provider is asked for 20 h from `started_at`, under the attempt's key; later the refund is only looked up.
- * `never`: it was certainly not made, so a new attempt is safe. `by hand`: it was not made, but somebody gave money
- * back at the provider meanwhile, perhaps in its place. @param fresh nobody has asked for this attempt before @throws
- * Error: try again
+ * `never`: it was certainly not made, so a new attempt is safe. `by hand`: it was not made, but money was given back at
+ * the provider meanwhile, perhaps in its place. @param fresh this attempt has never been asked for @throws Error to be
+ * retried
  */
 export async function refundMoney(
   deps: RefundMoneyDeps,
@@ -34,7 +31,7 @@ export async function refundMoney(
   const { provider, refund_id, transaction_id, amount, payment_reference, started_at } = request;
   const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
   if (amount === 0) return given(`free-${refund_id}`);
-  // The payment method may be another one by now.
+  // The payment method may have been changed since.
   if (provider === 'invoice') return given(`invoice-${refund_id}`);
   deps.mayAct();
   if (provider === 'wallet') {
@@ -54,13 +51,12 @@ export async function refundMoney(
 }
 
 /**
- * Whether somebody gave money of the charge back at the provider since a refused attempt: perhaps in its place. @throws
- * Error: try again
+ * Whether money of the charge was given back since a refused attempt, perhaps in its place. @throws Error to be retried
  */
 export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
   if (request.provider === 'wallet' || request.provider === 'invoice') return false;
   deps.mayAct();
-  // The provider may have recorded the refused attempt itself: the next number finds all others.
+  // The provider may hold the refused attempt itself; the next number counts it among the others.
   const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
   return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
 }

@@ -1,7 +1,4 @@
-/**
- * Refunds gifts of one purchase: cancels each in its own stream, claims the refund in the purchase's, has the money
- * given back, records the answer. Safe to repeat at any point and in parallel: the streams tell each time what is next.
- */
+/** Refunds gifts of one purchase. Safe to repeat at any point and in parallel. */
 import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
@@ -32,12 +29,11 @@ import type { StepDeps } from '../runner/stepDeps.js';
 export interface RefundDeps extends RefundMoneyDeps, Pick<StepDeps, 'events' | 'writer'> {}
 
 const GIFTS_AT_ONCE = 64;
-/** Each is a step forward, by this process or another one. */
 const MOVES = 16;
 
 /**
- * `retried`: support's retry; what the provider refused before is tried again once, on that person's account. @throws
- * GiveUpError when the provider refuses; any other error: try again
+ * `retried`: support's retry, which tries a refused refund once more, with that person as the cause. @throws
+ * GiveUpError when the provider refuses; any other error is to be retried
  */
 export async function refund(
   deps: RefundDeps,
@@ -48,11 +44,11 @@ export async function refund(
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
-  /** The present attempt was started here, and not asked for yet. */
+  /** The present attempt was started here and not asked for yet. */
   let fresh = false;
   /**
-   * Whether nobody can have made the attempt that follows this event. An old one may have been made by a log that was
-   * lost since, under a key that the provider has forgotten.
+   * Whether the attempt after this event is certainly new. An old one may have been made by a lost log, under a key
+   * that the provider has forgotten.
    */
   const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.retryPolicy.askAgainMs;
 
@@ -74,7 +70,7 @@ export async function refund(
         const { cancelled, kept } = await cancelGifts(deps, state, known.asked, reason);
         const [started] = startRefund(state, refundId, cancelled, kept);
         if (started === undefined) throw new GiveUpError('the purchase was never charged');
-        // Money that was given back in another way can't go back again.
+        // Money that was given back in another way can't be given back twice.
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
           throw new GiveUpError(
             `the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`,
@@ -100,7 +96,7 @@ export async function refund(
         if (reply.outcome === 'by hand') throw maybeByHand(known.started);
         if (reply.outcome === 'never') {
           if (known.outside === true) throw maybeByHand(known.started);
-          // The next attempt may also have been made by a log that was lost since.
+          // A lost log may have made the next attempt, too: it is not `fresh`.
           for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
           for (const event of settleRefund(known, reply))
@@ -137,7 +133,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   );
 }
 
-/** Cancels in parallel. Gifts that this refund cancelled before count. */
+/** Gifts that this refund cancelled before count. */
 async function cancelGifts(
   deps: RefundDeps,
   state: MadePurchase,
@@ -166,7 +162,7 @@ async function cancelGifts(
   return { cancelled, kept };
 }
 
-/** Of this, a redeem and a voucher the first at the gift's revision wins. */
+/** Of this, a redemption and a voucher, the first at the gift's revision wins. */
 async function cancelGift(
   deps: RefundDeps,
   gift: PaidGift,
@@ -176,8 +172,7 @@ async function cancelGift(
 ): Promise<SkipReason | 'cancelled by this'> {
   let kept: SkipReason | undefined;
   await changeGift(deps, gift, { ...reason, commandId: `${reason.commandId}-${gift.giftId}` }, (found) => {
-    // Once another process has the work, it may have given back the others' share: what was read since must not be
-    // cancelled.
+    // After a takeover, another process may have given back the other gifts' share without this gift.
     deps.mayAct();
     const decided = cancelForRefund(found, asked, disputed);
     kept = 'kept' in decided ? decided.kept : undefined;

@@ -1,4 +1,4 @@
-/** The refund process: cancel the gifts of a refund that was asked for, then give their share back. Pure. */
+/** The refund process. Pure. */
 import type { WorkParked, WorkRetried } from '../../domain/parked.js';
 import type { RefundEvent } from '../../domain/refund.js';
 import { idOf } from '../../domain/streamName.js';
@@ -8,24 +8,18 @@ import type { Reaction } from '../runner/processManager.js';
 
 export interface RefundWork {
   readonly transactionId: string;
-  /** Its last event. */
   readonly last: Cause;
-  /** Support's last retry: what was refused before it is tried again. */
   readonly retried?: Retry;
-  /** Gifts that it may still cancel: their receivers are not notified until it has decided. */
+  /** Their receivers are not notified until the refund has decided. */
   readonly undecided?: readonly string[];
 }
 
-/** `at`: its place in the log. */
 export interface Retry {
   readonly at: Position;
   readonly cause: Cause;
 }
 
-/**
- * What is to be done for a refund; `instance` is its id. `refund`: whatever its stream says is next; `release`: wake the
- * notification of a gift, which it has decided on.
- */
+/** `refund`: do what its stream says is next; `release`: wake the notification of a gift that it has decided on. */
 export type RefundIntent =
   | { readonly do: 'refund'; readonly instance: string }
   | { readonly do: 'release'; readonly instance: string; readonly giftId: string };
@@ -58,11 +52,11 @@ function next(state: RefundWork | undefined, event: RefundTrigger, instance: str
       return { ...opened, state: { transactionId, last: cause, undecided: event.data.gift_ids } };
     case 'RefundStarted':
     case 'RefundRefused':
-      // The job that asked goes on. Where there is none (nobody asked for it, or it was given up before the provider's
-      // word came) it starts here. One that was refused is open until it is parked: a person must see to it.
+      // The job that asked goes on. Without one (no request, or parked before the provider's answer) it starts here. A
+      // refused refund is open until it is parked for a person.
       return state === undefined ? opened : { state: { transactionId, last: cause, ...retriedOf(state) }, intents: [] };
     case 'RefundFailed':
-      // It was over: it is opened for its job to say so, and to be parked.
+      // It was over: its job reports the failure and is parked.
       return opened;
     case 'GiftsRefunded':
     case 'NothingRefunded':
@@ -77,7 +71,7 @@ function next(state: RefundWork | undefined, event: RefundTrigger, instance: str
 
 const retriedOf = ({ retried }: RefundWork): Pick<RefundWork, 'retried'> => (retried === undefined ? {} : { retried });
 
-/** It has decided on all gifts, or is parked. */
+/** Wakes the gifts' notifications once it has decided, or is parked. */
 export function releases(state: RefundWork | undefined, instance: string): readonly RefundIntent[] {
   return (state?.undecided ?? []).map((giftId) => ({ do: 'release', instance, giftId }));
 }

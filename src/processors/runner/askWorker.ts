@@ -1,4 +1,3 @@
-/** How process managers ask workers. */
 import type { WorkerRequest } from '../../messages/workerRequest.js';
 import type { Bus } from '../../ports/bus.js';
 import { answered, type RetryPolicy } from './retry.js';

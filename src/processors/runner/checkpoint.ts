@@ -1,37 +1,32 @@
-/** The position in the log where a session may start, so that settled work is not read again. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
 
-/** The key of the checkpoint among the records. */
 export const PROCESS_CHECKPOINT = 'checkpoint/process-managers';
 
-/** Valid for the log that it was made from, and for the types of events that were followed. */
+/** Valid for this log and these types of events. */
 export interface ProcessCheckpoint {
   readonly logId: string;
-  /** Separated by spaces. */
   readonly types?: string;
   readonly position: Position;
 }
 
-export interface CheckpointOptions {
+interface CheckpointOptions {
   readonly events: Pick<EventStore, 'logId' | 'readAll' | keyof ReachedLog>;
-  /** Losing it loses and repeats nothing: the log is read from its beginning then. */
+  /** Losing it only means that the log is read from its beginning. */
   readonly records: Records;
   readonly logger: Logger;
-  /** The types of events that sessions follow. */
   readonly types: readonly string[];
 }
 
 export interface Checkpoints {
   /**
-   * `undefined`: the log's beginning. Types that this release follows and the stored checkpoint does not name are
-   * searched for before it: where there is no such event, it holds for them too. Where `signal` ends the search, it
-   * counts as absent; so does one that is no position of this log, which is logged. @throws UnavailableError
+   * `undefined`: start at the log's beginning. Where this release follows types that the stored checkpoint does not
+   * name, the log before it is searched for them; the checkpoint holds if there are none. `signal` ends the search,
+   * without a checkpoint. A stored position that is none of this log is logged and ignored. @throws UnavailableError
    */
   last(signal: AbortSignal): Promise<Position | undefined>;
-  /** A failure is logged, no more. */
   save(position: Position): Promise<void>;
 }
 
@@ -67,7 +62,7 @@ export function processCheckpoints({ events, records, logger, types }: Checkpoin
       }
       const looked = new Set(stored.types.split(' '));
       const added = types.filter((type) => !looked.delete(type));
-      // A later release followed more: what it took as settled may be open for this one.
+      // A later release followed more types: work that it found settled may be open for this one.
       if (looked.size > 0) return undefined;
       if (added.length === 0) return stored.position;
       logger.info({ types: added }, 'process managers: looking for events of types that are new to them');

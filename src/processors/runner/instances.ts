@@ -1,35 +1,32 @@
-/** The open instances of one process manager. */
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
 import type { AnyManager } from './processManager.js';
 
-/** The feed's position before an instance was opened, and the event's time: ISO 8601. */
+/** `before`: the feed's position before the opening event; `at`: that event's time (ISO 8601). */
 export interface Opened {
   readonly before: Position | undefined;
   readonly at: string;
 }
 
-/** An open instance without a state until its history is read. */
+/** An open instance whose state is unknown until its history is read. */
 export interface Reopening {
-  /** The event that opened it again. */
   readonly cause: Cause;
-  /** The step under which it is parked where that fails. */
+  /** The step under which it is parked if reading fails. */
   readonly step: string;
-  /** Its events since the history was asked for. */
+  /** Its events since the reading started; `undefined` before that. */
   kept?: RecordedEvent[];
 }
 
 export interface Instances {
   readonly manager: AnyManager;
   readonly states: ReadonlyMap<string, unknown>;
-  /** In the order in which they were opened; empty for parts of others. */
+  /** In order of opening; empty for parts. */
   readonly opened: ReadonlyMap<string, Opened>;
   readonly reopening: ReadonlyMap<string, Reopening>;
-  /** Of `reopening`, those whose history is being read. */
+  /** The members of `reopening` whose history is being read. */
   readonly reading: ReadonlySet<Reopening>;
   set(instance: string, state: unknown, opened: Opened): void;
   awaitHistory(instance: string, reopening: Reopening, opened: Opened): void;
-  /** Events are kept for it from now on. */
   read(instance: string): void;
   /** @returns the events kept meanwhile; `undefined`: it does not wait for its history */
   endReading(instance: string): readonly RecordedEvent[] | undefined;
@@ -47,7 +44,7 @@ export function openInstances(manager: AnyManager): Instances {
   const keysOf = (state: unknown): readonly string[] =>
     state === undefined ? NO_KEYS : (manager.keysOf?.(state) ?? NO_KEYS);
 
-  /** Of two instances with the same key, the last one is found. */
+  /** Where two instances have the same key, the last one is found. */
   const index = (instance: string, before: unknown, after: unknown): void => {
     const [old, now] = [keysOf(before), keysOf(after)];
     if (old === now) return;

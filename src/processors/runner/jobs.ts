@@ -1,4 +1,4 @@
-/** Runs jobs in parallel, each key once at a time, until they are done or parked. */
+/** Runs jobs in parallel until they are done or parked. At most one job per key is in hand. */
 import type { Logger } from 'pino';
 import {
   parkedId,
@@ -16,45 +16,42 @@ import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
 
-/** How many jobs run at once. Jobs with the same object share a pool. */
+/** Jobs that name the same object share a pool. */
 export interface PoolSize {
   readonly atOnce: number;
 }
 
-/** Where work is parked, and under which step. */
 export type ParkAs = Pick<ParkedWork, 'entity' | 'step'> & { readonly name: ParkedName };
 
-/** One piece of work, tried until it is done or parked. */
 export interface Job {
-  /** A key is in hand once. */
   readonly key: string;
   readonly pool: PoolSize;
   /** Transactions take turns in a pool. */
   readonly transactionId: string;
   readonly parkAs: ParkAs;
   readonly run: (attempt: number) => Promise<void>;
-  /** The event that asked for it; `undefined`: it is not open any more. */
+  /** The event that asked for it; `undefined`: the work is no longer open. */
   readonly cause: () => Cause | undefined;
-  /** Called when it is done, unless it was asked for anew meanwhile. */
+  /** Called at its end, unless it was asked for again meanwhile. */
   readonly done?: () => void;
-  /** Asked for again while it is in hand, it is not done again. */
+  /** Not repeated where it is asked for again while in hand. */
   readonly once?: true;
 }
 
 interface InHand {
-  /** Asked for again meanwhile: what it saw may be old. */
+  /** Asked for again meanwhile: the running attempt may have read old state. */
   again: Job | undefined;
-  /** Ends the pause before the next attempt; `undefined` while it runs or is queued. */
+  /** Ends the pause; `undefined` while the job runs or is queued. */
   wake: (() => void) | undefined;
 }
 
-/** Since when a job fails, by `JobDeps.ticks`, and how many attempts were before. A limit of our own is no failure. */
+/** `since`: by `JobDeps.ticks`; `before`: attempts until then. A limit of our own is no failure. */
 interface Failing {
   readonly since: number;
   readonly before: number;
 }
 
-export interface JobDeps {
+interface JobDeps {
   readonly writer: Pick<Writer, 'append'>;
   readonly logger: Logger;
   /** Milliseconds of a monotonic clock. */
@@ -65,23 +62,22 @@ export interface JobDeps {
   readonly held: () => boolean;
   /** @throws NotOursError while it may not */
   readonly mayAct: () => void;
-  /** Once aborted nothing is taken on or tried again. */
   readonly signal: AbortSignal;
-  /** How often an entity has been parked in a row. */
   readonly timesParked: (name: ParkedName, entity: string) => number;
 }
 
 export interface JobRunner {
   /**
-   * Starts it. A job in hand is done again after the present attempt, or at once where it waits for its next; but for
-   * jobs that are done `once`.
+   * Where a job with its key is in hand, it runs again after the present attempt, or at once if it is waiting for the
+   * next. A job marked `once` is not repeated.
    */
   takeOn(job: Job): void;
-  /** Starts the next attempt at once, where it waits for it. */
   wake(key: string): void;
-  /** The feed has shown that this was parked: from now on it may be parked again. `name` undefined: by no manager. */
+  /**
+   * The feed has shown this parking: the entity may be parked again. `name` undefined: not parked by a process manager.
+   */
   parkingSeen(name: ParkedName | undefined, entity: string): void;
-  /** Drops jobs that wait; resolves when running ones have ended. */
+  /** Drops waiting jobs; resolves when running ones have ended. */
   stop(): Promise<void>;
 }
 
@@ -97,7 +93,7 @@ export function jobRunner({
   timesParked,
 }: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
-  /** Parked here, and not shown by the feed yet. */
+  /** Parked by this session and not yet seen in the feed. */
   const parkedHere = new Set<string>();
   const pools = new Map<PoolSize, Pool>();
   const waits = new Set<NodeJS.Timeout>();

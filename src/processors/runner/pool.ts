@@ -1,16 +1,14 @@
-/** Runs a limited number of tasks at once. Groups take turns, so that one with ten thousand tasks holds up no other. */
+/** Runs a limited number of tasks at once. Groups take turns, so a group of ten thousand tasks holds up no other. */
 
-/** Must not throw. */
 export type Task = () => Promise<void>;
 
 export interface Pool {
-  /** Tasks of one group start in the order in which they were added. */
+  /** Tasks of one group start in the order of `add`. A task must not throw. */
   add(group: string, task: Task): void;
-  /** Drops what has not started; resolves when running tasks have ended. */
+  /** Drops tasks that have not started; resolves when running ones have ended. */
   stop(): Promise<void>;
 }
 
-/** The queue of one group: `tasks` from `next` on. */
 interface Line {
   readonly tasks: Task[];
   next: number;
@@ -18,10 +16,7 @@ interface Line {
 
 const LOOK_MS = 20;
 
-/**
- * A pool of at most `limit` tasks at once. While `mayStart` is false no task starts: one timer of the pool asks again,
- * instead of thousands of tasks that each fail and wait.
- */
+/** While `mayStart` is false no task starts: one timer asks again, instead of thousands of tasks that fail and wait. */
 export function openPool(limit: number, mayStart: () => boolean = () => true): Pool {
   const lines = new Map<string, Line>();
   const idle: (() => void)[] = [];
@@ -34,7 +29,7 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
     if (first === undefined) return undefined;
     const [group, line] = first;
     const task = line.tasks[line.next++];
-    // To the end of the queue, with the rest.
+    // The group's other tasks go to the end of the queue.
     lines.delete(group);
     if (line.next < line.tasks.length) lines.set(group, line);
     return task;
@@ -57,7 +52,7 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
         fill();
       });
     }
-    if (running === 0) for (const tell of idle.splice(0)) tell();
+    if (running === 0) for (const resolve of idle.splice(0)) resolve();
   };
 
   return {

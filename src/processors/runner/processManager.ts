@@ -1,11 +1,10 @@
-/** The shape of a process manager; docs/process-managers.md explains how they work. */
+/** docs/process-managers.md explains this shape. */
 import type { DomainEvent } from '../../domain/decider.js';
 import type { ParkedName, ParkedWork } from '../../domain/parked.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
 import type { Job, ParkAs } from './jobs.js';
 
-/** An event of the feed, as the log holds it. */
 export type Recorded<E extends DomainEvent = DomainEvent> = E & Omit<RecordedEvent, 'type' | 'data'>;
 
 export interface Intent {
@@ -18,61 +17,55 @@ export interface Reaction<S, I extends Intent> {
   readonly state: S | undefined;
   readonly intents: readonly I[];
   /**
-   * Only the instance's history tells its state: it is open again once that is read. The value is the step under which
-   * it is parked where the history can't be read.
+   * The state must be rebuilt from the instance's history. The value is the step under which it is parked if the
+   * history can't be read.
    */
   readonly reopen?: string;
 }
 
 export type ParkedEntity = Pick<ParkedWork, 'entity' | 'transaction_id' | 'step'>;
 
-/** The states of open instances. */
 export interface OpenStates {
   state<S>(manager: Stateful<S>, instance: string): S | undefined;
-  /** Of the instance that has this key among its `keysOf`. */
+  /** The instance that has this key among its `keysOf`. */
   byKey<S>(manager: Stateful<S>, key: string): S | undefined;
 }
 
 export type Stateful<S> = Pick<ProcessManager<S, DomainEvent, Intent, never>, 'resume'>;
 
-/** State `S` of an instance, events `E` that move it, intents `I`, and what its jobs work with, `D`. */
+/** State `S` of an instance, events `E`, intents `I`, and `D`: what its jobs depend on. */
 export interface ProcessManager<S, E extends DomainEvent, I extends Intent, D> {
-  /** Names its parked work (`parked-{name}`) and its status. */
   readonly name: ParkedName;
-  /** Under which its work is parked and counted. */
   readonly steps: readonly string[];
-  /** One that is missing does not compile. */
+  /** A missing type does not compile. */
   readonly events: Readonly<Record<E['type'], true>>;
-  /** The instances that an event concerns, as things stood before it. */
+  /** The instances that an event concerns, by the state before it. */
   instancesOf(event: Recorded<E>, open: OpenStates): readonly string[];
-  /** `cause`: the event without its data. `state` undefined: the instance is not open. */
+  /** `state` undefined: the instance is not open. */
   react(state: S | undefined, event: E, instance: string, cause: Cause): Reaction<S, I>;
   /** For a process that takes an open instance over. */
   resume(state: S, instance: string): readonly I[];
-  /** The intent's job has ended well: the feed may not tell. */
+  /** After the intent's job has ended well, since no event may follow. */
   done?(state: S, intent: I): Reaction<S, I>;
   parkAs(intent: I): ParkAs;
-  /** Consumed in slices, so there may be thousands. */
+  /** May be thousands: they are taken on in time slices. */
   jobs(intent: I, open: OpenStates, deps: D): Iterable<Job>;
-  /** Whether parked work is done by now, well or not. @throws UnavailableError */
+  /** Whether parked work has ended since, well or not. @throws UnavailableError */
   isSettled(events: EventStore, work: ParkedEntity): Promise<boolean>;
   /**
-   * Whether an open intent is settled already. Asked by the status, since from a checkpoint on the feed may lack what
-   * settled it. @throws UnavailableError
+   * For the status: after a checkpoint the feed may lack the event that settled the intent. @throws UnavailableError
    */
   settledBefore?(events: EventStore, intent: I): Promise<boolean>;
-  /** Further keys for `OpenStates.byKey`. Must be the same array as long as they don't change. */
+  /** Further keys for `OpenStates.byKey`: the same array as long as they don't change. */
   keysOf?(state: S): readonly string[];
   /**
-   * Its instances are parts of another manager's. They live while their owner is open, which also gets their events;
-   * they neither count nor hold the checkpoint back.
+   * Its instances are parts of another manager's. A part lives while its owner is open, and the owner gets its events.
+   * Parts are not counted and do not hold the checkpoint back.
    */
   readonly partOf?: { readonly manager: AnyManager; ownerOf(state: S): string };
-  /**
-   * The events of an instance and its parts, in any order, for reactions that say `reopen`. @throws UnavailableError
-   */
+  /** For `reopen`: the events of an instance and its parts, in any order. @throws UnavailableError */
   history?(events: EventStore, instance: string): Promise<RecordedEvent[]>;
-  /** Whether nothing is left to do after this event, whatever the history tells. */
+  /** Whether nothing is left to do after this event, whatever the history holds. */
   ends?(event: Recorded<E>, instance: string): boolean;
 }
 

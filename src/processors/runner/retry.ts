@@ -1,29 +1,24 @@
-/** Which failures pass, and how long to wait before the next attempt. */
-import { AUTHENTICATION_MS } from '../../domain/purchase/decisions.js';
+import { AUTHENTICATION_MS } from '../../domain/purchase.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
 
-/** All in milliseconds. */
+/** All in milliseconds, except `attempts`. */
 export interface RetryPolicy {
-  /**
-   * The pause after the first failure; each further one doubles it, up to `retryAtMostMs`, less up to half by chance.
-   */
+  /** The first pause. It doubles up to `retryAtMostMs`, less up to half of it at random. */
   readonly retryMs: number;
   readonly retryAtMostMs: number;
-  /** How long a worker's answer is waited for. */
+  /** The wait for a worker's answer. */
   readonly answerMs: number;
   /** How long a charge may be repeated under its key: providers forget keys after 24 h. Later it is only looked up. */
   readonly askAgainMs: number;
-  /** How long a buyer has to authenticate. */
+  /** A buyer's time to authenticate. */
   readonly authenticationMs: number;
-  /**
-   * The pause before the first look whether they have, then three times that and so on. Usually a webhook comes first.
-   */
+  /** The first pause before looking whether the buyer has authenticated; it triples. Usually a webhook comes first. */
   readonly lookMs: number;
-  /** After so long, work is parked that failures hold up which pass by themselves. */
+  /** Work is parked after failing for this long in ways that pass by themselves. */
   readonly giveUpMs: number;
-  /** After so many attempts, work is parked that fails for other reasons. */
+  /** Work is parked after failing this often in other ways. */
   readonly attempts: number;
 }
 
@@ -38,15 +33,12 @@ export const RETRY_POLICY: RetryPolicy = {
   attempts: 10,
 };
 
-/** Trying again won't help. The message is the cause to park it with. */
+/** Retrying can't help. The message is the cause to park it with. */
 export class GiveUpError extends Error {
   override readonly name = 'GiveUpError';
 }
 
-/**
- * Nothing has failed: there is something to wait for. `mayNeverCome`: the pauses grow, and the work is given up like a
- * failing one.
- */
+/** Nothing has failed. `mayNeverCome`: the pauses grow, and the work is parked after `giveUpMs`. */
 export class NotYetError extends Error {
   override readonly name = 'NotYetError';
   readonly waitMs: number;
@@ -58,17 +50,16 @@ export class NotYetError extends Error {
   }
 }
 
-/** This process may not act now: another one may have the work. Nothing was tried, so nothing has failed. */
+/** Another process may have the work. Nothing was tried, so nothing has failed. */
 export class NotOursError extends UnavailableError {}
 
-/** A worker's answer. @throws RetryLaterError, GiveUpError when it has none */
+/** @throws RetryLaterError, GiveUpError where the worker failed */
 export function answered<R extends { readonly outcome: string }>(reply: R | WorkerFailure): R {
   if (!isFailure(reply)) return reply;
   if (reply.outcome === 'impossible') throw new GiveUpError(reply.cause);
   throw new RetryLaterError(reply.cause, reply.after_ms, reply);
 }
 
-/** Whether a failure passes by itself. */
 function passes(error: unknown): boolean {
   return (
     error instanceof UnavailableError ||
@@ -88,7 +79,7 @@ export function neverStarted(error: unknown): boolean {
   );
 }
 
-/** The wait before the next attempt, after the `attempt`th (from 1) failed. `chance`: from 0 to 1. */
+/** After attempt number `attempt` (from 1) has failed. `chance`: from 0 to 1. */
 export function waitAfter(
   attempt: number,
   { retryMs, retryAtMostMs }: Pick<RetryPolicy, 'retryMs' | 'retryAtMostMs'>,
@@ -97,7 +88,6 @@ export function waitAfter(
   return Math.min(retryAtMostMs, retryMs * 2 ** Math.min(attempt - 1, 30)) * (1 - chance / 2);
 }
 
-/** Wait and try again, or park with a cause. `heldUpMs`: for how long it has been tried. */
 export function afterFailure(
   error: unknown,
   attempt: number,
@@ -112,7 +102,7 @@ export function afterFailure(
     if (!error.mayNeverCome) return { waitMs: error.waitMs };
     return heldUpMs >= retryPolicy.giveUpMs ? { cause: error.message } : { waitMs: Math.max(waitMs, error.waitMs) };
   }
-  // Jobs with the same time don't all come at once; a limit of our own is waited for however long.
+  // Spreads jobs with the same wait. A limit of our own is waited for however long it takes.
   const later =
     error instanceof RetryLaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
   if (later !== undefined && (error as RetryLaterError).limited) return later;

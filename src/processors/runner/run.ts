@@ -1,4 +1,4 @@
-/** Runs process managers: of several processes the one with the lease works, the others stand by. */
+/** The process with the lease works, the others stand by. */
 import { randomUUID } from 'node:crypto';
 import type { Records } from '../../ports/readStore.js';
 import { acquireLease, LEASE_MS } from '../../runtime/coordination/lease.js';
@@ -8,32 +8,28 @@ import { RETRY_POLICY, type RetryPolicy } from './retry.js';
 import { feedTypes, type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
 
-/** The process managers' lease. */
 export const PROCESS_LEASE = 'process-managers';
 
-/** What the runner works with. */
 export interface RunnerDeps<D> extends Omit<SessionDeps<D>, 'now' | 'retryPolicy' | 'tally' | 'health'> {
   /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
   readonly records: Records;
-  /** Names this process; see `LeaseOptions.holder`. Default a random name. */
+  /** Names this process; see `LeaseOptions.holder`. Default: a random name. */
   readonly holder?: string;
-  /** Milliseconds since the epoch; default the system's clock. */
+  /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: () => number;
   readonly retryPolicy?: Partial<RetryPolicy>;
-  /** Of the lease, milliseconds; the same in all processes. */
+  /** The lease's duration, milliseconds; the same in all processes. */
   readonly leaseMs?: number;
-  /** The followers of this process, of which they are one; default their own. */
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** The running process managers. */
 export interface Processors {
   status(): ProcessStatus;
-  /** Takes on nothing new, finishes what runs, gives the lease to the process that waits for it. */
+  /** Takes on nothing new, finishes what runs, and passes the lease on. */
   close(): Promise<void>;
 }
 
-/** Starts. Failures are logged and tried again; it never throws later on. */
+/** Starts. Failures are logged and retried; it never throws later. */
 export function runManagers<D>({
   records,
   now = Date.now,

@@ -1,34 +1,30 @@
-/** The state of this process's process managers, for metrics. */
 import type { Position } from '../../ports/eventStore.js';
 
 export interface StepStatus {
   /** Running, or waiting for the next attempt. */
   readonly inFlight: number;
-  /** Failed attempts since the process started. */
+  /** Since the process started. */
   readonly failed: number;
-  /** Parked since the process started. */
+  /** Since the process started. */
   readonly parked: number;
 }
 
 export interface ProcessStatus {
-  /** Whether this process does the work; the others stand by. */
+  /** Whether this process holds the lease. */
   readonly leading: boolean;
-  /** Whether everything before its lead has been folded: from then on it acts. */
+  /** Whether the feed has been folded up to the session's start: only then it acts. */
   readonly caughtUp: boolean;
-  /** How far the log has been read; `undefined`: not at all, or another process leads. */
+  /** `undefined`: nothing was read, or another process holds the lease. */
   readonly position: Position | undefined;
-  /** Open instances. */
   readonly open: number;
   /** When the oldest was opened: ISO 8601. */
   readonly oldestAt: string | undefined;
-  /** By step, as the process managers name them. */
   readonly steps: ReadonlyMap<string, StepStatus>;
 }
 
 export interface ProcessTally {
-  /** A session has started; `look` tells what is open. */
+  /** `look` shows the session's open work. */
   started(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
-  /** It has ended: another process has its work now. */
   ended(): void;
   takenOn(step: string): void;
   done(step: string): void;

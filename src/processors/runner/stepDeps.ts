@@ -1,4 +1,3 @@
-/** What every step works with. */
 import type { Logger } from 'pino';
 import type { Bus } from '../../ports/bus.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -13,8 +12,8 @@ export interface StepDeps {
   readonly now: () => number;
   readonly retryPolicy: RetryPolicy;
   readonly writer: Writer;
-  /** Throws when this process may not act any more. */
+  /** Throws once this process may no longer act. */
   readonly mayAct: () => void;
-  /** Starts the next attempt of this job at once: what it waits for has come. */
+  /** Ends the pause of the job with this key. */
   readonly wake: (key: string) => void;
 }

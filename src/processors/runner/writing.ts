@@ -1,4 +1,3 @@
-/** How process managers append: with the first event's correlation and the trigger as the cause. */
 import { type CommandContext, recordable } from '../../commands/context.js';
 import { append, type Source, type Transacted, transactOn } from '../../commands/transact.js';
 import type { DomainEvent } from '../../domain/decider.js';
@@ -6,28 +5,23 @@ import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEve
 import type { Cause } from './cause.js';
 
 const PROCESS_USER = 'system:process-managers';
-/** Lost races with other processes after which a step fails, and is tried again later. */
+/** Lost races after which a step fails and is retried later. */
 export const RACES = 8;
 
-/** Why an event is appended. */
 export interface Reason {
   /** The same for the same step and entity, in every process. */
   readonly commandId: string;
-  /** The event that led to it. */
   readonly cause: Cause;
   /** A simulated provider answered. */
   readonly simulated?: boolean;
-  /**
-   * A fixed id for a single event, so that it stands in the stream once, whichever process appends it. Absent: a new
-   * id.
-   */
+  /** For a single event, so that the stream holds it once, whichever process appends it. Absent: a new id. */
   readonly eventId?: string;
 }
 
 export interface Writer {
   /**
-   * @returns the last event, or `undefined` when the stream is not at the expected revision. @throws UnavailableError;
-   * with `outcomeUnknown` they may have been appended
+   * @returns the last event; `undefined`: the stream is not at the expected revision. @throws UnavailableError; with
+   * `outcomeUnknown` the events may have been appended
    */
   append(
     stream: string,
@@ -36,7 +30,7 @@ export interface Writer {
     reason: Reason,
   ): Promise<Cause | undefined>;
 
-  /** Runs a decision in the command loop, which finds what an earlier run for the same reason appended. */
+  /** Finds the events of an earlier run for the same reason. */
   transact<S>(
     source: Source<S>,
     reason: Reason,

@@ -9,7 +9,7 @@ import type { Bought, House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';
 
-const test = houseSuite('a step about late money that others may have done');
+const test = houseSuite('a dispute step that another process may have done');
 
 const RETRIED = { id: 'retried', at: '', revision: 0, correlationId: 'c' };
 
@@ -135,7 +135,7 @@ test('answers all the money on a retry, not only the shortfall', async ({ house 
   );
 });
 
-test('retries a dispute without touching a shortfall beside it', async ({ house }) => {
+test('retries a dispute without touching the shortfall of an external refund', async ({ house }) => {
   const bought = await givenBack(house);
   await redeemed(house, bought);
   await rejects(settle(house, bought), GiveUpError, /no unredeemed gift makes up for/);

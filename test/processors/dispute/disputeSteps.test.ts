@@ -8,7 +8,7 @@ import { houseSuite } from '../../support/service/houseSuite.js';
 import { everyKillPoint } from '../../support/faults/killPoints.js';
 import { mortal } from '../../support/faults/mortal.js';
 
-const test = houseSuite('late money');
+const test = houseSuite('disputes and external refunds');
 test.before.each(async ({ house }) => {
   await house.work();
 });

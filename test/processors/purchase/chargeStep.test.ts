@@ -74,7 +74,7 @@ for (const [end, data] of [
   ['PaymentCharged', { amount: 250, provider: 'p', charge_id: 'ch_1' }],
   ['PaymentDeclined', { provider: 'p', code: 'lost_card' }],
 ] as const) {
-  test(`asks nobody for money once ${end} is recorded, at any try`, async ({ house }) => {
+  test(`asks for no money once ${end} is recorded, at any try`, async ({ house }) => {
     const purchase = await bought(house);
     await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
     await house.append(purchase.stream, end, data);

@@ -116,7 +116,7 @@ test('asks the same payer again after an import changed the payment method', asy
   });
 });
 
-test('a debit that was made is found again; one that was refused stays refused after a top-up', async ({ house }) => {
+test('finds an earlier debit, and keeps a refused debit refused after a top-up', async ({ house }) => {
   const pay = (transaction: string): Promise<string> =>
     walletPayments(house.events, openWriter(house.events, Date.now)).pay('prepaid', transaction, 100, reason);
   assert.is(await pay('t1'), 'refused');

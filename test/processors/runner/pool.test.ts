@@ -5,7 +5,7 @@ import { openPool } from '../../../src/processors/runner/pool.js';
 
 const test = suite('pool');
 
-test('runs so many at once, all in the end', async () => {
+test('runs at most its limit of tasks at once, and all in the end', async () => {
   const pool = openPool(3);
   let running = 0;
   let most = 0;

@@ -50,7 +50,7 @@ test('anything else is tried a few times, then parked', () => {
 test('parks at once what is given up', () =>
   assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' }));
 
-test('comes back when it is told to, and not all at once', () => {
+test('retries after the requested pause, and not all at once', () => {
   const later = (afterMs: number, limited = false): RetryLaterError =>
     new RetryLaterError('limited', afterMs, { limited });
   assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 0), { waitMs: 60_000 });
