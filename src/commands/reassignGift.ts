@@ -23,8 +23,8 @@ export interface NewReceiver {
 }
 
 /**
- * No event for the present receiver. The previous one may no longer redeem the gift; a notification of theirs that is
- * under way refuses the command.
+ * No event for the present receiver. The previous receiver may no longer redeem the gift. Refused while they are being
+ * notified.
  * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, the state's, `notification_pending`;
  * UnavailableError
  */

@@ -25,7 +25,7 @@ export async function resendGift(
     const { next, nextNumber } = notificationAttempts(stream, history);
     // Names the receiver: a later reassignment notifies the new one itself.
     const gift_revision = stream.at(-1)?.revision;
-    // A gift that is charged and not issued yet notifies its receiver once it is issued.
+    // The receiver of a gift that is charged and not issued yet is notified once it is issued.
     if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('notification_pending');
     return [
       {

@@ -16,7 +16,7 @@ import type { Cause } from '../runner/cause.js';
 import type { ParkAs } from '../runner/jobs.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/** As far as the feed shows since its start. */
+/** Known as far as the feed shows. */
 export interface ReversalWork {
   readonly reversals: Reversals;
   /** Keys that were parked, or found to be done. */

@@ -116,8 +116,8 @@ async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchas
 }
 
 /**
- * Asks the wallet or the card's provider; a wallet settled by invoice asks neither. A repeat asks as the first try did:
- * the payment method may have changed, and its money may have been taken.
+ * Asks the wallet or the card's provider; a wallet settled by invoice needs no request. A repeat asks as the first try
+ * did: the payment method may have changed, and its money may have been taken.
  */
 async function ask(
   deps: ChargeDeps,

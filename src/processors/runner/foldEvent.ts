@@ -99,7 +99,7 @@ function react<D>(fold: FoldState, target: Target, incoming: Incoming): readonly
   return ask(one, intents);
 }
 
-/** The event is folded after the history, or makes it needless. */
+/** Folded after the history, unless the event makes the history needless. */
 function keepForHistory(
   fold: FoldState,
   [one, instance]: Target,
