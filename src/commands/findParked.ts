@@ -36,8 +36,8 @@ type Found = StreamState<FoundWork>;
 
 /**
  * The work with this id, or about this transaction, refund, dispute or gift (id or shortcode). These find all work of
- * their purchase; a gift only its own notification. Work that waits for a person comes first, and the entity's own
- * before that of others. Work that the read model lacks is looked for in the log.
+ * their purchase: charge, issue, refunds, disputes, notifications (a gift only its own). Work that waits for a person
+ * comes first, and the entity's own before that of others. Work that the read model lacks is looked for in the log.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {

@@ -16,7 +16,7 @@ export interface ReassignDeps extends SupportDeps {
   readonly hash: KeyedHash;
 }
 
-/** Exactly one of both. */
+/** Exactly one of the two. */
 export interface NewReceiver {
   readonly user_id?: string;
   readonly phone_number?: string;

@@ -46,7 +46,7 @@ export interface Attempt {
   readonly giftId: string;
   /** From 1. */
   readonly number: number;
-  /** An event's id. */
+  /** The id of the event that asked for it. */
   readonly askedBy: string;
   readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];

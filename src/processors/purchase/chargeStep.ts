@@ -201,7 +201,7 @@ async function askForBuyer(
   return found;
 }
 
-/** More than twice the time left: the clock was set back. */
+/** Where more than twice the buyer's time is left, the clock was set back. */
 function isOver({ now }: ChargeDeps, { required, until }: Authentication): boolean {
   const end = Date.parse(until);
   const left = end - now();

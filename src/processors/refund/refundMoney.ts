@@ -1,4 +1,4 @@
-/** Once for each attempt, however often it is called. */
+/** Gives money back once per attempt, however often it is asked. */
 import {
   PAYMENT_REQUESTS,
   type RefundLookupReply,

@@ -133,7 +133,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   );
 }
 
-/** Gifts that this refund cancelled before count. */
+/** Counts gifts that this refund cancelled before. */
 async function cancelGifts(
   deps: RefundDeps,
   state: MadePurchase,

@@ -27,6 +27,7 @@ export interface Checkpoints {
    * without a checkpoint. A stored position that is none of this log is logged and ignored. @throws UnavailableError
    */
   last(signal: AbortSignal): Promise<Position | undefined>;
+  /** A failure is only logged. */
   save(position: Position): Promise<void>;
 }
 
