@@ -1,10 +1,8 @@
-import { fold } from '../domain/decider.js';
-import { transactionStream } from '../domain/purchase/events.js';
-import { purchaseAggregate } from '../domain/purchase/state.js';
-import { settleCharge } from '../domain/purchase/decisions.js';
+import { purchaseAggregate, settleCharge, transactionStream } from '../domain/purchase.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
+import { readPurchase } from './readStreams.js';
 import { transact } from './transact.js';
 
 const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
@@ -15,8 +13,7 @@ const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
  * the rest. @throws UnavailableError
  */
 export async function giveUpCharge(events: EventStore, transactionId: string, context: CommandContext): Promise<void> {
-  const stream = transactionStream(transactionId);
-  const state = fold(purchaseAggregate, await events.read(stream));
+  const state = await readPurchase(events, transactionId);
   if (state.status !== 'pending') return;
   const { payment_reference, total } = state.purchase;
   if (state.chargeBy?.kind !== 'card') {
@@ -25,7 +22,7 @@ export async function giveUpCharge(events: EventStore, transactionId: string, co
       history.length === 0 ? [] : giveUpDebit(wallet, { transaction_id: transactionId, amount: total }),
     );
   }
-  await transact(events, purchaseAggregate, stream, context, (purchase) =>
+  await transact(events, purchaseAggregate, transactionStream(transactionId), context, (purchase) =>
     settleCharge(purchase, { type: 'PaymentDeclined', data: BY_SUPPORT }),
   );
 }

@@ -5,9 +5,7 @@ import type { GiftEvent, GiftIssued } from '../domain/gift/events.js';
 import type { IssuedGift } from '../domain/gift/state.js';
 import type { GiftCaller, GiftFacts } from '../domain/gift/decisions.js';
 import { giftIdsIn } from '../domain/giftIds.js';
-import { transactionStream } from '../domain/purchase/events.js';
-import { purchaseAggregate } from '../domain/purchase/state.js';
-import { issueGift } from '../domain/purchase/decisions.js';
+import { issueGift } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -17,6 +15,7 @@ import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents } from './context.js';
 import { type FoundGift, giftOf, giftSource, giftToIssue, withIssue } from './giftSource.js';
+import { readPurchase } from './readStreams.js';
 import { type StreamState, type Transacted, transactOn } from './transact.js';
 
 export interface GiftDeps {
@@ -101,7 +100,7 @@ export async function unissuedGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, gif
   const document = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
   if (document === undefined) throw new Refusal('gift_not_found');
   const { index, transaction_id } = document;
-  const made = fold(purchaseAggregate, await deps.events.read(transactionStream(transaction_id)));
+  const made = await readPurchase(deps.events, transaction_id);
   if (made.status === 'none') throw new Refusal('gift_not_found');
   const { seed, receivers } = made.purchase;
   if (receivers[index] === undefined) throw new Error('the read model names a gift that its purchase does not have');

@@ -1,13 +1,14 @@
-import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
+import { type GiftReassigned, isSomebody } from '../domain/gift.js';
 import { reassign } from '../domain/supportActions.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
-import { notificationAttempts, notificationStream } from '../domain/notification.js';
+import { notificationAttempts } from '../domain/notification.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { CommandContext } from './context.js';
+import { readGiftAndNotification } from './readStreams.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
@@ -48,10 +49,7 @@ export async function reassignGift(
 }
 
 async function isBeingNotified({ events }: ReassignDeps, giftId: string): Promise<boolean> {
-  const [gift, notification] = await Promise.all([
-    events.read(giftStream(giftId)),
-    events.read(notificationStream(giftId)),
-  ]);
+  const [gift, notification] = await readGiftAndNotification(events, giftId);
   return notificationAttempts(gift, notification).next.do !== 'nothing';
 }
 

@@ -11,6 +11,7 @@ import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
+import { readPurchase } from './readStreams.js';
 import { transact } from './transact.js';
 import { inParallel } from '../lib/async/inParallel.js';
 
@@ -137,7 +138,7 @@ async function outcomeOf(
 
 /** In order of time. @throws Refusal `transaction_not_found`; UnavailableError */
 export async function listRefunds(events: EventStore, transactionId: string): Promise<RefundStatus[]> {
-  const state = fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
+  const state = await readPurchase(events, transactionId);
   if (state.status === 'none') throw new Refusal('transaction_not_found');
   return refundsOf(state);
 }

@@ -1,9 +1,9 @@
+import { readPurchase } from '../../commands/readStreams.js';
 import { reversalSteps } from '../../domain/disputes.js';
 import { reversalsOf } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { GiftChangeDeps } from '../purchase/giftChanges.js';
-import { readPurchase } from '../purchase/readPurchase.js';
 import type { PoolSize } from '../runner/jobs.js';
 import type { ProcessManager } from '../runner/processManager.js';
 import { settleReversal } from './disputeStep.js';

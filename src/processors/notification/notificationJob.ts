@@ -1,5 +1,4 @@
-import { giftStream } from '../../domain/gift.js';
-import { notificationStream } from '../../domain/notification.js';
+import { readGiftAndNotification } from '../../commands/readStreams.js';
 import { notificationAttempts } from '../../domain/notification.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { refundManager } from '../refund/manager.js';
@@ -42,9 +41,6 @@ export function notificationJob(
 
 /** @throws UnavailableError */
 export async function isNotified(events: EventStore, giftId: string): Promise<boolean> {
-  const [gift, notification] = await Promise.all([
-    events.read(giftStream(giftId)),
-    events.read(notificationStream(giftId)),
-  ]);
+  const [gift, notification] = await readGiftAndNotification(events, giftId);
   return gift.length > 0 && notificationAttempts(gift, notification).next.do === 'nothing';
 }

@@ -1,8 +1,7 @@
-import { fold } from '../../domain/decider.js';
-import { type GiftIssued, giftStream } from '../../domain/gift/events.js';
-import { notificationAttempts, notificationStream, type Occasion } from '../../domain/notification.js';
-import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
-import { purchaseAggregate } from '../../domain/purchase/state.js';
+import { readGiftAndNotification, readPurchase } from '../../commands/readStreams.js';
+import type { GiftIssued } from '../../domain/gift.js';
+import { notificationAttempts, type Occasion } from '../../domain/notification.js';
+import type { GiftsPurchased } from '../../domain/purchase.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import {
@@ -17,10 +16,7 @@ import {
 
 /** Rare, so the streams alone decide. @returns whether nothing is left to do @throws as `notify` does */
 export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, memory: AttemptMemory): Promise<boolean> {
-  const [gift, notification] = await Promise.all([
-    deps.events.read(giftStream(giftId)),
-    deps.events.read(notificationStream(giftId)),
-  ]);
+  const [gift, notification] = await readGiftAndNotification(deps.events, giftId);
   const { next } = notificationAttempts(gift, notification);
   if (next.do === 'nothing') return true;
   const issued = gift.find(
@@ -48,7 +44,7 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
 }
 
 async function purchaseOf(events: EventStore, transactionId: string): Promise<GiftsPurchased['data']> {
-  const purchase = fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
+  const purchase = await readPurchase(events, transactionId);
   if (purchase.status === 'none') throw new Error('a gift names a purchase that was never made');
   return purchase.purchase;
 }

@@ -1,6 +1,6 @@
-import { giftStream } from '../../domain/gift.js';
+import { readGiftAndNotification } from '../../commands/readStreams.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { attemptOf, type NotificationEvent, notificationStream } from '../../domain/notification.js';
+import { attemptOf, type NotificationEvent } from '../../domain/notification.js';
 import { parkedStream, type WorkParked } from '../../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { inParallel } from '../../lib/async/inParallel.js';
@@ -35,10 +35,7 @@ export async function purchaseHistory(events: EventStore, transactionId: string)
 async function giftEvents(events: EventStore, giftIds: readonly string[]): Promise<RecordedEvent[]> {
   const found: RecordedEvent[] = [];
   await inParallel(giftIds, READS_AT_ONCE, async (giftId) => {
-    const [gift, notification] = await Promise.all([
-      events.read(giftStream(giftId)),
-      events.read(notificationStream(giftId)),
-    ]);
+    const [gift, notification] = await readGiftAndNotification(events, giftId);
     found.push(
       ...gift.filter(({ type }) => type === 'GiftIssued' || type === 'GiftCancelled'),
       ...notification.filter((event) => attemptOf(event as unknown as NotificationEvent) === 1),

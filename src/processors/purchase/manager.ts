@@ -1,3 +1,4 @@
+import { readPurchase } from '../../commands/readStreams.js';
 import { giftStream } from '../../domain/gift.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedNameOf } from '../../domain/parked.js';
@@ -10,7 +11,6 @@ import type { ProcessManager } from '../runner/processManager.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
 import { purchaseHistory } from './history.js';
 import { issueJobs } from './issueJobs.js';
-import { readPurchase } from './readPurchase.js';
 import {
   type PurchaseIntent,
   type PurchaseTrigger,

@@ -1,6 +1,6 @@
+import { readPurchase } from '../../commands/readStreams.js';
 import { parkedNameOf } from '../../domain/parked.js';
 import { notificationKey } from '../notification/notificationKey.js';
-import { readPurchase } from '../purchase/readPurchase.js';
 import type { PoolSize } from '../runner/jobs.js';
 import type { ProcessManager } from '../runner/processManager.js';
 import type { StepDeps } from '../runner/stepDeps.js';

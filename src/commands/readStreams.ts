@@ -1,0 +1,20 @@
+import { fold } from '../domain/decider.js';
+import { giftStream } from '../domain/gift.js';
+import { notificationStream } from '../domain/notification.js';
+import { type Purchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+
+type Reads = Pick<EventStore, 'read'>;
+
+/** @throws UnavailableError */
+export async function readPurchase(events: Reads, transactionId: string): Promise<Purchase> {
+  return fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
+}
+
+/** @throws UnavailableError */
+export async function readGiftAndNotification(
+  events: Reads,
+  giftId: string,
+): Promise<readonly [gift: RecordedEvent[], notification: RecordedEvent[]]> {
+  return Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
+}
