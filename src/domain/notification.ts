@@ -79,9 +79,7 @@ export type Notification =
 
 /** 0: the event belongs to no attempt. */
 export function attemptOf(event: NotificationEvent): number {
-  return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered'
-    ? 0
-    : event.data.attempt;
+  return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered' ? 0 : event.data.attempt;
 }
 
 /** Folds the first notification only; `notificationAttempts` folds all. */

@@ -100,12 +100,7 @@ function react<D>(fold: FoldState, target: Target, incoming: Incoming): readonly
 }
 
 /** Folded after the history, unless the event makes the history needless. */
-function keepForHistory(
-  fold: FoldState,
-  [one, instance]: Target,
-  waiting: Reopening,
-  event: RecordedEvent,
-): void {
+function keepForHistory(fold: FoldState, [one, instance]: Target, waiting: Reopening, event: RecordedEvent): void {
   waiting.kept?.push(event);
   if (one.manager.ends?.(event, instance) === true) setState(fold, one, instance, undefined, NOT_OPENED);
 }

@@ -52,7 +52,8 @@ const bought = (id: string, ...receivers: object[]): RecordedEvent =>
 const charged = (id: string): RecordedEvent => happened(`transaction-${id}`, 'PaymentCharged', {});
 const issued = (id: string, gift: string, receiver: object): RecordedEvent =>
   happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
-const told = (gift: string, type = 'NotificationSent'): RecordedEvent => happened(`notification-${gift}`, type, { attempt: 1 });
+const told = (gift: string, type = 'NotificationSent'): RecordedEvent =>
+  happened(`notification-${gift}`, type, { attempt: 1 });
 const parked = (entity: string, transaction_id: string): RecordedEvent =>
   happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', {
     entity,

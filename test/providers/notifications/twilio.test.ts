@@ -244,11 +244,7 @@ test('looks a message up after an answer of another shape', async ({ server, rec
   }
 });
 
-test('waits no longer for an answer that comes byte by byte than for none', async ({
-  server,
-  records,
-  sms,
-}) => {
+test('waits no longer for an answer that comes byte by byte than for none', async ({ server, records, sms }) => {
   const request = ask();
   once(server, { kind: 'dripping', ms: 20 });
   const began = performance.now();
