@@ -1,4 +1,4 @@
-import type { Block } from '../domain/gift.js';
+import type { Block } from '../domain/gift/events.js';
 import { block, unblock } from '../domain/supportActions.js';
 import type { CommandContext } from './context.js';
 import { type SupportDeps, supportAction } from './supportAction.js';

@@ -1,5 +1,5 @@
 /** Makes a gift shared by URL the caller's own (docs/decisions.md#claiming-a-gift). */
-import { claim } from '../domain/gift.js';
+import { claim } from '../domain/gift/decisions.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';

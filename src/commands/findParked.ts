@@ -1,4 +1,4 @@
-import { giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import {
   evolveParked,

@@ -1,4 +1,6 @@
-import { purchaseAggregate, settleCharge, transactionStream } from '../domain/purchase.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { purchaseAggregate } from '../domain/purchase/state.js';
+import { settleCharge } from '../domain/purchase/decisions.js';
 import { giveUpDebit, walletAggregate, walletStream } from '../domain/wallet.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';

@@ -1,4 +1,4 @@
-import { giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
 import {
   type NotificationFailed,
   notificationAggregate,

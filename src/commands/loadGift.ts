@@ -5,7 +5,7 @@ import type { GiftEvent, GiftIssued } from '../domain/gift/events.js';
 import type { IssuedGift } from '../domain/gift/state.js';
 import type { GiftCaller, GiftFacts } from '../domain/gift/decisions.js';
 import { giftIdsIn } from '../domain/giftIds.js';
-import { issueGift } from '../domain/purchase.js';
+import { issueGift } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';

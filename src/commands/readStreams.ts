@@ -1,7 +1,8 @@
 import { fold } from '../domain/decider.js';
-import { giftStream } from '../domain/gift.js';
+import { giftStream } from '../domain/gift/events.js';
 import { notificationStream } from '../domain/notification.js';
-import { type Purchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { type Purchase, purchaseAggregate } from '../domain/purchase/state.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 
 type Reads = Pick<EventStore, 'read'>;

@@ -1,4 +1,4 @@
-import { type GiftReassigned, isSomebody } from '../domain/gift.js';
+import { type GiftReassigned, isSomebody } from '../domain/gift/events.js';
 import { reassign } from '../domain/supportActions.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationAttempts } from '../domain/notification.js';

@@ -1,4 +1,5 @@
-import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
+import { giftStream, isSomebody } from '../domain/gift/events.js';
+import { refuseUnlessUsable } from '../domain/gift/decisions.js';
 import { notificationAggregate, notificationAttempts, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import type { CommandContext } from './context.js';

@@ -1,4 +1,4 @@
-import type { GiftEvent } from '../domain/gift.js';
+import type { GiftEvent } from '../domain/gift/events.js';
 import type { CommandContext } from './context.js';
 import { type FoundGift, giftSource, withIssue } from './giftSource.js';
 import { type GiftDeps, unissuedGift } from './loadGift.js';

@@ -1,5 +1,5 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
-import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift.js';
+import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';

@@ -1,4 +1,5 @@
-import { cancel, type IssuedGift } from '../../domain/gift.js';
+import type { IssuedGift } from '../../domain/gift/state.js';
+import { cancel } from '../../domain/gift/decisions.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/disputes.js';
 import type { MadePurchase } from '../../domain/purchase/state.js';
 import { madeByHand } from '../../domain/refund.js';

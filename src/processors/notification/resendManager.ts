@@ -1,5 +1,5 @@
 /** Every notification but the first. */
-import type { GiftReassigned } from '../../domain/gift.js';
+import type { GiftReassigned } from '../../domain/gift/events.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';

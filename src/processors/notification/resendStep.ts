@@ -1,7 +1,7 @@
 import { readGiftAndNotification, readPurchase } from '../../commands/readStreams.js';
-import type { GiftIssued } from '../../domain/gift.js';
+import type { GiftIssued } from '../../domain/gift/events.js';
 import { notificationAttempts, type Occasion } from '../../domain/notification.js';
-import type { GiftsPurchased } from '../../domain/purchase.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import {

@@ -1,5 +1,5 @@
 /** The process of first notifications (docs/decisions.md#notifications). Pure. */
-import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift.js';
+import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';
 import { issueCommand } from '../purchase/issueJobs.js';

@@ -1,6 +1,6 @@
 /** One job per gift: a failure holds up no other gift. */
-import { giftStream } from '../../domain/gift.js';
-import { issueGifts } from '../../domain/purchase.js';
+import { giftStream } from '../../domain/gift/events.js';
+import { issueGifts } from '../../domain/purchase/decisions.js';
 import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';
 import type { Writer } from '../runner/writing.js';
 import type { PurchaseWork } from './state.js';

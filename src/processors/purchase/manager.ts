@@ -1,5 +1,5 @@
 import { readPurchase } from '../../commands/readStreams.js';
-import { giftStream } from '../../domain/gift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedNameOf } from '../../domain/parked.js';
 import type { MadePurchase } from '../../domain/purchase/state.js';

@@ -1,9 +1,9 @@
 /** The purchase process (docs/decisions.md#purchase-outcome). Pure. */
-import type { GiftIssued } from '../../domain/gift.js';
+import type { GiftIssued } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
 import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import type { ReversalEvent } from '../../domain/disputes.js';
-import type { GiftsPurchased, PurchaseEvent, PurchaseReceiver } from '../../domain/purchase.js';
+import type { GiftsPurchased, PurchaseEvent, PurchaseReceiver } from '../../domain/purchase/events.js';
 import type { RefundEvent } from '../../domain/refund.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';

@@ -1,4 +1,4 @@
-import { AUTHENTICATION_MS } from '../../domain/purchase.js';
+import { AUTHENTICATION_MS } from '../../domain/purchase/decisions.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
