@@ -54,10 +54,6 @@ export type DisputeSettled = DomainEvent<
   { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
 >;
 
-/** A person must act: the gifts did not make up for the money, or codes of cancelled gifts are out. */
-export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
-  difference > 0 || vouchered > 0;
-
 export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
 
 // State
@@ -119,6 +115,10 @@ function disputeOf(state: Reversals, disputeId: string): Dispute | undefined {
 }
 
 // Decisions
+
+/** A person must act: the gifts did not make up for the money, or codes of cancelled gifts are out. */
+export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
+  difference > 0 || vouchered > 0;
 
 /** `total`: all refunds of the charge; `ours`: those that we asked for. */
 export function noteProviderRefund(

@@ -22,6 +22,9 @@ export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Chang
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}${what}` as EntryEventType<K>;
 }
 
+export const entryEventTypes = <K extends string>(kinds: readonly K[]): EntryEventType<K>[] =>
+  kinds.flatMap((kind) => (['Added', 'Changed', 'Retired'] as const).map((what) => entryEventType(kind, what)));
+
 /** Sets `active` to false on retirement. */
 export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEvent): Entry<V> {
   if (event.type.endsWith('Added')) return { status: 'live', value: event.data as V };

@@ -12,7 +12,7 @@ import {
 } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
-import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
+import { type Entry, entryEventTypes, evolveEntry } from '../domain/entry.js';
 import { kindOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
@@ -48,11 +48,6 @@ export interface PhoneDocument {
 
 export type AccountDocument = UserDocument | ClientDocument | PaymentMethodDocument | UsernameDocument | PhoneDocument;
 
-const ENTRY_TYPES = ACCOUNT_KINDS.flatMap((kind) => [
-  entryEventType(kind, 'Added'),
-  entryEventType(kind, 'Changed'),
-  entryEventType(kind, 'Retired'),
-]);
 const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({
   UsernameTaken: true,
   UsernameGivenUp: true,
@@ -66,7 +61,7 @@ export const accountsProjection: Projection<AccountDocument> = {
   version: 1,
   hidden: HIDDEN_FIELDS,
   indexes: [],
-  types: [...ENTRY_TYPES, ...RESERVATION_TYPES],
+  types: [...entryEventTypes(ACCOUNT_KINDS), ...RESERVATION_TYPES],
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
     const kind = kindOf(id);

@@ -18,7 +18,7 @@ import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
 import { failingWords, type FollowerHealth } from '../runtime/supervision/followers.js';
 
-/** For a projection to reach the log's end. */
+/** The longest wait for a projection to reach the log's end. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
 /** Test writes to the read store: the least time between two, and their life. */
@@ -102,10 +102,10 @@ export function readinessOf({
   const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
     const active = await store.active(name);
     if (active === undefined) {
-      const told = 'is being built for the first time';
+      const building = 'is being built for the first time';
       return isReadBySome({ name })
-        ? { ready: true, detail: `${told}: what is answered from it is refused meanwhile, and nothing else` }
-        : { ready: false, detail: told };
+        ? { ready: true, detail: `${building}: what is answered from it is refused meanwhile, and nothing else` }
+        : { ready: false, detail: building };
     }
     const [orphan, end] = await Promise.all([orphanOf(store, name), events.end()]);
     const checkpoint = checkpointName({ name, version: active });
@@ -114,11 +114,11 @@ export function readinessOf({
       return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
     const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
     if (sameVersion(active, version)) {
-      const nobody = leaders.noLeaderSince(LED['read models']);
+      const since = leaders.noLeaderSince(LED['read models']);
       const left =
-        nobody === undefined
+        since === undefined
           ? ''
-          : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${nobody.toISOString()}`;
+          : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${since.toISOString()}`;
       return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
     }
     const served = buildOf(active).version;
@@ -135,9 +135,9 @@ export function readinessOf({
   ];
   /** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */
   const processManagers = (): [string, PartHealth][] => {
-    const nobody = leaders.noLeaderSince(LED['process managers']);
-    if (nobody === undefined) return [];
-    const detail = `no process leads them since ${nobody.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
+    const since = leaders.noLeaderSince(LED['process managers']);
+    if (since === undefined) return [];
+    const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
     return [['process managers', { ready: !config.roles.has('processor'), detail }]];
   };
   return async () => {

@@ -44,7 +44,7 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
   } catch (error) {
     const cause = startFailure(error, config);
     if (cause === undefined) logger.fatal({ err: error }, 'could not start');
-    else tell(cause);
+    else explain(cause);
     await telemetry?.close();
     process.exit(1);
   }
@@ -55,13 +55,13 @@ function settings(): Config {
     return loadConfig(process.env);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    tell(error.message);
+    explain(error.message);
     process.exit(1);
   }
 }
 
 /** A closed standard error must not keep the process from ending. */
-function tell(text: string): void {
+function explain(text: string): void {
   try {
     writeSync(2, `${text}\n`);
   } catch {
@@ -74,10 +74,10 @@ function tell(text: string): void {
  * answer.
  */
 function stopping(running: Closing, logger: Logger): (signal: StopSignal) => void {
-  let begun = false;
+  let called = false;
   return (signal) => {
-    if (begun) return;
-    begun = true;
+    if (called) return;
+    called = true;
     logger.info({ signal }, 'stopping');
     setTimeout(() => process.exit(1), STOP_MS).unref();
     end(running).then(

@@ -49,7 +49,7 @@ test('records once that a dispute’s gifts are settled, and again when it ends 
   ]);
 });
 
-test('a dispute ends once, but one that was lost may be won on appeal', () => {
+test('a dispute ends once, but a lost dispute may be won on appeal', () => {
   const ends = (outcome: 'won' | 'lost', ...before: readonly ReversalEvent[]): ReversalEvent[] =>
     closeDispute(after(...before), { provider, dispute_id: 'dp', outcome });
   for (const outcome of ['won', 'lost'] as const)

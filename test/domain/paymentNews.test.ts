@@ -228,7 +228,7 @@ test('records once that the provider could not deliver an attempt of a refund', 
   assert.equal(leftOfCharge(after(charged, started, given1, failure).state), 1050);
 });
 
-test("a dispute about another charge than the one that paid is none of the gifts', unless it was noted before", () => {
+test('ignores a dispute about a charge that did not pay, unless it was recorded before', () => {
   const other = { charge_id: 'pi_2' };
   after(charged)
     .hears({ ...opened, ...other } as PaymentNews)

@@ -4,13 +4,13 @@ import { normalisePhoneNumber } from '../../src/domain/phoneNumber.js';
 
 const test = suite('domain/phoneNumber');
 
-test('numbers are British where they name no country, and kept in E.164', () => {
+test('reads numbers without a country as British, and returns E.164', () => {
   for (const text of ['07400 123456', '+447400123456', '0044 7400 123456', '(07400) 123-456'])
     assert.is(normalisePhoneNumber(text), '+447400123456', text);
   assert.is(normalisePhoneNumber('+1 213 373 4253'), '+12133734253');
 });
 
-test('numbers kept for films, examples and tests are taken', () => {
+test('accepts numbers for films, examples and tests', () => {
   assert.is(normalisePhoneNumber('+1 500 555 0001'), '+15005550001');
   assert.is(normalisePhoneNumber('07700 900123'), '+447700900123');
 });
@@ -58,7 +58,7 @@ test('numbers that can not receive an SMS are refused', () => {
   for (const [kind, text] of Object.entries(others)) assert.is(normalisePhoneNumber(text), undefined, kind);
 });
 
-test('blanks around a number and characters that can not be seen are left out', () => {
+test('leaves out blanks around a number and invisible characters', () => {
   const pasted = [
     '\u202a07400 123456\u202c',
     '\u200e+44 7400 123456',

@@ -110,7 +110,7 @@ test('MONGODB_URL: reports a missing server, refused credentials, and a server t
   await Promise.all([guarded.stop(), old.stop()]);
 });
 
-test('NATS_URL: reports a missing server, and one that is too old', async ({ dir }) => {
+test('NATS_URL: reports a missing server, and a server that is too old', async ({ dir }) => {
   const port = await freePort();
   const old = await natsOfVersion('2.1.9');
   await Promise.all([

@@ -3,7 +3,7 @@
  * (`view.ts`).
  */
 import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../domain/catalogue.js';
-import { type Entry, entryEventType, evolveEntry } from '../../domain/entry.js';
+import { type Entry, entryEventTypes, evolveEntry } from '../../domain/entry.js';
 import { kindOf } from '../../domain/streamName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
@@ -20,18 +20,12 @@ export interface EntryDocument<K extends CatalogueKind> {
 
 export type CatalogueDocument = { [K in CatalogueKind]: EntryDocument<K> }[CatalogueKind];
 
-const TYPES = CATALOGUE_KINDS.flatMap((kind) => [
-  entryEventType(kind, 'Added'),
-  entryEventType(kind, 'Changed'),
-  entryEventType(kind, 'Retired'),
-]);
-
 export const catalogueProjection: Projection<CatalogueDocument> = {
   name: 'catalogue',
   version: 1,
   hidden: new Set(),
   indexes: [{ fields: ['changed'] }, { fields: ['added'] }],
-  types: TYPES,
+  types: entryEventTypes(CATALOGUE_KINDS),
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
     const state: Entry<object> =

@@ -39,7 +39,7 @@ const BEFORE_ALL = '';
 /** Polls the read model until closed. A failed read leaves the catalogue as it was. */
 export function openCatalogueView({ model, pollMs = POLL_MS, followers }: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
-  /** Of the documents in `state`. */
+  /** The edition of the documents in `state`. */
   let edition: string | undefined;
   let present: Catalogue | undefined;
   /** All documents that changed up to here are in `state`. */
@@ -47,7 +47,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
   /**
    * The last known change. Documents with earlier changes may be stored after it, until the projection has reached it.
    */
-  let seen: Position | undefined;
+  let latest: Position | undefined;
   let closed = false;
 
   const load = async (): Promise<void> => {
@@ -60,15 +60,15 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
     state = loading;
     present = loading.catalogue();
     edition = loaded;
-    seen = position;
+    latest = position;
     settled = whole ? position : undefined;
   };
   const update = async (): Promise<void> => {
-    const reached = seen !== undefined && seen !== settled && (await model.reached(seen, 0));
-    const upTo = seen;
+    const reached = latest !== undefined && latest !== settled && (await model.reached(latest, 0));
+    const upTo = latest;
     const documents = await readAfter(model, 'changed', settled);
     present = (await state.apply(documents)) ?? present;
-    seen = documents.at(-1)?.changed ?? seen;
+    latest = documents.at(-1)?.changed ?? latest;
     if (reached) settled = upTo;
   };
 

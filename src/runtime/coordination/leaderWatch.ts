@@ -4,7 +4,7 @@ import { leaseState } from './lease.js';
 
 const LOOK_MS = 1_000;
 /** A standby takes over from a dead leader within 3.5 s. */
-const NOBODY_MS = 10_000;
+const NO_LEADER_MS = 10_000;
 
 export interface LeaderWatch<N extends string> {
   /** `undefined`: a process leads, or it is not known yet. */
@@ -23,17 +23,17 @@ interface Observation {
 export function watchLeaders<N extends string>(
   records: Records,
   names: readonly N[],
-  nobodyMs = NOBODY_MS,
+  noLeaderMs = NO_LEADER_MS,
 ): LeaderWatch<N> {
-  const seen = new Map<N, Observation>();
+  const observed = new Map<N, Observation>();
   let looking: Promise<void> | undefined;
 
   async function look(): Promise<void> {
     for (const name of names) {
       const state = await leaseState(records, name);
       const version = state?.version ?? 0;
-      if (seen.get(name)?.version === version) continue;
-      seen.set(name, {
+      if (observed.get(name)?.version === version) continue;
+      observed.set(name, {
         version,
         since: performance.now(),
         at: state?.at === undefined ? new Date() : new Date(state.at),
@@ -44,18 +44,15 @@ export function watchLeaders<N extends string>(
   const start = (): void => {
     // Readiness reports a read store that does not answer; the known lease states stay.
     looking ??= look()
-      .then(
-        () => undefined,
-        () => undefined,
-      )
+      .catch(() => undefined)
       .finally(() => (looking = undefined));
   };
   start();
   const timer = setInterval(start, LOOK_MS).unref();
   return {
     noLeaderSince(name) {
-      const last = seen.get(name);
-      return last === undefined || performance.now() - last.since < nobodyMs ? undefined : last.at;
+      const last = observed.get(name);
+      return last === undefined || performance.now() - last.since < noLeaderMs ? undefined : last.at;
     },
     async close() {
       clearInterval(timer);

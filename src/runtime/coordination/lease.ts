@@ -32,9 +32,9 @@ export interface LeaseOptions {
   readonly logger: Logger;
   /** Default `LEASE_MS`; the same in all processes. */
   readonly ttlMs?: number | undefined;
-  /** Called after each renewal by another process. */
+  /** While waiting: called after each renewal by another process. */
   readonly onHeld?: (holder: string) => void;
-  /** Called after each look at the record. Must not throw. */
+  /** While waiting: called after each look at the record. Must not throw. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
@@ -51,7 +51,7 @@ export class LeaseHeldError extends Error {
 interface LeaseValue {
   readonly holder: string | null;
   readonly fence: number;
-  /** `processLife`. */
+  /** The holder's `processLife`. */
   readonly life?: string;
   /** As in `LeaseState`. */
   readonly at?: string;
@@ -77,7 +77,7 @@ interface Observation {
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
   const { holder, signal, logger, ttlMs = LEASE_MS, onHeld, onTrouble } = options;
   const key = `lease/${name}`;
-  let seen: Observation | undefined;
+  let observed: Observation | undefined;
   let reachable = true;
   while (!signal.aborted) {
     try {
@@ -86,15 +86,15 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (
         record === undefined ||
         isFree(record.value, holder) ||
-        (seen?.version === record.version && asked - seen.since >= ttlMs)
+        (observed?.version === record.version && asked - observed.since >= ttlMs)
       ) {
         const fence = (record?.value.fence ?? 0) + 1;
         const put = performance.now();
         const version = await records.put(key, valueOf(holder, fence), { expected: record?.version ?? 0 });
         if (version !== undefined) return hold(records, key, { ...options, ttlMs }, { fence, version, renewedAt: put });
-      } else if (seen?.version !== record.version) {
-        if (seen !== undefined && record.value.holder !== null) onHeld?.(record.value.holder);
-        seen = { version: record.version, since: performance.now() };
+      } else if (observed?.version !== record.version) {
+        if (observed !== undefined && record.value.holder !== null) onHeld?.(record.value.holder);
+        observed = { version: record.version, since: performance.now() };
       }
       reachable = true;
       onTrouble?.(undefined);
@@ -142,7 +142,7 @@ export interface LeaseState {
   readonly lives: boolean | undefined;
 }
 
-/** `undefined`: never held. @throws UnavailableError */
+/** `undefined`: no process has ever held the lease. @throws UnavailableError */
 export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
   const record = await records.get<LeaseValue>(`lease/${name}`);
   if (record === undefined) return undefined;
@@ -193,7 +193,7 @@ function hold(
       if (!held()) break;
       try {
         if (!(await renew())) break;
-        // From the time of the request, as the lease's own time is.
+        // Counted from the request, as the lease's time is.
         wait = Math.max(0, renewedAt + ttlMs / 3 - performance.now());
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;

@@ -88,7 +88,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
     for (const { collection, documents, checkpoint } of batches) {
       for (let from = 0; from === 0 || from < documents.length; from += DOCUMENTS) {
         const last = from + DOCUMENTS >= documents.length;
-        const began = performance.now();
+        const start = performance.now();
         await store.write([
           {
             collection,
@@ -96,7 +96,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
             ...(last && checkpoint !== undefined ? { checkpoint } : {}),
           },
         ]);
-        await sleep(Math.min(50, performance.now() - began));
+        await sleep(Math.min(50, performance.now() - start));
       }
     }
     return undefined;

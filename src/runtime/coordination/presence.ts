@@ -19,7 +19,7 @@ const EXPIRES_MS = 3_600_000;
 
 export interface Holder {
   readonly process: string;
-  /** `processLife`. */
+  /** The process's `processLife`. */
   readonly life?: string;
 }
 
@@ -54,12 +54,12 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
   }
 
   async function look(): Promise<void> {
-    const began = performance.now();
+    const start = performance.now();
     const found = new Map((await records.list(PREFIX)).map(({ key, version }) => [key.slice(PREFIX.length), version]));
     for (const process of new Set([...sightings.keys(), ...found.keys()])) see(process, found.get(process) ?? 0);
     for (const [process, { version, since }] of sightings)
-      if (version === 0 && began - since > EXPIRES_MS) sightings.delete(process);
-    looked = began;
+      if (version === 0 && start - since > EXPIRES_MS) sightings.delete(process);
+    looked = start;
   }
 
   /** No process can renew its record, so earlier sightings prove nothing. */

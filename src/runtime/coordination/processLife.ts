@@ -17,8 +17,8 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
 /** The same container of the same boot. */
 export function isOfThisMachine(life: string, own: string): boolean {
   const parts = life.split('/');
-  const here = own.split('/');
-  return parts.length === 4 && parts[0] === here[0] && parts[1] === here[1];
+  const ownParts = own.split('/');
+  return parts.length === 4 && parts[0] === ownParts[0] && parts[1] === ownParts[1];
 }
 
 /** Only if certain: never for another machine or container, nor for a frozen process. */

@@ -22,13 +22,13 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const anyServes = [...inUse.values()].some((number) => number !== undefined);
   for (const group of behind) {
     const slowed = anyServes && group.every(({ state }) => state !== 'serving');
-    run.beside(async () => catchUp(run, group, { until: over, slowed }));
+    run.inBackground(async () => catchUp(run, group, { until: over, slowed }));
   }
-  run.beside(async () => lookForOrders(run));
-  run.beside(async () => tidyRegularly(run));
-  for (const build of builds) if (build.state === 'retiring') run.beside(async () => retire(run, build));
+  run.inBackground(async () => lookForOrders(run));
+  run.inBackground(async () => tidyRegularly(run));
+  for (const build of builds) if (build.state === 'retiring') run.inBackground(async () => retire(run, build));
   run.arrived.push(...first);
-  run.beside(async () => followTogether(run));
+  run.inBackground(async () => followTogether(run));
   await run.ended();
 }
 

@@ -47,18 +47,18 @@ async function look(run: LeaderRun): Promise<void> {
     if (value.state === 'ready' || value.state === 'swapping') await checkInUse(run, name);
   }
   run.asked = { rebuilds, repairs: await openOrders(store) };
-  const slow = nextSteps(run).flatMap((step) => begin(run, step) ?? []);
+  const slow = nextSteps(run).flatMap((step) => startStep(run, step) ?? []);
   for (const work of slow) if (!over.aborted) await work();
 }
 
 /** @returns work to be awaited */
-function begin(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
+function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
   const { store, events, logger, projections } = run;
   switch (step.do) {
     case 'open': {
       const { name, rebuild } = step;
       const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
-      if (projection !== undefined) run.beside(async () => takeOver(run, asBuild(projection, rebuild.target)));
+      if (projection !== undefined) run.inBackground(async () => takeOver(run, asBuild(projection, rebuild.target)));
       return undefined;
     }
     case 'bring back':

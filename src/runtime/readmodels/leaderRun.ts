@@ -1,7 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import type { Logger } from 'pino';
-import type { EventStore } from '../../ports/eventStore.js';
-import type { ReadStore } from '../../ports/readStore.js';
 import type { Lease } from '../coordination/lease.js';
 import type { Pace } from '../coordination/pace.js';
 import type { LogAnchor } from '../log/logAnchor.js';
@@ -9,39 +6,35 @@ import type { FollowerRun } from '../supervision/followers.js';
 import { enter } from './buildState.js';
 import { type Orders, plan, type Step } from './plan.js';
 import type { Projection } from './projection.js';
+import type { ProjectorProcess } from './projectorProcess.js';
 import type { RunningBuild } from './runningBuild.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
-export interface LeaderOptions {
-  readonly events: EventStore;
-  readonly store: ReadStore;
+export interface LeaderOptions extends ProjectorProcess {
   readonly projections: readonly Projection[];
-  readonly logger: Logger;
-  readonly holder: string;
-  readonly leaseMs: number | undefined;
   readonly lease: Lease;
   /** Ends the run; folded events are still stored. */
   readonly signal: AbortSignal;
   /** How long a build stays up to date after readers have left it. */
   readonly retireMs: number;
-  /** For builds that do not serve. */
+  /** Slows builds that do not serve. */
   readonly pace: Pace;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
-  /** Called after each change. */
+  /** Called after each change of the builds. */
   readonly onBuilds: (builds: readonly RunningBuild[]) => void;
 }
 
 export interface LeaderRun extends LeaderOptions, OpenedBuilds {
-  /** Kept by other processes until this one's version serves. */
+  /** Read models that other processes keep up to date until this one's version serves. */
   readonly orphaned: Set<string>;
-  /** At the last look. */
+  /** Requests at the last look. */
   asked: Pick<Orders, 'rebuilds' | 'repairs'>;
   readonly opening: Set<string>;
-  /** Each ends the own feed of a rebuild. */
+  /** Aborts the own feed of a rebuild that catches up. */
   readonly stops: Map<RunningBuild, AbortController>;
-  /** Caught up, and about to join the common feed. */
+  /** Builds that have caught up, and join the common feed next. */
   readonly arrived: RunningBuild[];
-  /** Of the common feed. */
+  /** The present turn of the common feed. */
   turn: AbortController;
   readonly swaps: { started: number; ended: number };
   /** The last folded event, until it is stored as the log's anchor. */
@@ -49,8 +42,8 @@ export interface LeaderRun extends LeaderOptions, OpenedBuilds {
   readonly over: AbortSignal;
   /** Ends the run; its memory is void. */
   end(): void;
-  /** In the background; the first failure ends the run. */
-  beside(work: () => Promise<void>): void;
+  /** Runs work in the background; its first failure ends the run. */
+  inBackground(work: () => Promise<void>): void;
   /** @throws the first failure of background work */
   ended(): Promise<void>;
 }
@@ -75,7 +68,7 @@ export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: S
     anchor: undefined,
     over,
     end: () => ending.abort(),
-    beside(work) {
+    inBackground(work) {
       const one = work().then(
         () => void running.delete(one),
         (error: unknown) => {
@@ -104,7 +97,7 @@ export function addBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** For a build that no feed writes to. */
+/** Removes a build at once; no feed may write to it any more. */
 export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   const at = run.builds.indexOf(build);
   if (at !== -1) run.builds.splice(at, 1);
@@ -112,7 +105,7 @@ export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** As soon as no feed writes to the build. */
+/** Removes a build as soon as no feed writes to it. */
 export function takeOut(run: LeaderRun, build: RunningBuild): void {
   enter(build, 'gone');
   run.stops.get(build)?.abort();

@@ -12,17 +12,17 @@ const GONE_MS = 20;
 
 /**
  * Nothing is written to the builds' collections meanwhile.
- * @param beside builds that stand at the same position as every other running build of their read model; default all
+ * @param aligned builds that stand at the same position as every other running build of their read model; default all
  */
 export async function atLogEnd(
   run: LeaderRun,
   builds: readonly RunningBuild[],
-  beside: readonly RunningBuild[] = builds,
+  aligned: readonly RunningBuild[] = builds,
 ): Promise<void> {
-  const own = new Set(beside);
-  const places = new Map(beside.map((build) => [build, build.place]));
+  const own = new Set(aligned);
+  const places = new Map(aligned.map((build) => [build, build.place]));
   for (const build of builds) if (build.state === 'catching-up') enter(build, 'ready');
-  for (const build of beside) build.place = 'log end';
+  for (const build of aligned) build.place = 'log end';
   try {
     for (;;) {
       // Other builds' feeds carry out their own steps.
@@ -56,7 +56,7 @@ async function swap(run: LeaderRun, build: RunningBuild): Promise<void> {
 
 async function serves(run: LeaderRun, build: RunningBuild, left: RunningBuild | undefined): Promise<void> {
   const { name } = build.projection;
-  run.beside(async () => (left === undefined ? tidyLater(run, name) : retire(run, left)));
+  run.inBackground(async () => (left === undefined ? tidyLater(run, name) : retire(run, left)));
   if (run.orphaned.delete(name)) await endOrphaned(run.store, name);
 }
 

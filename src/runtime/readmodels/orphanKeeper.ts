@@ -1,18 +1,17 @@
 /** Keeps orphaned read models up to date while this process stands by, if its code has their fold. */
 import { pause } from '../../lib/async/pause.js';
-import type { EventStore } from '../../ports/eventStore.js';
 import { acquireLease } from '../coordination/lease.js';
 import { buildText, foldOf } from './buildNumbers.js';
 import { runFeed } from './feed.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
-import { keeperLease, ORPHANED, type OrphanedModel, orphanOf, type ProjectorProcess } from './orphanedModels.js';
+import { keeperLease, ORPHANED, type OrphanedModel, orphanOf } from './orphanedModels.js';
 import type { Projection } from './projection.js';
+import type { ProjectorProcess } from './projectorProcess.js';
 import { openBuild } from './runningBuild.js';
 
 const LOOK_MS = 500;
 
 export interface KeeperOptions extends ProjectorProcess {
-  readonly events: EventStore;
   readonly projections: readonly Projection[];
 }
 

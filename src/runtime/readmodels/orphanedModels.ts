@@ -1,8 +1,8 @@
 /** Readers use a build whose fold the leading process does not have (docs/read-models.md#orphaned-read-models). */
-import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
 import { acquireLease } from '../coordination/lease.js';
 import { buildText, rankOf, sameVersion } from './buildNumbers.js';
+import type { ProjectorProcess } from './projectorProcess.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
 export const ORPHANED = 'orphaned/';
@@ -13,13 +13,6 @@ const KNOWN_MODELS = 'read-models';
 export interface OrphanedModel {
   /** The number of the build in use. */
   readonly number: number;
-}
-
-export interface ProjectorProcess {
-  readonly store: ReadStore;
-  readonly logger: Logger;
-  readonly holder: string;
-  readonly leaseMs: number | undefined;
 }
 
 export function keeperLease(name: string, number: number): string {
@@ -71,7 +64,10 @@ export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }:
   return orphaned;
 }
 
-/** Read models of another release, or all others if this process leads for a single one. */
+/**
+ * Leaves read models of other releases to processes that stand by. A process that leads for a single one leaves all
+ * others.
+ */
 async function leaveToOthers(
   { store, logger }: LeadingProcess,
   own: { has(name: string): boolean; keys(): Iterable<string> },

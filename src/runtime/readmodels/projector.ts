@@ -5,12 +5,12 @@
  * - A document whose fold fails is quarantined alone.
  * - A new version is built while the old one serves, then swapped in (docs/read-models.md).
  */
-import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type FollowerRun, type Followers, followers as ownFollowers } from '../supervision/followers.js';
 import type { Projection } from './projection.js';
+import type { ProjectorProcess } from './projectorProcess.js';
 import { runAsLeader } from './leader.js';
 import { acquireLease, type Lease } from '../coordination/lease.js';
 import { considerate } from '../coordination/pace.js';
@@ -22,25 +22,20 @@ import { LeaseLostError } from './writer.js';
 
 const RETIRE_MS = 60_000;
 
-export interface ProjectorOptions {
-  readonly events: EventStore;
-  readonly store: ReadStore;
+export interface ProjectorOptions extends ProjectorProcess {
   readonly projections: readonly Projection[];
-  readonly logger: Logger;
-  readonly holder: string;
-  readonly leaseMs?: number | undefined;
   /** Default one minute. */
   readonly retireMs?: number;
   readonly followers?: Pick<Followers, 'start'>;
 }
 
-/** `src/ops/status` reports all processes. */
+/** A build in the leading process; `src/ops/status` reports all processes. */
 export interface KeptProjection {
   readonly projection: string;
   /** See `buildNumbers.ts`. */
   readonly version: number;
   readonly position: Position | undefined;
-  /** Since this process leads. */
+  /** Has reached the log's end since this process leads. */
   readonly caughtUp: boolean;
   readonly active: boolean;
   readonly quarantined: readonly Quarantined[];
@@ -55,16 +50,8 @@ export interface Projector {
 
 /** @throws Error when the read store was filled from another log */
 export async function startProjector(options: ProjectorOptions): Promise<Projector> {
-  const {
-    events,
-    store,
-    projections,
-    logger,
-    holder,
-    leaseMs,
-    retireMs = RETIRE_MS,
-    followers = ownFollowers({ logger }),
-  } = options;
+  const { events, store, logger, holder, leaseMs, retireMs = RETIRE_MS } = options;
+  const { followers = ownFollowers({ logger }) } = options;
   const pace = considerate(store.records);
   let builds: readonly RunningBuild[] = [];
 
@@ -73,17 +60,14 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  /** Kept through failures, so that no other process need take over. */
+  /** Held through failures, so that no other process need take over. */
   let lease: Lease | undefined;
 
   async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {
     if (lease?.held === true) return lease;
     await lease?.release();
     const waiting = new AbortController();
-    const standingBy = keepOrphaned(
-      { events, store, projections, logger, holder, leaseMs },
-      AbortSignal.any([signal, waiting.signal]),
-    );
+    const standingBy = keepOrphaned(options, AbortSignal.any([signal, waiting.signal]));
     lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs, onTrouble });
     waiting.abort();
     await standingBy;
@@ -99,12 +83,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
       try {
         await checkLog(events, store);
         await runAsLeader({
-          events,
-          store,
-          projections,
-          logger,
-          holder,
-          leaseMs,
+          ...options,
           lease: mine,
           signal: leading,
           retireMs,

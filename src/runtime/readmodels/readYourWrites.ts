@@ -13,11 +13,11 @@ import type { ReadModel } from './readModel.js';
 
 export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
 
-/** Then a document that is behind is shown as it is. */
+/** How long a read waits for a document that is behind. Then the document is shown as it is. */
 const BEHIND_WAIT_MS = 1_000;
 /** Up to this many streams are looked at one by one: cheap on this machine, a request each over a network. */
-const FEW = { here: 100, far: 8 };
-/** The question for the read model's progress may read its store. */
+const FEW = { local: 100, remote: 8 };
+/** Least time between two looks at the read model's progress, which may read its store. */
 const FOLLOW_MS = 10;
 
 /**
@@ -31,10 +31,10 @@ export function readYourWrites<B extends Body>(
   log: LogEnds | undefined,
   streamOf: (id: string) => string,
 ): ReadModel<B> {
-  if (log?.local !== undefined) return readingHere(model, log.local, streamOf);
+  if (log?.local !== undefined) return readingLocal(model, log.local, streamOf);
   const lastOf = log?.lastOf;
   if (log === undefined || lastOf === undefined) return model;
-  return readingFar(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
+  return readingRemote(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
 }
 
 interface Shown {
@@ -45,7 +45,7 @@ interface Shown {
 }
 
 function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
-  let seen: Position = '';
+  let shown: Position = '';
   let edition = model.edition();
   let following = false;
   let followed = Number.NEGATIVE_INFINITY;
@@ -53,9 +53,9 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
     sofar() {
       if (edition !== model.edition()) {
         edition = model.edition();
-        seen = '';
+        shown = '';
       }
-      return seen;
+      return shown;
     },
     follow(end) {
       const now = performance.now();
@@ -67,14 +67,14 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
       const reached = model.reached(end, BEHIND_WAIT_MS).catch(() => false);
       void reached.then((isThere) => {
         following = false;
-        if (isThere && of === edition && end > seen) seen = end;
+        if (isThere && of === edition && end > shown) shown = end;
       });
     },
   };
 }
 
-/** A local log is asked after the read of the document. */
-function readingHere<B extends Body>(
+/** For a local log, which is asked after the read of the document. */
+function readingLocal<B extends Body>(
   model: ReadModel<B>,
   from: LocalLog,
   streamOf: (id: string) => string,
@@ -113,7 +113,7 @@ function readingHere<B extends Body>(
     readYourWrites: true,
     get: (id) => read([id], () => model.get(id)),
     getMany: (ids) =>
-      ids.length > FEW.here ? readMany(() => model.getMany(ids)) : read(ids, () => model.getMany(ids)),
+      ids.length > FEW.local ? readMany(() => model.getMany(ids)) : read(ids, () => model.getMany(ids)),
   };
 }
 
@@ -121,7 +121,7 @@ function readingHere<B extends Body>(
  * A remote log's end is read together with the document, then the streams of a few documents that may be behind.
  * Without an answer reads wait a second at most, and then not at all until the log answers again.
  */
-function readingFar<B extends Body>(
+function readingRemote<B extends Body>(
   model: ReadModel<B>,
   log: Required<Pick<LogEnds, 'end' | 'lastOf'>>,
   streamOf: (id: string) => string,
@@ -131,9 +131,9 @@ function readingFar<B extends Body>(
   let answers = true;
 
   /** `undefined` also while the log does not answer. */
-  async function heardEnd(): Promise<Position | undefined> {
+  async function answeredEnd(): Promise<Position | undefined> {
     const waited = answers;
-    const heard = endNow().then(
+    const answer = endNow().then(
       (end) => {
         answers = true;
         return end;
@@ -144,8 +144,8 @@ function readingFar<B extends Body>(
         return undefined;
       },
     );
-    if (waited) return within(heard, BEHIND_WAIT_MS, silent);
-    heard.catch(() => undefined);
+    if (waited) return within(answer, BEHIND_WAIT_MS, silent);
+    answer.catch(() => undefined);
     return undefined;
   }
 
@@ -154,7 +154,7 @@ function readingFar<B extends Body>(
   }
 
   async function beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> {
-    if (ids.length > FEW.far) return end;
+    if (ids.length > FEW.remote) return end;
     const asked = Promise.all(ids.map(async (id) => log.lastOf(streamOf(id)))).then(
       (last) => latest(known, last),
       (error: unknown) => {
@@ -168,7 +168,7 @@ function readingFar<B extends Body>(
   async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
     const before = shown.sofar();
     const of = model.edition();
-    const [end, found] = await Promise.all([heardEnd(), work()]);
+    const [end, found] = await Promise.all([answeredEnd(), work()]);
     const known = of === model.edition() ? before : '';
     if (end === undefined || end <= known) return found;
     shown.follow(end);

@@ -42,9 +42,9 @@ async function chooseBuilds(
   const used = await store.active(name);
   const active = used === undefined || (await emptyIfInvalid(check, { name, version: used })) ? undefined : used;
   const own = await ownBuild(store, projection, active);
-  const beside =
+  const other =
     active === undefined || sameVersion(active, version) ? await previousVersion(store, projection) : active;
-  const previous = beside === undefined ? undefined : foldOf(projection, beside);
+  const previous = other === undefined ? undefined : foldOf(projection, other);
   const folds = previous === undefined ? [own] : [own, previous];
   for (const fold of folds) if (fold.version !== active) await emptyIfInvalid(check, fold);
   return { name, active, folds };

@@ -3,7 +3,7 @@ import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /** Later an append must be tried, or no process would become ready again. */
-const TOLD_MS = 5_000;
+const RECENT_MS = 5_000;
 
 export interface AppendsFail {
   readonly since: Date;
@@ -18,7 +18,7 @@ export interface AppendWatch {
 }
 
 /** A refusal is no failure, nor is a sealed log, which readiness reports itself. */
-export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch {
+export function watchAppends(events: EventStore, recentMs = RECENT_MS): AppendWatch {
   let failed: (AppendsFail & { readonly at: number }) | undefined;
 
   async function watched<T>(append: Promise<T>): Promise<T> {
@@ -42,6 +42,6 @@ export function watchAppends(events: EventStore, toldMs = TOLD_MS): AppendWatch 
         ? {}
         : { appendInOrder: async (...asked: Parameters<typeof appendInOrder>) => watched(appendInOrder(...asked)) }),
     },
-    failing: () => (failed === undefined || performance.now() - failed.at > toldMs ? undefined : failed),
+    failing: () => (failed === undefined || performance.now() - failed.at > recentMs ? undefined : failed),
   };
 }

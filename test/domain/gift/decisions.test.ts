@@ -154,7 +154,7 @@ test('reverses the latest redemption, by name or by id', () => {
   given(giftAggregate, issued()).when(reverse(till(), 'nonsense')).refused('redemption_not_found');
 });
 
-test('lets the redeeming merchant reverse, or elsewhere one that the gift is valid for', () => {
+test('lets the redeeming merchant reverse, or any valid merchant after a redemption elsewhere', () => {
   given(giftAggregate, issued(), redeemed('r0'))
     .when(reverse(till('coffee', false)))
     .then(unredeemed('r0'));

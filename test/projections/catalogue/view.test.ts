@@ -305,7 +305,7 @@ test('a read model that is still being built is waited for in silence; other fai
   assert.is(view.current().products.size, 0);
 });
 
-test("gifts are valid for the merchant of their product's brand, and for those whose brands list the product", async () => {
+test("gifts are valid for the brand's merchant, and for merchants whose brands list the product", async () => {
   const catalogue = await catalogueOf({
     merchant: ['m1', 'm2', 'm3'].map((id) => ({ id, name: id, adjustment_codes: [] })),
     brand: [

@@ -29,7 +29,7 @@ test('a lease has a leader while it is renewed, and none a while after that', as
   }
 });
 
-test('the state of a lease tells its holder, and whether it lives', async () => {
+test("a lease's state has its holder, and whether that process lives", async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquireLease(records, 'led', {
     holder: 'a',

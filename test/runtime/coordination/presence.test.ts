@@ -44,7 +44,7 @@ test('a process of another machine is taken for gone within 2 s of its last rene
   assert.equal((await records.list('present/')).length, 1, 'those that were closed left nothing');
 });
 
-test('no process is taken for gone that was never seen, or while the store does not answer', async () => {
+test('no unknown process counts as gone, nor any while the store does not answer', async () => {
   const stored = memoryRecords(Date.now);
   let down = false;
   const records: Records = {

@@ -39,7 +39,7 @@ if (own === undefined) {
     await once(parent, 'exit');
   });
 
-  test('another process under the same id is told apart', () => {
+  test('distinguishes another process with the same id', () => {
     const [boot, space, id, startedAt] = own.split('/');
     assert.ok(hasEnded([boot, space, id, Number(startedAt) + 1].join('/')));
   });

@@ -111,7 +111,7 @@ for (const [what, position] of Object.entries(INVALID)) {
 }
 
 test(
-  'shows nothing of a read model that has seen more than the log holds until it is built anew',
+  'shows nothing of a read model ahead of its log until it is built anew',
   installed(async (house) => {
     const { events, store, project } = house;
     const [gift = ''] = (await left(house)).gifts;
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  'begins a rebuild from nothing where its own checkpoint is no place in the log',
+  'starts a rebuild from nothing where its checkpoint is not in the log',
   installed(async (house) => {
     const { events, store } = house;
     const first = await left(house);

@@ -123,7 +123,7 @@ test(
 );
 
 test(
-  'a process is ready beside a leader of a later release, and says until when that serves',
+  'a process is ready under a leader of a later release, and says how long that serves',
   slowly(async (house, slow) => {
     const { project } = house;
     await earlierRelease(house);
@@ -178,11 +178,7 @@ test(
     assert.match(String(msg), /let a process of the release that made it run/);
     const { position } = await redeem(events, ids[0] ?? '');
     const model = openReadModel<GiftDocument>(store, NEXT as unknown as typeof giftsProjection);
-    assert.is(
-      await model.reached(position, 100),
-      false,
-      'who waits for what was written is told that it is not there yet',
-    );
+    assert.is(await model.reached(position, 100), false, 'a wait for a write reports that it is not folded yet');
     assert.equal(await readyOf(house), {
       ready: false,
       detail: `version ${V} serves and is behind, since no process that knows it keeps it up to date, until version ${V + 1} is built`,

@@ -92,12 +92,12 @@ test('nothing is planned for builds on their way, nor for those that have caught
   assert.equal(planned([build(1, 'gone', END)]), []);
 });
 
-test('at the log end a ready build is swapped in, and the one that serves settles', () => {
+test("at the log's end a ready build is swapped in, and a serving build settles", () => {
   assert.equal(planned([build(1, 'serving', END), build(NEWER, 'ready', END)]), ['settle 1', 'swap in 2']);
   assert.equal(planned([build(1, 'ready', END)], { inUse: new Map() }), ['swap in 1']);
 });
 
-test('a previous version settles beside one that serves, and serves where none does', () => {
+test('a previous version settles if another version serves, and else serves', () => {
   const previous = build(1, 'retiring', END);
   assert.equal(planned([previous], { inUse: new Map([['gifts', NEWER]]) }), ['settle 1']);
   assert.equal(planned([previous], { inUse: new Map([['gifts', undefined]]) }), ['swap in 1']);
@@ -148,7 +148,7 @@ test('an aborted rebuild is taken out first, and dropped once it is gone', () =>
   );
 });
 
-test('an aborted rollback leaves the build alone that is kept for going back', () => {
+test('an aborted rollback keeps the previous build', () => {
   const orders = withRebuild('leaving', { target: 1, kind: 'rollback' });
   assert.equal(planned([build(REBUILT, 'serving'), build(1, 'retiring')], orders), ['discard 1']);
 });

@@ -100,7 +100,7 @@ test('a read waits for a document of which the log holds more', async () => {
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
-test('an event appended after the document was read, and before the end is known, is seen', async () => {
+test("shows an event appended after the document's read, before the end is known", async () => {
   const them = behind();
   await caughtUp(them);
   them.state.onRead = () => {

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 
 const test = suite('Giving way');
 
-const GIVE_WAY = JSON.stringify(new URL('../../../src/service/projector/lowerPriority.js', import.meta.url).href);
+const LOWER_PRIORITY = JSON.stringify(new URL('../../../src/service/projector/lowerPriority.js', import.meta.url).href);
 /** The nice value of the thread that runs it: field 19 of proc_pid_stat(5). */
 const NICE = `const nice = () => Number(require('node:fs').readFileSync('/proc/thread-self/stat', 'utf8').replace(/^.*\\) /s, '').split(' ')[16]);`;
 
@@ -17,7 +17,7 @@ onLinux("lowers a thread's priority, down to the lowest, and leaves other thread
   const before = getPriority();
   const thread = new Worker(
     `${NICE}
-    import(${GIVE_WAY}).then(({ lowerPriority }) => {
+    import(${LOWER_PRIORITY}).then(({ lowerPriority }) => {
       const seen = [nice()];
       for (let n = 0; n < 6; n++) {
         lowerPriority();

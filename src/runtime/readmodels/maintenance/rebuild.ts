@@ -2,11 +2,10 @@
  * Rebuilds a read model while it is in use. A new build is made, from its checkpoint if it was started before, and the
  * leading process swaps it in (docs/read-models.md). A lease allows one builder at a time.
  */
-import type { Logger } from 'pino';
 import { pause } from '../../../lib/async/pause.js';
-import type { EventStore } from '../../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../../ports/readStore.js';
 import type { Projection } from '../projection.js';
+import type { ProjectorProcess } from '../projectorProcess.js';
 import { asBuild, buildOf, buildText, otherReleaseText, sameVersion } from '../buildNumbers.js';
 import { nextNumber } from '../ownBuild.js';
 import { previousBuildOf } from '../previousBuilds.js';
@@ -27,7 +26,7 @@ const TEND_MS = 1_000;
 
 export class RebuildRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RebuildRefusedError';
-  /** A later attempt may succeed. */
+  /** Other work is under way: a later attempt may succeed. */
   readonly busy: boolean;
   constructor(message: string, { busy = false, remedy }: { readonly busy?: boolean; readonly remedy?: Remedy } = {}) {
     super(message, remedy);
@@ -35,13 +34,7 @@ export class RebuildRefusedError extends MaintenanceRefusedError {
   }
 }
 
-export interface RebuildDeps {
-  readonly events: EventStore;
-  readonly store: ReadStore;
-  readonly logger: Logger;
-  readonly holder: string;
-  readonly leaseMs?: number;
-}
+export type RebuildDeps = ProjectorProcess;
 
 export interface Asked {
   readonly by: string;
@@ -104,7 +97,7 @@ export async function requestRebuild(
       continue;
     }
     if (existing !== undefined) {
-      // Half aborted, or of another version.
+      // It is half aborted, or of another version.
       await discardRebuild(store, name, existing);
       continue;
     }
@@ -148,7 +141,7 @@ export async function checkRebuild(
   return { from, existing };
 }
 
-/** For a rebuild without a builder. */
+/** Ends a rebuild that has no builder, and drops its build. */
 async function discardRebuild(
   store: ReadStore,
   name: string,
@@ -184,7 +177,7 @@ export async function build(
     const record = await rebuildOf(store, name);
     return record?.value.target === target && record.value.state === 'building' ? record : undefined;
   };
-  const tell = async (): Promise<void> => {
+  const report = async (): Promise<void> => {
     onProgress?.(progress.now());
     await putProgress(store, name, target, progress);
   };
@@ -194,10 +187,10 @@ export async function build(
       await pause(TEND_MS, AbortSignal.any([ended.signal, stop]));
       try {
         if ((await wanted()) === undefined) unwanted.abort();
-        else if (!ended.signal.aborted) await tell();
+        else if (!ended.signal.aborted) await report();
       } catch (error) {
         // The build itself meets an engine that does not answer.
-        deps.logger.debug({ err: error, projection: name }, 'could not tell how far the rebuild is');
+        deps.logger.debug({ err: error, projection: name }, 'could not store how far the rebuild is');
       }
     }
   }
@@ -220,7 +213,7 @@ export async function build(
   if (unwanted.signal.aborted) return 'aborted';
   if (lease.lost.aborted) throw new LeaseLostError();
   if (signal.aborted) return 'stopped';
-  await tell();
+  await report();
   const record = await wanted();
   if (
     record === undefined ||
@@ -279,7 +272,7 @@ export async function requestRollback(
 }
 
 /**
- * Stops the builder and drops the build; the leading process drops a build that it has taken over.
+ * Stops the builder of a rebuild and drops the build; the leading process drops a build that it has taken over.
  * @returns `leaving`: the record still exists
  * @throws RebuildRefusedError if no rebuild is under way, or the build is in use
  */

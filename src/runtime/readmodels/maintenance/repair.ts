@@ -15,9 +15,9 @@ import { waitWithStandby } from './waitWithStandby.js';
 import { shareOf } from '../../coordination/share.js';
 
 const ORDER = { documents: 200, bytes: 500_000 };
-/** For the projector to reach the documents' position. */
+/** How long the projector may take to reach the documents' position. */
 const STUCK_MS = 30_000;
-/** More need a rebuild. */
+/** More documents need a rebuild. */
 export const MAX_REPAIRS = 10_000;
 
 export class RepairRefusedError extends MaintenanceRefusedError {
@@ -77,7 +77,7 @@ export async function repair(
   const keys: string[] = [];
   for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents))
     keys.push(await placeOrder(store, order));
-  const began = performance.now();
+  const start = performance.now();
   const outcomes = new Map<string, RepairOutcome>();
   const done = async (): Promise<boolean> => {
     for (const key of keys.slice()) {
@@ -94,7 +94,7 @@ export async function repair(
       keys.splice(keys.indexOf(key), 1);
       await store.records.delete(key);
     }
-    if (keys.length > 0 && performance.now() - began > STUCK_MS) {
+    if (keys.length > 0 && performance.now() - start > STUCK_MS) {
       const reached = await store.checkpoint(checkpointName(asBuild(projection, active)));
       if (through !== undefined && (reached === undefined || reached < through)) {
         for (const key of keys) await store.records.delete(key);
@@ -110,7 +110,7 @@ export async function repair(
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 
-/** Text that is no id may be long. */
+/** Shortened: text that is no id may be long. */
 function namedShortly(ids: readonly string[]): string {
   const shown = ids.slice(0, 4).map((id) => (id.length > 40 ? `${id.slice(0, 40)}…` : id));
   return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`;

@@ -8,7 +8,7 @@ import { within } from '../../../lib/async/within.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 
 /** How often a task renews its record. */
-const TELL_MS = 1_000;
+const RENEW_MS = 1_000;
 /** A task without a renewal for this long is dead. */
 const DEAD_MS = 10_000;
 const KEEP_MS = 7 * 86_400_000;
@@ -32,7 +32,7 @@ export interface Task<R = unknown> {
   readonly failure: string | null;
 }
 
-/** Of the same kind and read model. */
+/** Another task of this kind runs for the same read model. */
 export class TaskRunningError extends Error {
   override readonly name = 'TaskRunningError';
 }
@@ -45,7 +45,7 @@ export interface Tasks {
    */
   start<R>(
     asked: Pick<Task, 'kind' | 'projection' | 'by' | 'reason'>,
-    work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
+    work: (signal: AbortSignal, report: (share: number) => void) => Promise<R>,
     options: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
   ): Promise<Task<R>>;
   last<R>(kind: TaskKind, projection: string): Promise<Task<R> | undefined>;
@@ -69,7 +69,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
     last,
     async start<R>(
       asked: Pick<Task, 'kind' | 'projection' | 'by' | 'reason'>,
-      work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>,
+      work: (signal: AbortSignal, report: (share: number) => void) => Promise<R>,
       { waitMs, explains }: { readonly waitMs: number; readonly explains: (error: unknown) => boolean },
     ) {
       const key = keyOf(asked.kind, asked.projection);
@@ -110,12 +110,12 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         }
       };
       let unforeseen: { readonly error: unknown } | undefined;
-      let telling: Promise<void> | undefined;
+      let renewing: Promise<void> | undefined;
       const timing = setInterval(() => {
-        telling ??= keep()
-          .catch((error: unknown) => logger.debug({ err: error }, 'could not tell how far a task is'))
-          .finally(() => (telling = undefined));
-      }, TELL_MS);
+        renewing ??= keep()
+          .catch((error: unknown) => logger.debug({ err: error }, 'could not store how far a task is'))
+          .finally(() => (renewing = undefined));
+      }, RENEW_MS);
       const done = work(closing.signal, (share) => (task = { ...task, progress: share }))
         .then(
           (result) =>
@@ -135,7 +135,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         .then(async () => {
           clearInterval(timing);
           // An earlier renewal must not overwrite the last one.
-          await telling;
+          await renewing;
           await keep().catch((error: unknown) =>
             logger.warn({ err: error, task: asked.kind }, 'what became of a task could not be kept'),
           );

@@ -19,10 +19,10 @@ import { shareOf } from '../../coordination/share.js';
 
 /** `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
-/** Compared again at once. */
+/** Documents that are compared again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
-/** A sample's places in the collection. */
+/** A sample comes from this many places in the collection. */
 const PLACES = 20;
 
 export class VerifyRefusedError extends MaintenanceRefusedError {
@@ -35,7 +35,7 @@ export interface VerifyOptions {
   readonly projection: Projection;
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** For the projector to reach the log's end; default 5 s. */
+  /** How long the projector may take to reach the log's end; default 5 s. */
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   readonly onProgress?: (
@@ -168,11 +168,11 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     if (signal.aborted) throw new VerifyInterruptedError();
   }
 
-  const telling = setInterval(() => onProgress?.({ step: 'fold', progress: progress.now() }), 200);
+  const reporting = setInterval(() => onProgress?.({ step: 'fold', progress: progress.now() }), 200);
   try {
     await catchUp();
   } finally {
-    clearInterval(telling);
+    clearInterval(reporting);
   }
   onProgress?.({ step: 'fold', progress: progress.now() });
 
@@ -246,7 +246,7 @@ function inOrder(
   };
 }
 
-/** As the read stores compare. */
+/** The order of strings in the read stores. */
 function byBytes(one: string, other: string): number {
   if (one === other) return 0;
   const beyond = /[\ud800-\uffff]/;
@@ -263,7 +263,7 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
   const served = await servedBuild(store, projection);
   const ids = await sampleIds(store, collectionOf(served), count);
   const through = await events.end();
-  const began = performance.now();
+  const start = performance.now();
   let counted = 0;
   const { events: slowed } = paced({ events, store }, pace);
   const folded = await foldSome({
@@ -275,7 +275,7 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
     onBatch(read, position) {
       counted += read;
       const share = shareOf(position, through) ?? 0;
-      const perSecond = (counted / (performance.now() - began)) * 1_000;
+      const perSecond = (counted / (performance.now() - start)) * 1_000;
       const total = share > 0 ? Math.round(counted / share) : undefined;
       onProgress?.({
         step: 'fold',

@@ -565,7 +565,7 @@ test(
 );
 
 test(
-  'a read model that a release adds is built slowly beside requests; the first of all at once',
+  "builds a new release's read model slowly during requests, the very first at full speed",
   installed(async ({ events, store, project }) => {
     for (let n = 0; n < 450; n++) await buy(events);
     await store.records.put('serving/api', { requests: 100, delayMs: 0 }, { expiresAt: Date.now() + 600_000 });

@@ -380,7 +380,7 @@ test(
     assert.equal(
       [behind.report.behind, behind.report.unsettled, behind.report.differences],
       [true, 1, 0],
-      'what nobody has folded yet is no difference, and is told',
+      'reports unfolded events, but not as differences',
     );
   }),
 );
