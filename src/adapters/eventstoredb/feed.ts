@@ -95,8 +95,8 @@ export async function* feed(
     }
   }
 
-  async function* live(from: LiveTail): AsyncGenerator<EventBatch, void> {
-    const reader = await from.read(position, matches);
+  async function* live(from: LiveTail, since: Position | undefined): AsyncGenerator<EventBatch, void> {
+    const reader = await from.read(position, since, matches);
     const end = (): void => reader.end();
     stop.addEventListener('abort', end);
     try {
@@ -135,7 +135,7 @@ export async function* feed(
       const end = await source.end();
       if (end !== undefined && (position === undefined || end > position)) yield* upToEnd(end);
       if (tail === undefined || stop.aborted) return;
-      yield* live(tail);
+      yield* live(tail, end);
     } catch (error) {
       if (stop.aborted) return;
       if (!(error instanceof UnavailableError)) throw error;

@@ -26,8 +26,15 @@ export interface TailReader extends Pick<Subscription, 'end'> {
 }
 
 export interface LiveTail {
-  /** @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`) */
-  read(after: Position | undefined, matches: (stream: string, type: string) => boolean): Promise<TailReader>;
+  /**
+   * @param end the log's, as it was read a moment ago
+   * @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`)
+   */
+  read(
+    after: Position | undefined,
+    end: Position | undefined,
+    matches: (stream: string, type: string) => boolean,
+  ): Promise<TailReader>;
 }
 
 interface Window {
@@ -54,9 +61,10 @@ export function openLiveTail(source: Source): LiveTail {
   let current: Promise<Window> | undefined;
 
   return {
-    async read(after, matches) {
+    async read(after, end, matches) {
       for (;;) {
-        const opening = (current ??= openWindow(source, after));
+        // A follower from beyond the log's end, which was put back, would leave out for all others what comes before.
+        const opening = (current ??= openWindow(source, (after ?? '') < (end ?? '') ? after : end));
         const leave = (): void => {
           if (current === opening) current = undefined;
         };

@@ -510,6 +510,34 @@ feeds("shares one subscription between followers at the log's end, until the las
   }),
 );
 
+feeds("a follower from beyond the log's end, which was put back, leaves others the live end", () =>
+  onDouble(async ({ store, double }) => {
+    const { position } = await store.append(newStream(), events(2), 'none');
+    const beyond = position.replace(/^0/, '1');
+    const ending = new AbortController();
+    const lost = batchesOf(store.follow(beyond, {}, { signal: ending.signal }));
+    await until(() => double.running() === 1);
+    const stream = newStream();
+    const seen: [number, boolean][] = [];
+    const following = readUntil(store.follow(position, { streams: [stream] }), (all, { caughtUp }) => {
+      seen.push([all.length, caughtUp]);
+      return all.length === 1;
+    });
+    await until(() => seen.length === 1);
+    assert.equal(seen, [[0, true]], 'caught up, though nothing came since');
+    assert.is(double.running(), 1);
+    const batch = [event()];
+    await store.append(stream, batch, 'none');
+    assert.equal(idsOf(await following), idsOf(batch));
+    ending.abort();
+    assert.equal(
+      (await within(10_000, lost)).map(({ events: some, caughtUp }) => [some.length, caughtUp]),
+      [[0, true]],
+    );
+    await until(() => double.running() === 0);
+  }),
+);
+
 feeds('what is left early runs on nowhere', () =>
   onDouble(async ({ store, double }) => {
     const stream = newStream();
