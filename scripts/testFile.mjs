@@ -2,8 +2,11 @@
 import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** A file that runs longer is killed, and has failed. */
-const FILE_MS = 300_000;
+/**
+ * A file that says nothing for `silentMs`, or runs for `fileMs`, is killed, and has failed. Every test says when it has
+ * ended, so what goes on slowly, servers on a machine with too much else to do, is told from what hangs.
+ */
+const LIMITS = { silentMs: 300_000, fileMs: 1_200_000 };
 /** How long a file may run after its report; after that it has left something open. */
 const EXIT_MS = 8_000;
 /** How long processes of a test may outlive it. */
@@ -72,9 +75,10 @@ function totalsOf(output) {
  * @param file path of the compiled file
  * @param env of its process
  * @param mapped whether stack traces name the lines of the sources: loading the maps is a tenth of a short file's time
+ * @param limits in ms, as `LIMITS`
  * @returns counts of tests, names of skipped ones, `trouble` (faults of the file beside its tests) and its output.
  */
-export async function runTestFile(file, env, mapped) {
+export async function runTestFile(file, env, mapped, limits = LIMITS) {
   const started = Date.now();
   const child = spawn(process.execPath, [...(mapped ? ['--enable-source-maps'] : []), file], {
     env,
@@ -85,12 +89,16 @@ export async function runTestFile(file, env, mapped) {
   let output = '';
   const trouble = [];
   let exitTimer;
-  const bound = setTimeout(() => {
-    trouble.push(`killed: did not end within ${FILE_MS / 1000} s`);
-    kill(child.pid);
-  }, FILE_MS);
+  const bound = (ms, what) =>
+    setTimeout(() => {
+      trouble.push(`killed: ${what} ${ms / 1000} s`);
+      kill(child.pid);
+    }, ms);
+  const whole = bound(limits.fileMs, 'did not end within');
+  const silent = bound(limits.silentMs, 'said nothing for');
   const heard = (chunk) => {
     output += chunk;
+    silent.refresh();
     clearTimeout(exitTimer);
     if (!/^  Duration: /m.test(output)) return;
     exitTimer = setTimeout(() => {
@@ -102,7 +110,8 @@ export async function runTestFile(file, env, mapped) {
   child.stderr.setEncoding('utf8').on('data', heard);
   const closed = new Promise((resolve) => child.once('close', resolve));
   const [code, signal] = await new Promise((resolve) => child.once('exit', (...ended) => resolve(ended)));
-  clearTimeout(bound);
+  clearTimeout(whole);
+  clearTimeout(silent);
   clearTimeout(exitTimer);
   if (await outlives(child.pid)) {
     trouble.push('left processes running');

@@ -40,8 +40,8 @@ const SAID = {
   PAYMENTS: 'simulated',
   NOTIFICATIONS: 'simulated',
 };
-/** How long a server may take to start, in ms. */
-const START_MS = 60_000;
+/** How long a server may take to start, in ms: some seconds, and a minute beside much else. */
+const START_MS = 180_000;
 
 /** Which engines are to be servers. @throws Error for a name that is none */
 export function chosenServers(list = process.env['TEST_ENGINES'] ?? ''): ReadonlySet<ServerEngine> {
