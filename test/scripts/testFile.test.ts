@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
@@ -11,7 +12,7 @@ interface TestFile {
     env: NodeJS.ProcessEnv,
     mapped: boolean,
     limits: { readonly silentMs: number; readonly fileMs: number },
-  ): Promise<{ passed: number; failed: number; trouble: string[] }>;
+  ): Promise<{ passed: number; failed: number; skipped: number; trouble: string[] }>;
 }
 
 const test = suite('how a test file is run');
@@ -49,6 +50,16 @@ test('one that says nothing any more is killed', async () => {
 
 test('one that never ends is killed, whatever it says', async () => {
   assert.equal(await run(DOTS, { silentMs: 100_000, fileMs: 2_000 }), [0, 1, ['killed: did not end within 2 s']]);
+});
+
+test('a file whose engine is missing is skipped, and has not failed', async () => {
+  const lacking = { ...process.env, TEST_MONGODB_SERVER: '/nowhere', TEST_MONGODB_URL: '' };
+  const limits = { silentMs: 100_000, fileMs: 100_000 };
+  for (const name of ['mongodb/silence', 'mongodb/indexes', 'mongodb/readStore']) {
+    const file = fileURLToPath(new URL(`../adapters/${name}.test.js`, import.meta.url));
+    const { passed, failed, skipped, trouble } = await runTestFile(file, lacking, false, limits);
+    assert.equal([passed, failed, skipped > 0, trouble], [0, 0, true, []], name);
+  }
 });
 
 test.run();

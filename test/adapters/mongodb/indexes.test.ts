@@ -11,6 +11,7 @@ import { PROJECTIONS } from '../../../src/projections/index.js';
 import { recordCommands, telling } from '../../support/engines/mongoCommands.js';
 import { type TestDatabase, contractServer, mongoMissing, newDatabase } from '../../support/engines/mongoServer.js';
 import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { skipSuite } from '../../support/assertions/testWhere.js';
 
 const given = (process.env['TEST_MONGODB_URL'] ?? '') !== '';
 const missing = given ? undefined : mongoMissing();
@@ -339,5 +340,5 @@ if (missing === undefined) {
 
   test.run();
 } else {
-  console.log(`skipped: MongoDB: indexes: ${missing}`);
+  skipSuite('MongoDB: indexes', missing);
 }

@@ -2,6 +2,7 @@ import { suite } from 'uvu';
 import { readStoreContract } from '../../contract/readStore.js';
 import { contractServer, mongoMissing, newDatabase } from '../../support/engines/mongoServer.js';
 import { mongoFixture } from '../../support/engines/readStoreMongo.js';
+import { skipSuite } from '../../support/assertions/testWhere.js';
 
 /** Deviations of the test server from MongoDB. */
 const TEST_SERVER_DEVIATIONS = {
@@ -29,5 +30,5 @@ if (missing === undefined) {
   });
   after.run();
 } else {
-  console.log(`skipped: ReadStore: MongoDB: ${missing}`);
+  skipSuite('ReadStore: MongoDB', missing);
 }

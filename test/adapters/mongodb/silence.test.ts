@@ -9,6 +9,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MongoServer, mongoMissing, startMongo } from '../../support/engines/mongoServer.js';
 import { everyCall, failing, recovered } from '../../support/engines/mongoTrouble.js';
 import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { skipSuite } from '../../support/assertions/testWhere.js';
 
 const missing = mongoMissing();
 /**
@@ -115,5 +116,5 @@ if (missing === undefined) {
 
   test.run();
 } else {
-  console.log(`skipped: MongoDB: a server that falls silent: ${missing}`);
+  skipSuite('MongoDB: a server that falls silent', missing);
 }

@@ -9,6 +9,7 @@ import { openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
 import { type MongoServer, mongoMissing, startMongo } from '../../support/engines/mongoServer.js';
 import { everyCall, failing, recovered } from '../../support/engines/mongoTrouble.js';
 import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { skipSuite } from '../../support/assertions/testWhere.js';
 
 const missing = mongoMissing();
 /** An unanswered write is given up after 20 s, and the next one goes through. */
@@ -99,7 +100,7 @@ if (missing === undefined) {
 
   test.run();
 } else {
-  console.log(`skipped: MongoDB: in trouble: ${missing}`);
+  skipSuite('MongoDB: in trouble', missing);
 }
 
 const fakes = suite('MongoDB: answers that a server gives rarely');

@@ -11,6 +11,7 @@ import { busContract } from '../../contract/bus.js';
 import { type BusProcess, openBusInProcess } from '../../support/engines/busProcess.js';
 import { type NatsServer, natsMissing, natsOfVersion, startNats } from '../../support/engines/natsServer.js';
 import { freePort } from '../../support/engines/serverProcess.js';
+import { skipSuite } from '../../support/assertions/testWhere.js';
 
 const missing = natsMissing();
 const ownMissing = natsMissing({ own: true });
@@ -39,7 +40,7 @@ if (missing === undefined) {
   after('is ended', () => shared.stop());
   after.run();
 } else {
-  console.log(`skipped: bus: NATS: ${missing}`);
+  skipSuite('bus: NATS', missing);
 }
 
 const versions = suite('NATS: versions');
@@ -308,5 +309,5 @@ if (ownMissing === undefined) {
 
   test.run();
 } else {
-  console.log(`skipped: NATS: ${ownMissing}`);
+  skipSuite('NATS', ownMissing);
 }

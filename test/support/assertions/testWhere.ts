@@ -1,5 +1,13 @@
 /** Tests that not every machine can run. */
-import type { Test } from 'uvu';
+import { type Test, suite } from 'uvu';
+
+/** A suite that can't be run here: skipped by name and with the reason, as one test. */
+export function skipSuite(name: string, reason: string | undefined): void {
+  console.log(`skipped: ${name}: ${reason}`);
+  const skipped = suite(name);
+  skipped.skip(name, () => undefined);
+  skipped.run();
+}
 
 /** Adds a test to a suite; where it can't be run it is skipped, by name and with the reason. */
 export function testWhere<T>(
