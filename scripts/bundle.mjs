@@ -18,6 +18,7 @@ const STARTED = [
   'service/keys',
   'adapters/embedded/checkpointWorker',
   'adapters/embedded/eventStore/eventStoreWorker',
+  'adapters/embedded/keyStore/keyStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
   'service/projector/projectorThread',

@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
+import { blockThread } from '../../lib/async/blockThread.js';
 
 export interface Moved {
   readonly log: number;
@@ -15,5 +16,22 @@ export function moveNow(database: Database): Moved | undefined {
   } catch (error) {
     if (!(error instanceof Sqlite.SqliteError)) throw error;
     return undefined;
+  }
+}
+
+const RETRY_MS = 1;
+
+/**
+ * Moves all pages and cuts the WAL to nothing, so that it holds no earlier content. Blocks the thread while another
+ * connection reads or writes.
+ * @param until by `performance.now()`
+ * @throws the engine's error: SQLITE_BUSY after `until`, any other at once
+ */
+export function emptyWal(database: Database, until: number): void {
+  for (;;) {
+    const [{ busy }] = database.pragma('wal_checkpoint(TRUNCATE)') as [{ readonly busy: number }];
+    if (busy === 0) return;
+    if (performance.now() >= until) throw new Sqlite.SqliteError('the WAL is still being read', 'SQLITE_BUSY');
+    blockThread(RETRY_MS);
   }
 }

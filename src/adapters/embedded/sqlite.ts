@@ -15,7 +15,7 @@ import { FilesGoneError } from './openedFiles.js';
  */
 export const VALUE = '+?';
 
-export type DataFileKind = 'event log' | 'read store';
+export type DataFileKind = 'event log' | 'read store' | 'key store';
 
 export interface DatabaseOptions {
   readonly kind: DataFileKind;
@@ -129,11 +129,26 @@ export function forgetPages(database: Database, error: unknown): void {
   }
 }
 
+/** What a failed read means to callers of a port. */
+export function readFailure(error: unknown, database: Database, file: string, kind: DataFileKind): UnavailableError {
+  forgetPages(database, error);
+  return database.open ? unavailableOf(error, file) : new UnavailableError(`the ${kind} is closed`, { cause: error });
+}
+
+/** An error that crosses threads, with the engine's code where it is the engine's. */
 export interface ThreadFault {
   readonly message: string;
   readonly code?: string;
 }
 
+export function faultOf(error: unknown): ThreadFault {
+  const { message } = error as Error;
+  return error instanceof Sqlite.SqliteError || error instanceof FilesGoneError
+    ? { message, code: error.code }
+    : { message };
+}
+
+/** The error of a fault, as it would have been thrown on this thread. */
 export function errorOfFault({ message, code }: ThreadFault, file: string): Error {
   if (code === undefined) return new Error(message);
   try {

@@ -1,3 +1,4 @@
+/** Stores on a MongoDB: the client for a store's address, and faults of that setting in words for its user. */
 import {
   MongoClient,
   MongoCompatibilityError,
@@ -8,8 +9,17 @@ import {
 import { UnavailableError } from '../../ports/unavailable.js';
 import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
-const SETTING = 'MONGODB_URL';
-const DEFAULT_DATABASE = 'gift';
+export interface MongoStore {
+  /** For messages. */
+  readonly name: string;
+  readonly setting: string;
+  /** Where the address names none. */
+  readonly defaultDatabase: string;
+}
+
+export const READ_STORE: MongoStore = { name: 'read store', setting: 'MONGODB_URL', defaultDatabase: 'gift' };
+export const KEY_STORE: MongoStore = { name: 'key store', setting: 'KEYS_URL', defaultDatabase: 'gift_keys' };
+
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
 
@@ -30,50 +40,52 @@ export interface Address {
   readonly newClient: () => MongoClient;
 }
 
-export function addressOf(url: string): Address {
+/** @throws EngineError */
+export function addressOf(url: string, { setting, defaultDatabase }: MongoStore): Address {
   const newClient = (): MongoClient => new MongoClient(url, OPTIONS);
   let database;
   try {
     newClient();
     const path = /^[^:]+:\/\/[^/?]*(?:\/([^?]*))?/.exec(url)?.[1];
-    database = path === undefined || path === '' ? DEFAULT_DATABASE : decodeURIComponent(path);
+    database = path === undefined || path === '' ? defaultDatabase : decodeURIComponent(path);
   } catch (error) {
     // The driver's messages repeat parts of the address, also of a badly encoded password.
     const detail = url.includes('@')
       ? 'check its parts; signs in user and password are to be percent-encoded'
       : (error as Error).message;
-    throw new EngineError(SETTING, `it is no address of a MongoDB: ${detail}`);
+    throw new EngineError(setting, `it is no address of a MongoDB: ${detail}`);
   }
   if (!/^[^/\\. "$*<>:|?\0]{1,63}$/.test(database))
-    throw new EngineError(SETTING, `${JSON.stringify(database)} can't be the name of a database`);
+    throw new EngineError(setting, `${JSON.stringify(database)} can't be the name of a database`);
   return { database, newClient };
 }
 
-export function engineErrorOf(error: unknown): unknown {
+/** Why the server can't be used at the start. */
+export function engineErrorOf(error: unknown, { setting }: MongoStore): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error;
-  if (cause instanceof MongoServerSelectionError) return selectionFault(cause);
+  if (cause instanceof MongoServerSelectionError) return selectionFault(cause, setting);
   if (!(cause instanceof MongoServerError))
-    return error instanceof UnavailableError ? new NoAnswerError(SETTING, error.message, error) : error;
+    return error instanceof UnavailableError ? new NoAnswerError(setting, error.message, error) : error;
   if (cause.code === AUTHENTICATION_FAILED)
-    return new EngineError(SETTING, `the credentials are refused: ${cause.message}`, cause);
+    return new EngineError(setting, `the credentials are refused: ${cause.message}`, cause);
   if (cause.code === UNAUTHORIZED)
-    return new EngineError(SETTING, `its user may not read and write the database: ${cause.message}`, cause);
-  return new EngineError(SETTING, cause.message, cause);
+    return new EngineError(setting, `its user may not read and write the database: ${cause.message}`, cause);
+  return new EngineError(setting, cause.message, cause);
 }
 
-function selectionFault(error: MongoServerSelectionError): EngineError {
+function selectionFault(error: MongoServerSelectionError, setting: string): EngineError {
   const { servers } = error.reason as { readonly servers?: ReadonlyMap<string, { readonly error?: Error | null }> };
   const all = [...(servers ?? [])];
   const faults = all.map(([, server]) => server.error).filter((fault) => fault instanceof Error);
   const tooOld = faults.find((fault) => fault instanceof MongoCompatibilityError);
   if (tooOld !== undefined)
     return new EngineError(
-      SETTING,
+      setting,
       `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`,
       error,
     );
   return new NoAnswerError(
-    SETTING,
+    setting,
     `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`,
     error,
   );

@@ -58,8 +58,11 @@ export async function versionsOf(connection: Connection, name: string): Promise<
   );
 }
 
-/** `expireAfterSeconds` count from the indexed date. */
-export type WantedIndex = MongoIndex & { readonly expireAfterSeconds?: number };
+export type WantedIndex = MongoIndex & {
+  /** Documents expire so long after the indexed date. */
+  readonly expireAfterSeconds?: number;
+  readonly unique?: true;
+};
 
 /** @throws EngineError when an index of the same name differs */
 export async function ensureIndexes(
@@ -81,7 +84,7 @@ export async function ensureIndexes(
     const found = made.get(index.name);
     if (found === undefined || !isAsWanted(found, index)) {
       throw new EngineError(
-        'MONGODB_URL',
+        connection.store.setting,
         `index ${index.name} of collection ${collection} is not as it was made: drop it, and it is made anew at the next start`,
       );
     }
@@ -95,12 +98,15 @@ async function listed(connection: Connection, collection: string): Promise<Map<s
   return new Map((indexes ?? []).map((index) => [String(index.name), index as Record<string, unknown>]));
 }
 
-function isAsWanted(found: Record<string, unknown>, { key, expireAfterSeconds }: WantedIndex): boolean {
-  const hides = ['unique', 'sparse', 'hidden', 'partialFilterExpression', 'collation'].some(
+function isAsWanted(found: Record<string, unknown>, { key, expireAfterSeconds, unique }: WantedIndex): boolean {
+  const hides = ['sparse', 'hidden', 'partialFilterExpression', 'collation'].some(
     (option) => option in found && found[option] !== false,
   );
   return (
-    !hides && JSON.stringify(found['key']) === JSON.stringify(key) && found['expireAfterSeconds'] === expireAfterSeconds
+    !hides &&
+    (found['unique'] === true) === (unique === true) &&
+    JSON.stringify(found['key']) === JSON.stringify(key) &&
+    found['expireAfterSeconds'] === expireAfterSeconds
   );
 }
 

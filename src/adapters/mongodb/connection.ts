@@ -3,6 +3,7 @@ import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { within } from '../../lib/async/within.js';
+import type { MongoStore } from './address.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
 /** For reads, and writes of single documents. The driver detects a silent server after 3 s; this covers the rest. */
@@ -31,6 +32,7 @@ export interface Database {
 }
 
 export interface Connection {
+  readonly store: MongoStore;
   /** @throws UnavailableError when the call fails or `deadlineMs` passes */
   read<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
   /**
@@ -43,6 +45,7 @@ export interface Connection {
 }
 
 export interface ConnectionOptions {
+  readonly store: MongoStore;
   readonly newClient: () => MongoClient;
   readonly database: string;
   readonly logger?: Logger | undefined;
@@ -59,7 +62,7 @@ interface Session extends Database {
   readonly underWay: Set<Call>;
 }
 
-export function openConnection({ newClient, database, logger }: ConnectionOptions): Connection {
+export function openConnection({ store, newClient, database, logger }: ConnectionOptions): Connection {
   const ending = new Set<Promise<void>>();
   let misses = 0;
   let closing: Promise<void> | undefined;
@@ -90,7 +93,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
   }
 
   async function call<T>(work: (database: Database) => Promise<T>, deadlineMs: number, writes: boolean): Promise<T> {
-    if (closing !== undefined) throw new UnavailableError('the read store is closed');
+    if (closing !== undefined) throw new UnavailableError(`the ${store.name} is closed`);
     const session = current;
     let fail!: (error: Error) => void;
     const failed = new Promise<never>((_, reject) => {
@@ -107,7 +110,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
       return answer;
     } catch (error) {
       if (foundNoServer(error) || wasClosed(error) || error instanceof LateError) missed(session, error);
-      throw failureOf(error, writes);
+      throw failureOf(error, store.name, writes);
     } finally {
       session.underWay.delete(one);
     }
@@ -123,7 +126,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
       performance.now() - session.madeAt < PATIENCE_MS
     )
       return;
-    logger?.warn({ err: error }, 'the read store is not found: connecting anew');
+    logger?.warn({ err: error }, `the ${store.name} is not found: connecting anew`);
     misses = 0;
     current = newSession();
     giveUp(session.underWay);
@@ -138,6 +141,7 @@ export function openConnection({ newClient, database, logger }: ConnectionOption
   }
 
   return {
+    store,
     read: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, false),
     write: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, true),
     close() {

@@ -54,7 +54,7 @@ function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
 /**
  * An error's class does not show whether the server answered, so a write's outcome is unknown unless nothing was sent.
  */
-export function failureOf(error: unknown, writes: boolean): unknown {
+export function failureOf(error: unknown, store: string, writes: boolean): unknown {
   if (
     error instanceof UnavailableError ||
     error instanceof BSON.BSONError ||
@@ -63,7 +63,7 @@ export function failureOf(error: unknown, writes: boolean): unknown {
     return error;
   if (!(error instanceof MongoError) && !(error instanceof LateError) && !isConnectionError(error)) return error;
   if (isRefusal(error)) return error;
-  return new UnavailableError(`the read store did not answer: ${error.message}`, {
+  return new UnavailableError(`the ${store} did not answer: ${error.message}`, {
     outcomeUnknown: writes && !isNotSent(error),
     cause: error,
   });
@@ -93,9 +93,18 @@ export function isPresent(error: unknown): boolean {
 
 /** The operations whose `_id` is taken; `undefined` where anything else failed, such as the connection. */
 export function duplicateIdsOf(error: unknown): readonly number[] | undefined {
+  return onlyOf(error, isTakenId);
+}
+
+/** As `duplicateIdsOf`, where any unique index has the value. */
+export function duplicatesOf(error: unknown): readonly number[] | undefined {
+  return onlyOf(error, ({ code }) => code === DUPLICATE_KEY);
+}
+
+function onlyOf(error: unknown, expected: (one: WriteError) => boolean): readonly number[] | undefined {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined) return undefined;
   const errors = writeErrorsOf(error);
-  const only = errors.length > 0 && errors.every(isTakenId);
+  const only = errors.length > 0 && errors.every(expected);
   return only ? errors.map(({ index }) => index) : undefined;
 }
 

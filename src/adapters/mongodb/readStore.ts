@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ReadStore } from '../../ports/readStore.js';
-import { addressOf, engineErrorOf } from './address.js';
+import { addressOf, engineErrorOf, READ_STORE } from './address.js';
+import { boundTo } from './binding.js';
 import { createCheckpoints } from './checkpoints.js';
 import { dropCollection, ensureCollection, versionsOf } from './collections.js';
 import { correctDocuments } from './corrections.js';
@@ -24,13 +25,13 @@ export interface MongoReadStoreOptions {
  * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old
  */
 export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions): Promise<ReadStore> {
-  const { database, newClient } = addressOf(url);
-  const connection = openConnection({ newClient, database, logger });
+  const { database, newClient } = addressOf(url, READ_STORE);
+  const connection = openConnection({ store: READ_STORE, newClient, database, logger });
   try {
     await ensureRecords(connection);
   } catch (error) {
     await connection.close();
-    throw engineErrorOf(error);
+    throw engineErrorOf(error, READ_STORE);
   }
   const reader = createReader(connection);
   const pointers = createPointers(connection);
@@ -56,6 +57,7 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     checkpoint: checkpoints.stored,
     reached: checkpoints.reached,
     ...pointers,
+    boundTo: async (logId) => boundTo(connection, logId),
     async ping() {
       await connection.read(({ db }) => db.command({ ping: 1 }));
     },

@@ -23,7 +23,8 @@ export function createReader(connection: Connection): Reader {
   ): Promise<void> {
     const found = await connection.read((database) => {
       const filter: Filter<MongoDocument> = { _id: { $in: ids } };
-      return all<B>(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
+      const options = { batchSize: ids.length + 1 };
+      return all(database.collection<MongoDocument>(collection).find(filter, options), documentOf<B>);
     });
     for (const document of found) into.set(document.id, document);
   }
@@ -51,7 +52,7 @@ export function createReader(connection: Connection): Reader {
       if (filter === undefined || limit === 0) return [];
       const options = { sort: sortOf(query), skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
       return connection.read(
-        (database) => all<B>(database.collection<MongoDocument>(layout.collection).find(filter, options)),
+        (database) => all(database.collection<MongoDocument>(layout.collection).find(filter, options), documentOf<B>),
         limit !== undefined && limit <= ANSWER ? CALL_MS : BULK_MS,
       );
     },
@@ -67,12 +68,11 @@ export function createReader(connection: Connection): Reader {
   };
 }
 
-async function all<B extends Body>(cursor: FindCursor<MongoDocument>): Promise<StoredDocument<B>[]> {
-  const documents: StoredDocument<B>[] = [];
+export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): Promise<T[]> {
+  const found: T[] = [];
   try {
-    while (await cursor.hasNext())
-      for (const document of cursor.readBufferedDocuments()) documents.push(documentOf<B>(document));
-    return documents;
+    while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) found.push(of(document));
+    return found;
   } finally {
     // An exhausted cursor holds nothing; a failed one may wait for a silent server.
     cursor.close().catch(() => undefined);

@@ -1,16 +1,10 @@
 import type { Position } from '../../ports/eventStore.js';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../ports/readStore.js';
 import { refuseTooMany } from '../readStoreRules.js';
+import { inCommands } from './commands.js';
 import { writeGuarded } from './guarded.js';
 import { CHECKPOINTS, layoutOf, valuesOf, type Layout, type MongoDocument } from './layout.js';
 import type { Connection } from './connection.js';
-
-/**
- * The server takes more, but the driver never gives up a command of 4 MB to a silent server. Includes ids and queried
- * fields.
- */
-const MAX_COMMAND_BYTES = 2_000_000;
-const OVERHEAD = 200;
 
 /**
  * Documents first, then the checkpoints.
@@ -57,26 +51,5 @@ export function commandsOf(layout: Layout, documents: readonly StoredDocument[])
   }
   if (bytes > MAX_BATCH_BYTES)
     throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
-  const all = [...newest.values()];
-  const size = all.map(sizeOf);
-  const total = size.reduce((sum, one) => sum + one, 0);
-  if (total <= MAX_COMMAND_BYTES) return [all];
-  const commands: MongoDocument[][] = [];
-  let left = 0;
-  for (const [index, document] of all.entries()) {
-    const own = size[index] as number;
-    if (own > left) {
-      commands.push([]);
-      left = MAX_COMMAND_BYTES;
-    }
-    left -= own;
-    commands.at(-1)?.push(document);
-  }
-  return commands;
-}
-
-function sizeOf(document: MongoDocument): number {
-  let bytes = OVERHEAD;
-  for (const value of Object.values(document)) if (typeof value === 'string') bytes += Buffer.byteLength(value);
-  return bytes + Buffer.byteLength(document._id);
+  return inCommands([...newest.values()]);
 }

@@ -15,8 +15,10 @@ import type { BulkWriteResult, Document, TopologyDescription } from 'mongodb';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { READ_STORE } from '../../../src/adapters/mongodb/address.js';
 import {
   duplicateIdsOf,
+  duplicatesOf,
   failureOf,
   isDuplicateId,
   isMissing,
@@ -57,7 +59,12 @@ function counting(): {
     return client;
   };
   const logger = pino({}, { write: (line) => warned.push((JSON.parse(line) as { msg: string }).msg) });
-  return { connection: openConnection({ newClient, database: 'test', logger }), clients, closed, warned };
+  return {
+    connection: openConnection({ store: READ_STORE, newClient, database: 'test', logger }),
+    clients,
+    closed,
+    warned,
+  };
 }
 
 /** The rejection of a bulk write. */
@@ -143,6 +150,7 @@ test('replaces a client that the driver closed after its first connection failed
     for (const ask of [read, write]) {
       const urls = [NOWHERE];
       const connection = openConnection({
+        store: READ_STORE,
         newClient: () => new MongoClient(urls.pop() ?? server.url, { serverSelectionTimeoutMS: 2_100 }),
         database: 'test',
       });
@@ -185,7 +193,7 @@ test('fails a command soon when the driver gives up its connection while sending
   );
   const newClient = (): MongoClient =>
     new MongoClient(server.url, { heartbeatFrequencyMS: 500, connectTimeoutMS: 500, serverSelectionTimeoutMS: 500 });
-  const connection = openConnection({ newClient, database: 'test' });
+  const connection = openConnection({ store: READ_STORE, newClient, database: 'test' });
   await connection.write(({ db }) => db.command({ ping: 1 }));
   silent = true;
   const began = performance.now();
@@ -228,7 +236,7 @@ test("takes a failure for the engine's unless the command itself is wrong", () =
     bulkError({ errors: [taken(0), { index: 1, code: 11_602, errmsg: 'interrupted: the server steps down' }] }),
   ];
   for (const trouble of troubles) {
-    const failure = failureOf(trouble, true);
+    const failure = failureOf(trouble, 'read store', true);
     assert.instance(failure, UnavailableError);
     assert.is((failure as UnavailableError).outcomeUnknown, trouble !== troubles[7]);
     assert.is((failure as UnavailableError).cause, trouble);
@@ -243,7 +251,7 @@ test("takes a failure for the engine's unless the command itself is wrong", () =
     bulkError({ errors: [taken(0), taken(1, 'other')] }),
     new UnavailableError('x'),
   ]) {
-    assert.is(failureOf(fault, true), fault);
+    assert.is(failureOf(fault, 'read store', true), fault);
   }
 });
 
@@ -263,7 +271,7 @@ test("takes the socket's error of a connection that the server has just closed f
     Object.assign(new Error('gone'), { code: 'ECONNRESET' }),
     Object.assign(new Error('gone'), { code: 'ERR_STREAM_DESTROYED' }),
   ]) {
-    const [read, written] = [failureOf(lost, false), failureOf(lost, true)];
+    const [read, written] = [failureOf(lost, 'read store', false), failureOf(lost, 'read store', true)];
     assert.instance(read, UnavailableError);
     assert.equal(
       [
@@ -275,16 +283,19 @@ test("takes the socket's error of a connection that the server has just closed f
     );
   }
   const ours = Object.assign(new TypeError('not an id'), { code: 'ERR_INVALID_ARG_TYPE' });
-  assert.is(failureOf(ours, true), ours, 'a mistake of ours is none of its troubles');
+  assert.is(failureOf(ours, 'read store', true), ours, 'a mistake of ours is none of its troubles');
 });
 
 test('leaves the outcome of a bulk write unknown whose connection was lost', () => {
   const lost = bulkError({ cause: new MongoNetworkError('connection 1 to 127.0.0.1 closed') });
   assert.equal([lost.code, lost.writeErrors], [undefined, []]);
   assert.is(duplicateIdsOf(lost), undefined);
-  assert.ok((failureOf(lost, true) as UnavailableError).outcomeUnknown);
+  assert.ok((failureOf(lost, 'read store', true) as UnavailableError).outcomeUnknown);
   const unfound = bulkError({ cause: notFound() });
-  assert.not.ok((failureOf(unfound, true) as UnavailableError).outcomeUnknown, 'nobody was found to send it to');
+  assert.not.ok(
+    (failureOf(unfound, 'read store', true) as UnavailableError).outcomeUnknown,
+    'nobody was found to send it to',
+  );
 });
 
 test('distinguishes a taken _id from another taken value, whatever the value', () => {
@@ -306,6 +317,8 @@ test('distinguishes a taken _id from another taken value, whatever the value', (
   ])
     assert.is(duplicateIdsOf(bulkError({ errors })), undefined);
   assert.is(duplicateIdsOf(bulkError({ errors: [taken(3)], concern: true })), undefined, 'not yet safe');
+  assert.equal(duplicatesOf(bulkError({ errors: [taken(3), taken(5, 'other')] })), [3, 5]);
+  assert.is(duplicatesOf(bulkError({ errors: [taken(3), { index: 0, code: 1, errmsg: 'x' }] })), undefined);
   assert.is(duplicateIdsOf(new MongoServerError(taken(0))), undefined);
   assert.equal(
     [
@@ -346,6 +359,7 @@ function bulkConnection(answers: readonly (Error | undefined)[]): {
   return {
     sent,
     connection: {
+      store: READ_STORE,
       read: () => Promise.reject(new Error('not asked')),
       write: (work) => work({ collection: () => collection } as never),
       close: async () => undefined,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError } from '../../../src/lib/engineError.js';
-import { addressOf, engineErrorOf } from '../../../src/adapters/mongodb/address.js';
+import { addressOf, engineErrorOf, READ_STORE } from '../../../src/adapters/mongodb/address.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { HELLO, openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
@@ -53,12 +53,12 @@ test('takes the database from the address', () => {
     'mongodb://host/test': 'test',
     'mongodb://u:p%2Fw@a:1,b:2/my%2Dshop?replicaSet=rs': 'my-shop',
   };
-  for (const [url, name] of Object.entries(names)) assert.is(addressOf(url).database, name, url);
+  for (const [url, name] of Object.entries(names)) assert.is(addressOf(url, READ_STORE).database, name, url);
 });
 
 test('lets the driver repeat no write, whatever the address says', () => {
   for (const url of ['mongodb://host/', 'mongodb://host/?retryWrites=true'])
-    assert.is(addressOf(url).newClient().options.retryWrites, false, url);
+    assert.is(addressOf(url, READ_STORE).newClient().options.retryWrites, false, url);
 });
 
 test('reports that no server is there', async () => {
@@ -158,7 +158,7 @@ test('asks for majority and primary whatever the address says, and leaves nothin
 
 test("throws an error that is not the engine's as it is", () => {
   const error = new TypeError('a mistake');
-  assert.is(engineErrorOf(error), error);
+  assert.is(engineErrorOf(error, READ_STORE), error);
 });
 
 test.run();

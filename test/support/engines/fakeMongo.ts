@@ -47,6 +47,21 @@ export function openedWell(command: Document): Document | undefined {
   };
 }
 
+/** Lists of documents that follow a command, by name: kind, size, name, documents. */
+function sequencesOf(sections: Buffer): Document {
+  const lists: Document = {};
+  for (let at = 0; at + 5 < sections.length && sections[at] === 1;) {
+    const end = at + 1 + sections.readInt32LE(at + 1);
+    const nameEnd = sections.indexOf(0, at + 5);
+    const documents: Document[] = [];
+    for (let next = nameEnd + 1; next < end; next += sections.readInt32LE(next))
+      documents.push(BSON.deserialize(sections.subarray(next, next + sections.readInt32LE(next))));
+    lists[sections.toString('utf8', at + 5, nameEnd)] = documents;
+    at = end;
+  }
+  return lists;
+}
+
 /** @param answer to each command; `hello` is the server's greeting; while `silent`, it reads nothing. */
 export async function startFakeMongo(
   answer: (command: Document) => FakeAnswer,
@@ -69,7 +84,9 @@ export async function startFakeMongo(
     const query = message.readInt32LE(12) === OP_QUERY;
     // A query: flags, the collection's name, skip and limit come first; a message: flags and the section's kind.
     const start = query ? message.indexOf(0, HEADER_BYTES + 4) + 9 : HEADER_BYTES + 5;
-    const found = answerOf(BSON.deserialize(message.subarray(start, start + message.readInt32LE(start))));
+    const end = start + message.readInt32LE(start);
+    const command = BSON.deserialize(message.subarray(start, end));
+    const found = answerOf(query ? command : { ...command, ...sequencesOf(message.subarray(end)) });
     if (found === 'silence') return;
     if (found === 'end') {
       socket.destroy();

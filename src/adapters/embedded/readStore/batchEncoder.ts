@@ -10,8 +10,8 @@ import {
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseTooMany, scalarOf } from '../../readStoreRules.js';
 import { layoutOf, type FieldColumn } from './layout.js';
-import type { WriterClient } from './writerClient.js';
-import type { EncodedBatch, EncodedCorrection } from './messages.js';
+import type { WriterClient } from '../writerClient.js';
+import type { EncodedBatch, EncodedCorrection, WriterRequest } from './messages.js';
 
 export interface BatchEncoder {
   /** @throws Error when a batch exceeds the port's limits; errors of the writer */
@@ -22,7 +22,9 @@ export interface BatchEncoder {
 const TURN_MS = 4;
 const STRIDE = 32;
 
-export function createBatchEncoder(writer: Pick<WriterClient, 'call' | 'send' | 'sent' | 'deaths'>): BatchEncoder {
+export function createBatchEncoder(
+  writer: Pick<WriterClient<WriterRequest>, 'call' | 'send' | 'sent' | 'deaths'>,
+): BatchEncoder {
   let lastCall = 0;
   let turnBegan: number | undefined;
   let previous: Promise<unknown> = Promise.resolve();

@@ -1,6 +1,6 @@
 /** Plain data between the store's threads. */
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
-import type { ThreadFault } from '../sqlite.js';
+import type { NumberedRequest } from '../writerClient.js';
 import type { Layout } from './layout.js';
 
 export interface EncodedBatch {
@@ -51,17 +51,8 @@ export type WriterRequest =
   | { readonly kind: 'deactivate'; readonly name: string; readonly version: number }
   | { readonly kind: 'bind'; readonly logId: string };
 
-/** `id` 0 wants no answer. */
-export interface Numbered {
-  readonly id: number;
-  readonly request: WriterRequest;
-}
-
-export interface Answer {
-  readonly id: number;
-  readonly value?: unknown;
-  readonly fault?: ThreadFault;
-}
+export type Numbered = NumberedRequest<WriterRequest>;
+export type { Answer } from '../writerClient.js';
 
 export type LookupQuestion = readonly { readonly table: string; readonly ids: readonly string[] }[];
 

@@ -7,15 +7,15 @@ import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
-import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
-import { errorOfFault, forgetPages, unavailableOf } from '../sqlite.js';
+import { errorOfFault, readFailure } from '../sqlite.js';
 import { threadData } from '../thread.js';
+import { openWriterClient } from '../writerClient.js';
+import type { WriterRequest } from './messages.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
-import { openWriterClient } from './writerClient.js';
 import { openBatchedReads } from './batchedReads.js';
 import { createMemory } from './memory.js';
 import { createBatchEncoder, encodeCorrections } from './batchEncoder.js';
@@ -46,12 +46,14 @@ export async function openEmbeddedReadStore({
   const database = openReader(file, { openElsewhere });
   const data = threadData(file, longLived);
   const snapshot = readSnapshot(database);
-  // Reads after an answer must find its writes.
-  const writer = openWriterClient(
-    () => thread('readStoreWorker.js'),
-    (fault) => errorOfFault(fault, file),
-    snapshot.renew,
-  );
+  const writer = openWriterClient<WriterRequest>({
+    store: 'read store',
+    start: () => thread('readStoreWorker.js'),
+    atOnce: true,
+    errorOf: (fault) => errorOfFault(fault, file),
+    // Reads after an answer must find what it says is written.
+    answering: snapshot.renew,
+  });
   const encoder = createBatchEncoder(writer);
   const reader = createReader(database);
   const memory = createMemory();
@@ -88,12 +90,7 @@ export async function openEmbeddedReadStore({
     return new Worker(new URL(script, import.meta.url), { workerData: data });
   }
 
-  function failure(error: unknown): unknown {
-    forgetPages(database, error);
-    return database.open
-      ? unavailableOf(error, file)
-      : new UnavailableError('the read store is closed', { cause: error });
-  }
+  const failure = (error: unknown): Error => readFailure(error, database, file, 'read store');
 
   /** The file's and the collections' versions of the documents in memory. */
   let seen: number | undefined;

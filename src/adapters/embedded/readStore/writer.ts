@@ -1,9 +1,8 @@
 import type { Database } from 'better-sqlite3';
-import { Sqlite } from '../driver.js';
-import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
+import { UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { makeRoom } from './file.js';
-import type { ThreadFault } from '../sqlite.js';
+import { faultOf } from '../sqlite.js';
 import type { Answer, Numbered } from './messages.js';
 import { openRequestQueue } from './requestQueue.js';
 import { openRequests } from './requests.js';
@@ -136,11 +135,4 @@ export function createWriter(
       }
     },
   };
-}
-
-function faultOf(error: unknown): ThreadFault {
-  const { message } = error as Error;
-  return error instanceof Sqlite.SqliteError || error instanceof FilesGoneError
-    ? { message, code: error.code }
-    : { message };
 }

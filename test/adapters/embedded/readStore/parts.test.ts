@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
 import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
-import { openWriterClient } from '../../../../src/adapters/embedded/readStore/writerClient.js';
+import { openWriterClient, type WriterClient } from '../../../../src/adapters/embedded/writerClient.js';
 import type { WriterRequest } from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createBatchEncoder } from '../../../../src/adapters/embedded/readStore/batchEncoder.js';
 import { createReader } from '../../../../src/adapters/embedded/readStore/reader.js';
@@ -24,15 +24,24 @@ const FRAGILE = `
     parentPort.postMessage(message.map(({ id, request }) => ({ id, value: request.kind })));
   });`;
 
+function clientOf(start: () => Worker, answering = (): void => undefined): WriterClient<WriterRequest> {
+  return openWriterClient({
+    store: 'read store',
+    start,
+    atOnce: true,
+    errorOf: ({ message }) => new Error(message),
+    answering,
+  });
+}
+
 test('fails unanswered requests of a writer that died, and starts another', async () => {
   let started = 0;
   let told = 0;
-  const client = openWriterClient(
+  const client = clientOf(
     () => {
       started++;
       return new Worker(FRAGILE, { eval: true });
     },
-    ({ message }) => new Error(message),
     () => {
       told++;
     },
@@ -59,11 +68,7 @@ test('fails unanswered requests of a writer that died, and starts another', asyn
 });
 
 test('closes a client whose writer is dead', async () => {
-  const client = openWriterClient(
-    () => new Worker(FRAGILE, { eval: true }),
-    ({ message }) => new Error(message),
-    () => undefined,
-  );
+  const client = clientOf(() => new Worker(FRAGILE, { eval: true }));
   await rejectionOf(client.call({ kind: 'drop', layout: layoutOf(newCollection()) }));
   await client.close();
 });
@@ -87,11 +92,7 @@ test('writes no checkpoint when the writer dies in the midst of a write', async 
     started.push(worker);
     return worker;
   };
-  const client = openWriterClient(
-    start,
-    ({ message }) => new Error(message),
-    () => undefined,
-  );
+  const client = clientOf(start);
   let sent = 0;
   const encoder = createBatchEncoder({
     ...client,

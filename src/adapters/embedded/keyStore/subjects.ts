@@ -1,0 +1,86 @@
+/** Carries out requests to the key store's writer, within the caller's transaction. */
+import type { Database } from 'better-sqlite3';
+import { takenId } from '../../keyStoreRules.js';
+import type { KeyRequest } from './messages.js';
+
+export interface Subjects {
+  /** @returns the answer */
+  execute(request: KeyRequest): unknown;
+}
+
+type Row = readonly [id: string, lookup: string, secret: string];
+type Slot = readonly [slot: number, secret: string];
+
+export function openSubjects(database: Database): Subjects {
+  const standing = database
+    .prepare<[string], Row>(
+      'SELECT s.id, s.lookup, k.secret FROM subject AS s JOIN secret AS k ON k.slot = s.slot WHERE s.lookup = ?',
+    )
+    .raw();
+  const slotOf = database
+    .prepare<[string], Slot>(
+      'SELECT k.slot, k.secret FROM subject AS s JOIN secret AS k ON k.slot = s.slot WHERE s.id = ?',
+    )
+    .raw();
+  const append = database.prepare<[string]>('INSERT INTO secret (secret) VALUES (?)');
+  const overwrite = database.prepare<[string, number]>('UPDATE secret SET secret = ? WHERE slot = ?');
+  const insert = database.prepare<[string, string, number | bigint]>(
+    'INSERT OR IGNORE INTO subject (id, lookup, slot) VALUES (?, ?, ?)',
+  );
+  const move = database.prepare<[number | bigint, string]>('UPDATE subject SET slot = ? WHERE id = ?');
+  const remove = database.prepare<[string]>('DELETE FROM subject WHERE id = ?');
+
+  function add(rows: readonly string[]): string[] {
+    const others: string[] = [];
+    for (let at = 0; at < rows.length; at += 3) {
+      const [id, lookup, secret] = rows.slice(at, at + 3) as [string, string, string];
+      const present = standing.get(lookup);
+      if (present !== undefined) others.push(...present);
+      // The lookup is free, so what is ignored has a taken id.
+      else if (insert.run(id, lookup, append.run(secret).lastInsertRowid).changes === 0) throw takenId(id);
+    }
+    return others;
+  }
+
+  function erase([slot, secret]: Slot): void {
+    overwrite.run('0'.repeat(Buffer.byteLength(secret)), slot);
+  }
+
+  function rewrap(rows: readonly string[]): void {
+    for (let at = 0; at < rows.length; at += 2) {
+      const [id, secret] = rows.slice(at, at + 2) as [string, string];
+      const present = slotOf.get(id);
+      if (present === undefined) continue;
+      const [slot, before] = present;
+      if (Buffer.byteLength(before) === Buffer.byteLength(secret)) overwrite.run(secret, slot);
+      else {
+        erase(present);
+        move.run(append.run(secret).lastInsertRowid, id);
+      }
+    }
+  }
+
+  function removeAll(ids: readonly string[]): void {
+    for (const id of ids) {
+      const present = slotOf.get(id);
+      if (present === undefined) continue;
+      erase(present);
+      remove.run(id);
+    }
+  }
+
+  return {
+    execute(request) {
+      switch (request.kind) {
+        case 'add':
+          return add(request.rows);
+        case 'rewrap':
+          return rewrap(request.rows);
+        case 'remove':
+          return removeAll(request.ids);
+        default:
+          return request satisfies never;
+      }
+    },
+  };
+}

@@ -1,0 +1,121 @@
+/** The client of a thread that writes a store: sends the requests of a turn of the event loop in one message. */
+import type { Worker } from 'node:worker_threads';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { tickBatcher } from '../../lib/async/tickBatcher.js';
+import type { DataFileKind, ThreadFault } from './sqlite.js';
+import { threadClient } from './thread.js';
+
+/** A request and its number in the answer; 0: no answer is wanted. */
+export interface NumberedRequest<Q> {
+  readonly id: number;
+  readonly request: Q;
+}
+
+export interface Answer {
+  readonly id: number;
+  readonly value?: unknown;
+  readonly fault?: ThreadFault;
+}
+
+export interface WriterClient<Q> {
+  /** Asks and waits for the answer. @throws UnavailableError, or the error of the fault */
+  call<R>(request: Q): Promise<R>;
+  send(request: Q): void;
+  /** Resolves when every request so far was sent: in the next turn of the event loop. */
+  sent(): Promise<void>;
+  readonly loaded: Promise<void>;
+  ping(): void;
+  /** A new thread does not repeat a dead one's unfinished work. */
+  deaths(): number;
+  close(): Promise<void>;
+}
+
+export interface WriterClientOptions {
+  /** For messages. */
+  readonly store: DataFileKind;
+  readonly start: () => Worker;
+  /** Whether the first thread is started now, not by the first request. */
+  readonly atOnce: boolean;
+  readonly errorOf: (fault: ThreadFault) => Error;
+  /** Called before the answers of the writer are handed out. */
+  readonly answering?: () => void;
+}
+
+interface Pending {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Starts the writer's thread, and another after it has died; unanswered requests then fail with an unknown outcome. */
+export function openWriterClient<Q>({
+  store,
+  start,
+  atOnce,
+  errorOf,
+  answering = () => undefined,
+}: WriterClientOptions): WriterClient<Q> {
+  const pending = new Map<number, Pending>();
+  let lastId = 0;
+  let closed = false;
+  let deaths = 0;
+  const thread = threadClient<readonly NumberedRequest<Q>[], readonly Answer[]>({
+    spawn: start,
+    atOnce,
+    ended: () => `the ${store}: its writer ended`,
+    onAnswer: settle,
+    onEnd(failure) {
+      for (const { reject } of pending.values()) reject(failure);
+      pending.clear();
+      // These requests have failed, so no other thread may execute them.
+      outbox.clear();
+      deaths += 1;
+    },
+  });
+  thread.keepAlive(true);
+  const outbox = tickBatcher<NumberedRequest<Q>>((requests) => {
+    thread.send(requests);
+    return undefined;
+  });
+
+  function settle(answers: readonly Answer[]): void {
+    answering();
+    for (const { id, value, fault } of answers) {
+      const waiting = pending.get(id);
+      pending.delete(id);
+      if (fault === undefined) waiting?.resolve(value);
+      else waiting?.reject(errorOf(fault));
+    }
+  }
+
+  /** Immediates run in order, so this one follows the requests of the turn. */
+  function sent(): Promise<void> {
+    return new Promise((resolve) => void setImmediate(resolve));
+  }
+
+  function send(id: number, request: Q): void {
+    if (closed) throw new UnavailableError(`the ${store} is closed`);
+    outbox.add({ id, request });
+  }
+
+  return {
+    call<R>(request: Q) {
+      return new Promise<R>((resolve, reject) => {
+        const id = ++lastId;
+        send(id, request);
+        pending.set(id, { resolve: resolve as Pending['resolve'], reject });
+      });
+    },
+    send(request) {
+      send(0, request);
+    },
+    sent,
+    loaded: thread.loaded,
+    ping: thread.ping,
+    deaths: () => deaths,
+    async close() {
+      closed = true;
+      await sent();
+      await thread.close();
+    },
+  };
+}

@@ -1,0 +1,25 @@
+/** Rules shared by all key stores. */
+import { MAX_SECRET_BYTES, type SubjectRow } from '../ports/keyStore.js';
+
+/** 128 bits of base64url. */
+const KEY = /^[A-Za-z0-9_-]{22}$/;
+
+/** @throws Error naming what is wrong; it tells nothing of lookup and secret */
+export function refuseInvalid(row: SubjectRow): void {
+  if (!KEY.test(row.id)) throw new Error(`${JSON.stringify(row.id)} is no id of a subject: 22 characters of base64url`);
+  if (!KEY.test(row.lookup)) throw new Error(`the lookup of subject ${row.id} is not 22 characters of base64url`);
+  refuseLongSecret(row);
+}
+
+/** @throws Error */
+export function refuseLongSecret({ id, secret }: Pick<SubjectRow, 'id' | 'secret'>): void {
+  // A character has 3 bytes at most: most secrets need not be counted.
+  if (secret.length * 3 <= MAX_SECRET_BYTES) return;
+  const bytes = Buffer.byteLength(secret);
+  if (bytes > MAX_SECRET_BYTES)
+    throw new Error(`the secret of subject ${id} has ${bytes} bytes, at most ${MAX_SECRET_BYTES} are allowed`);
+}
+
+export function takenId(id: string): Error {
+  return new Error(`subject ${id} is found by another lookup`);
+}

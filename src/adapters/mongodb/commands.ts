@@ -1,0 +1,34 @@
+/** Documents in commands of limited size. */
+import { MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
+
+/**
+ * The server takes more, but the driver never gives up a command of 4 MB to a silent server. Ids and queried fields
+ * count too.
+ */
+const MAX_COMMAND_BYTES = 2_000_000;
+const OVERHEAD = 200;
+
+/** In their order, at most 1,000 a command. */
+export function inCommands<D extends object>(documents: readonly D[]): D[][] {
+  const commands: D[][] = [[]];
+  let last = commands[0] as D[];
+  let left = MAX_COMMAND_BYTES;
+  for (const document of documents) {
+    const own = sizeOf(document);
+    if (last.length > 0 && (own > left || last.length === MAX_BATCH_DOCUMENTS)) {
+      last = [];
+      commands.push(last);
+      left = MAX_COMMAND_BYTES;
+    }
+    left -= own;
+    last.push(document);
+  }
+  return commands;
+}
+
+function sizeOf(document: object): number {
+  let bytes = OVERHEAD;
+  for (const value of Object.values(document) as unknown[])
+    if (typeof value === 'string') bytes += Buffer.byteLength(value);
+  return bytes;
+}

@@ -1,0 +1,61 @@
+/**
+ * The key store port: what the log and its copies must not hold of persons, one row a subject. A subject is a user, a
+ * phone number or a username. Its id is random, and stands in events in place of what it stands for. Its secret is
+ * wrapped under MASTER_KEY, which the store never sees (`runtime/personal/`). Removing a row is the only way in which
+ * personal data ends.
+ * Guarantees, tested for every adapter by `test/contract/keyStore.ts`:
+ * - What `add`, `rewrap` and `remove` have resolved for is durable (fsynced; on a server by a majority). When one fails,
+ * all or a part may be done, and the same call is safe.
+ * - Of many rows that are added for one lookup at the same time, by any process, one stays, and all callers get it.
+ * - What is removed is given to no reader, of any process, from then on, and no byte of its secret or lookup is left in
+ *   the store's files; a server frees it by its own rules.
+ */
+export interface SubjectRow {
+  /** 22 characters of base64url, 128 random bits. */
+  readonly id: string;
+  /**
+   * A keyed hash of what the subject is found by, which separates kinds; see `domain/keyedHash.ts`. Like the id 22
+   * characters of base64url.
+   */
+  readonly lookup: string;
+  /** Wrapped; at most `MAX_SECRET_BYTES`. */
+  readonly secret: string;
+}
+
+export const MAX_SECRET_BYTES = 4_096;
+
+export interface KeyStore {
+  /** `embedded` or `mongodb`, as shown by `/readyz`, metrics and the command line. */
+  readonly engine: string;
+
+  /** The rows of these ids; what is not there is absent. @throws UnavailableError */
+  byId(ids: readonly string[]): Promise<ReadonlyMap<string, SubjectRow>>;
+
+  /** The rows of these lookups, by lookup; what is not there is absent. @throws UnavailableError */
+  byLookup(lookups: readonly string[]): Promise<ReadonlyMap<string, SubjectRow>>;
+
+  /**
+   * Adds rows; where one of the same lookup stands, that one stays. @returns the rows that stand now, by lookup
+   * @throws UnavailableError
+   * @throws Error when a row is malformed (nothing is stored then), or its id has another lookup
+   */
+  add(rows: readonly SubjectRow[]): Promise<ReadonlyMap<string, SubjectRow>>;
+
+  /**
+   * Puts other secrets in place of these rows' own; a row that is gone stays gone.
+   * @throws UnavailableError
+   * @throws Error when a secret is too long; nothing is stored then
+   */
+  rewrap(rows: readonly Pick<SubjectRow, 'id' | 'secret'>[]): Promise<void>;
+
+  /** Rows in the order of their ids, after `after`, at most `limit`. @throws UnavailableError */
+  page(after: string | undefined, limit: number): Promise<readonly SubjectRow[]>;
+
+  /** Removes rows for good; one that is not there is removed already. @throws UnavailableError */
+  remove(ids: readonly string[]): Promise<void>;
+
+  /** Resolves when the store answers. @throws UnavailableError */
+  ping(): Promise<void>;
+
+  close(): Promise<void>;
+}
