@@ -67,6 +67,8 @@ const settings = {
   NOTIFICATIONS: 'simulated',
   TOKEN_KEY: KEY,
   HASH_KEY: KEY,
+  MASTER_KEY: KEY,
+  KEYS_URL: mongoUrl === undefined ? 'embedded' : mongoUrl.replace('gift_bench_', 'gift_bench_keys_'),
   PUBLIC_URL: 'http://127.0.0.1',
   ...(mongoUrl === undefined ? {} : { MONGODB_URL: mongoUrl }),
   ...(url('NATS_URL') === undefined ? {} : { NATS_URL: url('NATS_URL') ?? '' }),

@@ -4,7 +4,7 @@
  * makes a log of so many gifts (3.66 events each).
  */
 import { parseArgs } from 'node:util';
-import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
+import { openLog } from '../src/service/engines.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { ALL_RELATIONS, giftAsOf } from '../src/api/ops/giftAsOf.js';
 import { eventView } from '../src/ops/history/eventView.js';
@@ -24,12 +24,13 @@ const data = historyOf(Number(values.gifts));
 // Once, so that the read models stand there.
 await (await startService(data.dir)).stop();
 
-const events = await openEmbeddedEventStore({ dir: data.dir });
+const { events, subjects } = await openLog({ dataDir: data.dir });
 const store = await openEmbeddedReadStore({ dir: data.dir });
 const models = openReadModels(store);
 const deps = {
   events,
   models,
+  subjects,
   catalogue: models.catalogue,
   hash: keyedHash(loadKeys({ dataDir: data.dir }).hashKey),
   publicUrl: 'http://localhost',

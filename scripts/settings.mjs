@@ -17,6 +17,7 @@ const COMPOSED = [
   'NODE_OPTIONS',
   'EVENTSTORE_URL',
   'MONGODB_URL',
+  'KEYS_URL',
   'NATS_URL',
 ];
 
@@ -48,7 +49,7 @@ function comment(text) {
 export function envExample(settings) {
   const intro = `Settings for \`docker compose\`: copy to .env. Nothing has to be set to try it; every setting of the README may stand here, but for those that the compose files give their processes themselves: ${COMPOSED.join(', ')}. These are passed over here. \`npm run settings\` writes this file.`;
   const keys =
-    'Keys that were made are kept in the volume `keys`: keep a copy of HASH_KEY (`docker compose run --rm api printenv HASH_KEY` shows the one in use).';
+    'Keys that were made are kept in the volume `keys`: keep copies of HASH_KEY and MASTER_KEY (`docker compose run --rm api printenv HASH_KEY MASTER_KEY` shows those in use).';
   const own = settings.filter(({ name }) => !COMPOSED.includes(name));
   return `${[
     comment(intro),

@@ -14,6 +14,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';
 import { openPresence } from '../runtime/coordination/presence.js';
 import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
@@ -41,6 +42,7 @@ export interface ApiOptions {
   readonly models: ReadModels;
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
+  readonly subjects: Subjects;
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
@@ -54,7 +56,7 @@ export interface ApiOptions {
 
 /** @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
-  const { config, engines, models, hash, publicUrl, logger, followers } = options;
+  const { config, engines, models, hash, subjects, publicUrl, logger, followers } = options;
   const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }));
   const outcomes = open.add(await openChargeOutcomes(engines.events, followers));
   const auth = open.add(
@@ -64,6 +66,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       records: engines.store.records,
       tokenKeys: options.tokenKeys,
       hash,
+      subjects,
       ttl: { access: config.accessTokenTtl, refresh: config.refreshTokenTtl, session: config.sessionMaxAge },
       trustedProxies: config.trustedProxies,
     }),
@@ -76,7 +79,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     accounts: models.accounts,
     catalogue,
     pool: codePool(engines.events, models.voucherCodes),
-    hash,
+    subjects,
     outcomes,
     chargeWaitMs: config.chargeWaitMs,
     questions: paymentQuestions(engines.bus),
@@ -119,6 +122,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...opsRouters(routerOf, {
       gifts: deps,
+      hash,
       engines,
       models,
       upkeep: { tasks, status, logger, dataDir: config.dataDir },

@@ -7,9 +7,8 @@ import { currentTime } from '../lib/clock.js';
 import { BackupExistsError, backupLog } from '../ops/backup/backupLog.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { refuseUnlessHashKeyFits } from '../service/hashKeyCheck.js';
+import { type CheckedLog, refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
-import type { EventStore } from '../ports/eventStore.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
 import { examples, jsonLine } from './output.js';
@@ -61,9 +60,9 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
 
   await withLog(
     terminal,
-    async ({ events }) => {
+    async ({ events, ...log }) => {
       await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
-      const hashKey = await fittingKey(terminal, events, findHashKey(config));
+      const hashKey = await fittingKey(terminal, { events, ...log }, findHashKey(config));
       const { signal } = terminal;
       const bars = progressBars(terminal.stderr);
       try {
@@ -112,13 +111,9 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
  * The key, where it is the log's own: a restore compares it. Otherwise a warning: the backup does not need it.
  * @throws UnavailableError
  */
-async function fittingKey(
-  terminal: Terminal,
-  events: EventStore,
-  key: Buffer | undefined,
-): Promise<Buffer | undefined> {
+async function fittingKey(terminal: Terminal, log: CheckedLog, key: Buffer | undefined): Promise<Buffer | undefined> {
   try {
-    await refuseUnlessHashKeyFits(events, () => key);
+    await refuseUnlessKeysFit(log, () => key);
     return key;
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;

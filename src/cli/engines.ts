@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { type Config, loadConfig } from '../service/config.js';
-import { openEventStore, openReadStore, openStoredEvents } from '../service/engines.js';
-import type { EventStore } from '../ports/eventStore.js';
+import { openReadStore, openStoredEvents, readable } from '../service/engines.js';
+import type { Log } from '../service/personal.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../projections/index.js';
 import { temporaryFolder } from '../lib/files/folders.js';
@@ -13,9 +13,8 @@ import { type Resources, resources } from '../lib/async/resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 
-export interface OpenedLog {
+export interface OpenedLog extends Log {
   readonly config: Config;
-  readonly events: EventStore;
   /** For further resources of the subcommand. */
   readonly open: Resources;
 }
@@ -42,8 +41,10 @@ export async function withLog<T>(
   }
   const open = resources();
   try {
-    const events = open.add(await (asStored ? openStoredEvents : openEventStore)(config));
-    return await work({ config, events, open });
+    const stored = await openStoredEvents(config);
+    const log = readable(stored, config);
+    open.add(log.events);
+    return await work({ config, open, ...log, ...(asStored ? { events: stored } : {}) });
   } finally {
     await open.close();
   }

@@ -5,10 +5,9 @@ import type { SupportedGift } from '../ops/history/supportedGift.js';
 import { TICKET_ID } from '../commands/blockGift.js';
 import type { ReassignDeps } from '../commands/reassignGift.js';
 import { giftIdOf } from '../domain/giftIds.js';
-import { keyedHash } from '../domain/keyedHash.js';
 import { Refusal } from '../domain/refusal.js';
-import { refuseUnlessHashKeyFits } from '../service/hashKeyCheck.js';
-import { findHashKey, loadKeys } from '../service/keys.js';
+import { refuseUnlessKeysFit } from '../service/keysCheck.js';
+import { findHashKey } from '../service/keys.js';
 import { commandLineContext } from './caller.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
@@ -163,9 +162,10 @@ async function runAction(
       ? { ...given, toPhone: (await readStandardInput(terminal, MAX_NUMBER_BYTES))?.toString('utf8') ?? '' }
       : given;
   const context = commandLineContext();
-  const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
-    await refuseUnlessHashKeyFits(events, () => findHashKey(config));
-    const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
+  const view = await withStores(terminal, async (opened) => {
+    const { events, models, config, subjects } = opened;
+    await refuseUnlessKeysFit(opened, () => findHashKey(config));
+    const deps: ReassignDeps = { events, gifts: models.gifts, accounts: models.accounts, subjects };
     return (await supportGift(deps, giftId, context, action(flags), reason)).gift;
   }).catch(throwInWords);
   await writeLines(terminal.stdout, [

@@ -4,13 +4,14 @@ import { ALL_RELATIONS, giftAsOf } from '../api/ops/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventBlocks, eventRow } from '../ops/history/eventRows.js';
 import { type EventView, eventView } from '../ops/history/eventView.js';
+import { withPersonalTexts } from '../ops/history/personalTexts.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../ops/history/giftHistory.js';
 import { withLogFallback } from '../ops/history/withLogFallback.js';
 import { positionAt } from '../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../ops/ranges/times.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { refuseUnlessHashKeyFits } from '../service/hashKeyCheck.js';
+import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey } from '../service/keys.js';
 import { addressOf } from '../service/publicUrl.js';
 import { type OpenedStores, withStores } from './engines.js';
@@ -66,15 +67,16 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
   await withStores(
     terminal,
     async (opened) => {
-      const { events, models, config } = opened;
+      const { events, models, config, subjects } = opened;
       const key = (): Buffer | undefined => findHashKey(config);
       // With another key the events of a pool's code would silently be missing.
-      await refuseUnlessHashKeyFits(events, key);
+      await refuseUnlessKeysFit(opened, key);
       // A log without keyed hashes needs no key, and reading makes none.
       const deps: HistoryDeps = {
         events,
         models: withLogFallback(events, models, terminal.signal),
         hash: keyedHash(key() ?? Buffer.alloc(0)),
+        subjects,
       };
       const found = await namedGifts(deps, gift).catch((error: unknown) => {
         throw terminal.signal.aborted ? interrupted('interrupted; nothing was shown') : error;
@@ -91,7 +93,8 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
       };
       if (time !== undefined)
         return showAsOf(terminal, { deps, opened, found, time, flags, personal: sight.personal, recordShown });
-      const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
+      const shown = await withPersonalTexts(subjects, await giftHistory(deps, found), sight);
+      const views = shown.map((event) => eventView(event, sight));
       await recordShown(views.length);
       await writeLines(
         terminal.stdout,

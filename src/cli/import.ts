@@ -71,14 +71,18 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
     const hash = keyedHash(await log.hashKey());
-    const report = await importCatalogue({ events: log.events, hash, now: currentTime }, parsed, {
-      by: commandLineCaller(),
-      signal: terminal.signal,
-      onProgress: progress,
-      prune,
-      textFaults,
-      dryRun: flags.dryRun,
-    });
+    const report = await importCatalogue(
+      { events: log.events, hash, subjects: log.subjects, now: currentTime },
+      parsed,
+      {
+        by: commandLineCaller(),
+        signal: terminal.signal,
+        onProgress: progress,
+        prune,
+        textFaults,
+        dryRun: flags.dryRun,
+      },
+    );
     progress.clear();
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
   } catch (error) {

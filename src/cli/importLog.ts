@@ -1,18 +1,17 @@
-/** The log of an import, and its hash key. Both are made where they are missing, except by a dry run. */
+/** The log of an import, and its keys: all are made where missing, except by a dry run. */
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { Config } from '../service/config.js';
-import { openEventStore } from '../service/engines.js';
-import { refuseUnlessHashKeyFits } from '../service/hashKeyCheck.js';
+import { openLog } from '../service/engines.js';
+import type { Log } from '../service/personal.js';
+import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
-import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';
 import { type Terminal, writeLines } from './terminal.js';
 
-export interface ImportLog {
-  readonly events: EventStore;
-  /** The log is new: the folder may be the wrong one. */
+export interface ImportLog extends Pick<Log, 'events' | 'subjects'> {
+  /** The log is new: the folder may be a mistake. */
   readonly fresh: boolean;
   /** @throws EngineError where the log was made with another key; UnavailableError */
   hashKey(): Promise<Buffer>;
@@ -32,14 +31,16 @@ export async function openImportLog(
     if (passing !== undefined) rmSync(passing, { recursive: true, force: true });
   };
   try {
-    const events = await openEventStore(passing === undefined ? config : { dataDir: passing });
+    const log = await openLog(passing === undefined ? config : { dataDir: passing });
+    const { events, subjects } = log;
     if (passing !== undefined)
       await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
     return {
       events,
+      subjects,
       fresh,
       async hashKey() {
-        await refuseUnlessHashKeyFits(events, () => findHashKey(config));
+        await refuseUnlessKeysFit(log, () => findHashKey(config));
         return dryRun ? (findHashKey(config) ?? randomBytes(32)) : loadKeys(config).hashKey;
       },
       async close() {

@@ -9,6 +9,7 @@ import { copyCommand } from './copy.js';
 import { giftsCommand } from './gifts.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
+import { keysCommand } from './keys.js';
 import { parkedCommand } from './parked/parked.js';
 import { projectionsCommand } from './projections/projections.js';
 import { reconcileCommand } from './reconcile.js';
@@ -34,6 +35,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(backupCommand(terminal));
   gift.addCommand(restoreCommand(terminal));
+  gift.addCommand(keysCommand(terminal));
   gift.addCommand(
     new Command('payments')
       .summary('compare payments with their provider')

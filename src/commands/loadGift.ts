@@ -113,7 +113,7 @@ export async function withPhoneOwner(
   gift: IssuedGift,
   facts: GiftFacts,
 ): Promise<GiftFacts> {
-  const hash = gift.issued.receiver.phone_hash;
+  const hash = gift.issued.receiver.phone_id;
   if (hash === undefined) return facts;
   const phoneOwner = await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
   return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });

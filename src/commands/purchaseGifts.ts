@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { fold } from '../domain/decider.js';
-import type { KeyedHash } from '../domain/keyedHash.js';
+import { messageSubject, phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { type GiftsPurchased, type PurchaseReceiver, transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
@@ -11,6 +11,8 @@ import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
+import { sealText } from '../runtime/personal/sealedTexts.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
@@ -21,7 +23,7 @@ export interface PurchaseDeps {
   readonly events: EventStore;
   readonly accounts: ReadModel<AccountDocument>;
   readonly catalogue: CatalogueView;
-  readonly hash: KeyedHash;
+  readonly subjects: Subjects;
   readonly outcomes: ChargeOutcomes;
   readonly chargeWaitMs: number;
 }
@@ -124,6 +126,7 @@ async function gather(
   const broken = method.kind === 'card' ? brokenCardLimit(total) : undefined;
   if (broken !== undefined) throw new Refusal(broken);
   const receivers = await receiversOf(deps, asked);
+  const personal = await personalOf(deps, transactionId, request.message, receivers);
   return {
     transaction_id: transactionId,
     seed: randomBytes(32).toString('hex'),
@@ -135,16 +138,38 @@ async function gather(
     total,
     payment_reference: request.payment_reference,
     expires_on: daysAfter(context.now, product.valid_days),
-    message: request.message,
-    receivers,
+    ...personal,
   };
+}
+
+/** What events must not hold in the clear: numbers become ids, the message is sealed. New subjects are added at once. */
+async function personalOf(
+  { subjects }: PurchaseDeps,
+  transactionId: string,
+  message: string,
+  receivers: readonly NamedReceiver[],
+): Promise<Pick<GiftsPurchased['data'], 'message' | 'receivers'>> {
+  const numbers = receivers.flatMap(({ number }) => (number === undefined ? [] : [phoneSubject(number)]));
+  const ids = await subjects.ids([...numbers, ...(message === '' ? [] : [messageSubject(transactionId)])]);
+  let next = 0;
+  const named = receivers.map(({ user_id, number }): PurchaseReceiver => {
+    if (number !== undefined) return { phone_id: ids[next++] as string };
+    return user_id === undefined ? {} : { user_id };
+  });
+  return { message: await sealText(subjects, ids[next] ?? '', message), receivers: named };
+}
+
+/** A receiver as the request names them; the number is E.164. */
+interface NamedReceiver {
+  readonly user_id?: string;
+  readonly number?: string;
 }
 
 async function receiversOf(
   deps: PurchaseDeps,
   asked: NonNullable<PurchaseRequest['receivers']>,
-): Promise<PurchaseReceiver[]> {
-  const receivers: PurchaseReceiver[] = [];
+): Promise<NamedReceiver[]> {
+  const receivers: NamedReceiver[] = [];
   const users = new Set<string>();
   await inSlices(asked, ({ phone_number, user_id }, index) => {
     if (user_id !== undefined) {
@@ -155,7 +180,7 @@ async function receiversOf(
     } else {
       const number = normalisePhoneNumber(phone_number);
       if (number === undefined) throw new Refusal('invalid_phone_number', `receivers[${index}].phone_number`);
-      receivers.push({ phone_number: number, phone_hash: deps.hash('phone', number) });
+      receivers.push({ number });
     }
   });
   const ids = [...users];

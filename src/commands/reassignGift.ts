@@ -1,11 +1,12 @@
 import { type GiftReassigned, isSomebody } from '../domain/gift/events.js';
 import { reassign } from '../domain/supportActions.js';
-import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationAttempts } from '../domain/notification.js';
+import { phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { CommandContext } from './context.js';
 import { readGiftAndNotification } from './readStreams.js';
@@ -14,7 +15,7 @@ import type { Transacted } from './transact.js';
 
 export interface ReassignDeps extends SupportDeps {
   readonly accounts: ReadModel<AccountDocument>;
-  readonly hash: KeyedHash;
+  readonly subjects: Subjects;
 }
 
 /** Exactly one of the two. */
@@ -54,15 +55,16 @@ async function isBeingNotified({ events }: ReassignDeps, giftId: string): Promis
 }
 
 async function targetOf(
-  { events, accounts, hash }: ReassignDeps,
+  { events, accounts, subjects }: ReassignDeps,
   { user_id, phone_number }: NewReceiver,
 ): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
   if (user_id !== undefined) {
     const user = await getAtLogEnd(events, accounts, `user-${user_id}`, MISSING_WAIT_MS);
     if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found');
-    return { receiver: { user_id }, phone_number: null };
+    return { receiver: { user_id } };
   }
   const number = phone_number === undefined ? undefined : normalisePhoneNumber(phone_number);
   if (number === undefined) throw new Refusal('invalid_phone_number');
-  return { receiver: { phone_hash: hash('phone', number) }, phone_number: number };
+  const [phoneId = ''] = await subjects.ids([phoneSubject(number)]);
+  return { receiver: { phone_id: phoneId } };
 }

@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
+import { openLog } from '../service/engines.js';
 import { type App, startApp } from '../service/app.js';
 import { resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
@@ -67,9 +67,10 @@ async function run(): Promise<void> {
   const config = settings(dataDir);
   print(`Gift Commerce demo. Data folder: ${dataDir}`);
   const { hashKey } = loadKeys(config);
-  const events = open.add(await openEmbeddedEventStore({ dir: dataDir }));
+  const { events, subjects } = await openLog(config);
+  open.add(events);
   const catalogue: unknown = JSON.parse(readFileSync(CATALOGUE, 'utf8'));
-  const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, {
+  const report = await importCatalogue({ events, hash: keyedHash(hashKey), subjects, now: currentTime }, catalogue, {
     by: { user: 'cli:demo' },
   });
   print(`Imported examples/demo.json: ${report.changes.length} entries, ${report.events} events.`);

@@ -87,7 +87,7 @@ export const FIELD_CLASSES = {
   WalletDebited: OPEN,
   WalletDebitRefused: OPEN,
   WalletCredited: OPEN,
-  GiftsPurchased: { secret: ['seed', 'receivers[].phone_hash'], personal: ['receivers[].phone_number', 'message'] },
+  GiftsPurchased: { secret: ['seed', 'receivers[].phone_id'], personal: ['message'] },
   ChargeStarted: OPEN,
   PaymentCharged: OPEN,
   PaymentDeclined: OPEN,
@@ -104,7 +104,7 @@ export const FIELD_CLASSES = {
   DisputeOpened: OPEN,
   DisputeClosed: OPEN,
   DisputeSettled: OPEN,
-  GiftIssued: { secret: ['receiver.phone_hash'], personal: [] },
+  GiftIssued: { secret: ['receiver.phone_id'], personal: [] },
   GiftClaimed: OPEN,
   GiftRedeemed: OPEN,
   GiftUnredeemed: OPEN,
@@ -112,7 +112,7 @@ export const FIELD_CLASSES = {
   GiftCancelled: OPEN,
   GiftBlocked: OPEN,
   GiftUnblocked: OPEN,
-  GiftReassigned: { secret: ['receiver.phone_hash'], personal: ['phone_number'] },
+  GiftReassigned: { secret: ['receiver.phone_id'], personal: [] },
   GiftExtended: OPEN,
   NotificationStarted: OPEN,
   NotificationSent: OPEN,
@@ -128,8 +128,11 @@ export const FIELD_CLASSES = {
   OperationEnded: OPEN,
 } as const satisfies { readonly [E in AnyDomainEvent as E['type']]: FieldClasses<PathsOf<E['data']>> };
 
-/** Secret in any event. A keyed hash shows that two events are about one number. */
-type SecretByName<P extends string> = P extends `${string}_hash` | `${string}seed` | `${string}pin` ? P : never;
+/** Secret in any event. Keyed hashes and ids of numbers show that two events are about one number. */
+type SecretByName<P extends string> = P extends
+  `${string}_hash` | `${string}phone_id` | `${string}seed` | `${string}pin`
+  ? P
+  : never;
 
 /** Must be `never` (`test/domain/fieldClasses.test.ts`). */
 export type UnlistedSecret = {

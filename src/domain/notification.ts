@@ -118,7 +118,7 @@ export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
 export interface Occasion {
   readonly id: string;
   readonly position: string;
-  /** `bought`: the receiver in the purchase. Personal: `phone_number`. */
+  /** `bought`: the receiver in the purchase. */
   readonly receiver: PurchaseReceiver | 'bought';
   readonly outdated: boolean;
 }
@@ -175,8 +175,7 @@ function occasionsOf(
     if (event.type === 'GiftIssued')
       return isSomebody(event.data.receiver) ? [{ id, position, revision, receiver: 'bought' }] : [];
     if (event.type !== 'GiftReassigned') return [];
-    const { receiver, phone_number } = event.data;
-    return [{ id, position, revision, receiver: phone_number === null ? receiver : { ...receiver, phone_number } }];
+    return [{ id, position, revision, receiver: event.data.receiver }];
   });
   const latest = given.at(-1);
   const requested = notification.flatMap((event): Occasion[] => {

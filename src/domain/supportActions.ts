@@ -40,7 +40,7 @@ export function reassign(
   if (gift.voucher !== undefined) throw new Refusal('gift_has_voucher');
   if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
   const { receiver, transaction_id } = gift.issued;
-  const same = receiver.user_id === to.receiver.user_id && receiver.phone_hash === to.receiver.phone_hash;
+  const same = receiver.user_id === to.receiver.user_id && receiver.phone_id === to.receiver.phone_id;
   return same ? [] : [{ type: 'GiftReassigned', data: { transaction_id, ...to } }];
 }
 

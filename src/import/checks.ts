@@ -7,7 +7,7 @@ import { checkGivenHashes } from './givenHashes.js';
 import type { LogState } from './logState.js';
 import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
-import { reservedHash, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
+import { reservedId, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
 
 /** With its metadata an entry must fit into an event of 1,000,000 bytes. */
 const MAX_ENTRY_BYTES = 900_000;
@@ -103,7 +103,7 @@ function checkReservations(
   const byHash = new Map<string, WantedUser>();
   const byId = new Map((wanted.users ?? []).map((user) => [user.id, user]));
   for (const user of wanted.users ?? []) {
-    const hash = reservedHash(kind, user);
+    const hash = reservedId(kind, user);
     if (hash === undefined) continue;
     const other = byHash.get(hash);
     if (other !== undefined) {
@@ -118,7 +118,7 @@ function checkReservations(
     const keeps =
       holderInFile === undefined
         ? !prune && shaped.declared.get('users')?.has(holder) !== true
-        : reservedHash(kind, holderInFile) === hash;
+        : reservedId(kind, holderInFile) === hash;
     if (keeps) faults.add('users', user.index, field, `is user ${JSON.stringify(holder)}'s already`);
   }
 }

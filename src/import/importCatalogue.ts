@@ -16,7 +16,10 @@ import { inParallel } from '../lib/async/inParallel.js';
 import { type ImportChange, type ImportPlan, type PlannedAppend, planImport } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
-import { wantedOf } from './wanted.js';
+import { type ReservedIds, subjectsIn, wantedOf } from './wanted.js';
+import type { PersonName } from '../domain/personalFields.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import type { Proposal, Subjects } from '../runtime/personal/subjects.js';
 
 /** Appends at a time: one fsync serves many. */
 const IN_FLIGHT = 64;
@@ -27,6 +30,7 @@ export const PRUNE_WITHOUT_YES = 10;
 export interface ImportDeps {
   readonly events: EventStore;
   readonly hash: KeyedHash;
+  readonly subjects: Subjects;
   /** ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
 }
@@ -94,19 +98,20 @@ export async function importCatalogue(
   /** Of the first attempt: later ones find its changes in the log. */
   let unchanged: number | undefined;
   for (let attempt = 1; ; attempt++) {
-    const { plan, hashes } = await check(run, parsed, secrets);
+    const { plan, hashes, proposals } = await check(run, parsed, secrets);
     secrets = hashes;
     unchanged ??= plan.unchanged;
     if (options.dryRun === true) {
       return { dryRun: true, changes: plan.phases.flat().flatMap(({ changes }) => changes), unchanged, events: 0 };
     }
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
-    const conflict = await appendAll(run, plan);
-    if (conflict === undefined) {
+    const kept = await deps.subjects.keep(proposals);
+    const conflict = kept ? await appendAll(run, plan) : undefined;
+    if (kept && conflict === undefined) {
       const { changes, events, position } = run;
       return { dryRun: false, changes, unchanged, events, ...(position === undefined ? {} : { position }) };
     }
-    if (attempt === ATTEMPTS) throw conflict;
+    if (attempt === ATTEMPTS) throw conflict ?? new UnavailableError('other imports keep adding the same users');
   }
 }
 
@@ -125,14 +130,16 @@ async function check(
   run: Run,
   parsed: unknown,
   known: SecretHashes,
-): Promise<{ plan: ImportPlan; hashes: SecretHashes }> {
+): Promise<{ plan: ImportPlan; hashes: SecretHashes; proposals: readonly Proposal[] }> {
   const { deps, options } = run;
   const { prune, signal } = options;
   const faults = faultCollector();
   for (const { place, fault } of options.textFaults ?? []) faults.addToFile(place, fault);
   const shaped = await checkShapes(parsed, faults);
   const log = await readLogState(deps.events, shaped.file, signal);
-  const wanted = await underKnownIds(await wantedOf(shaped.file, deps.hash), log);
+  const names = await subjectsIn(shaped.file);
+  const proposals = await deps.subjects.propose(names);
+  const wanted = await underKnownIds(await wantedOf(shaped.file, deps.hash, reservedIds(names, proposals)), log);
   refuseInterrupted(run);
   await checkEntries({ shaped, wanted, log, prune: prune !== undefined }, faults);
   const found = faults.all();
@@ -140,7 +147,13 @@ async function check(
   const hashes = await secretHashes(wanted, log, known, signal);
   refuseInterrupted(run);
   const plan = await planImport({ wanted, log, secrets: hashes, pruneReason: prune?.reason });
-  return { plan, hashes };
+  return { plan, hashes, proposals };
+}
+
+function reservedIds(names: readonly PersonName[], proposals: readonly Proposal[]): ReservedIds {
+  const keyOf = ({ kind, text }: PersonName): string => `${kind} ${text}`;
+  const ids = new Map(names.map((name, index) => [keyOf(name), proposals[index]?.id ?? '']));
+  return (name) => ids.get(keyOf(name)) ?? '';
 }
 
 function refuseInterrupted(run: Run): void {

@@ -16,7 +16,7 @@ import { inSlices } from '../lib/async/slices.js';
 import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState, Stored } from './logState.js';
 import type { SecretHashes } from './secrets.js';
-import { reservedHash, type Wanted, type WantedImport } from './wanted.js';
+import { reservedId, type Wanted, type WantedImport } from './wanted.js';
 
 export interface ImportChange {
   readonly action: 'add' | 'change' | 'retire';
@@ -189,7 +189,7 @@ function reservationMoves(
   prunedUsers: ReadonlySet<string>,
 ): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
   const users = wanted.users ?? [];
-  const hashes = new Map(users.map((user) => [user.id, reservedHash(kind, user)]));
+  const hashes = new Map(users.map((user) => [user.id, reservedId(kind, user)]));
   const stored = log.reservations[kind];
   const givenUp: PlannedAppend[] = [];
   const free = new Set<string>();
@@ -207,7 +207,7 @@ function reservationMoves(
   }
   const taken: PlannedAppend[] = [];
   for (const user of users) {
-    const hash = reservedHash(kind, user);
+    const hash = reservedId(kind, user);
     if (hash === undefined) continue;
     const { revision, state } = stored.get(hash) ?? { revision: 'none', state: [] };
     const events = takeReservation(kind, state, user.id);

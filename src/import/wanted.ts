@@ -2,6 +2,13 @@
 import type { Client, PaymentMethod, ReservationKind, User } from '../domain/account.js';
 import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
+import {
+  paymentMethodSubject,
+  type PersonName,
+  phoneSubject,
+  usernameSubject,
+  userSubject,
+} from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { isUsername, normaliseUsername, opaqueString } from '../domain/precis.js';
 import { inSlices } from '../lib/async/slices.js';
@@ -18,15 +25,15 @@ export interface Wanted<V> {
 /** `value.phone_number`: E.164; null where there is none, or it is faulty. */
 export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
-  readonly usernameHash: string;
+  readonly usernameId: string;
   readonly usernameFaulty: boolean;
-  readonly phoneHash: string | undefined;
+  readonly phoneId: string | undefined;
   readonly phoneFaulty: boolean;
 }
 
-/** `undefined`: the user has no number. */
-export function reservedHash(kind: ReservationKind, { usernameHash, phoneHash }: WantedUser): string | undefined {
-  return kind === 'username' ? usernameHash : phoneHash;
+/** The id of what a user reserves; `undefined`: they have no number. */
+export function reservedId(kind: ReservationKind, { usernameId, phoneId }: WantedUser): string | undefined {
+  return kind === 'username' ? usernameId : phoneId;
 }
 
 export interface WantedClient extends Wanted<Omit<Client, 'secret_hash'>> {
@@ -59,7 +66,12 @@ export interface WantedImport {
 }
 
 type Of<A extends ArrayName> = NonNullable<WantedImport[A]>[number];
-type Makers = { readonly [A in ArrayName]: (entry: FileArrays[A], index: number, hash: KeyedHash) => Of<A> };
+/** The id of a username or a number, known or proposed. */
+export type ReservedIds = (name: PersonName) => string;
+
+type Makers = {
+  readonly [A in ArrayName]: (entry: FileArrays[A], index: number, hash: KeyedHash, idOf: ReservedIds) => Of<A>;
+};
 
 const MAKERS: Makers = {
   integrations: (entry, index) => ({ index, id: entry.id, value: entry }),
@@ -69,17 +81,16 @@ const MAKERS: Makers = {
   segments: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.segments, ...entry } }),
   products: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.products, ...entry } }),
   categories: (entry, index) => ({ index, id: entry.id, value: { ...DEFAULTS.categories, ...entry } }),
-  users: ({ password, password_hash, ...entry }, index, hash) => {
-    const username = normaliseUsername(entry.username);
-    const phone = entry.phone_number === undefined ? undefined : normalisePhoneNumber(entry.phone_number);
+  users: ({ password, password_hash, ...entry }, index, _hash, idOf) => {
+    const { username, phone } = reservationsOf(entry);
     return {
       index,
       id: entry.id,
       value: { ...DEFAULTS.users, ...entry, phone_number: phone ?? null },
       secret: givenSecret(password === undefined ? undefined : opaqueString(password), password_hash),
-      usernameHash: hash('username', username),
+      usernameId: idOf(usernameSubject(username)),
       usernameFaulty: !isUsername(username),
-      phoneHash: phone === undefined ? undefined : hash('phone', phone),
+      phoneId: phone === undefined ? undefined : idOf(phoneSubject(phone)),
       phoneFaulty: entry.phone_number !== undefined && phone === undefined,
     };
   },
@@ -108,13 +119,45 @@ function givenSecret(plain: string | undefined, hash: string | undefined): Given
   return hash === undefined ? undefined : { hash };
 }
 
-export async function wantedOf(file: CheckedFile, hash: KeyedHash): Promise<WantedImport> {
+interface Reservations {
+  readonly username: string;
+  readonly phone: string | undefined;
+}
+
+function reservationsOf({
+  username,
+  phone_number,
+}: Pick<FileArrays['users'], 'username' | 'phone_number'>): Reservations {
+  return {
+    username: normaliseUsername(username),
+    phone: phone_number === undefined ? undefined : normalisePhoneNumber(phone_number),
+  };
+}
+
+/** The subjects of personal data in a file: what its users reserve, and whose data keys its events need. */
+export async function subjectsIn(file: CheckedFile): Promise<readonly PersonName[]> {
+  const names: PersonName[] = [];
+  await inSlices(file.users ?? [], ({ entry }) => {
+    const { username, phone } = reservationsOf(entry);
+    names.push(userSubject(entry.id), usernameSubject(username));
+    if (phone !== undefined) names.push(phoneSubject(phone));
+  });
+  await inSlices(file.payment_methods ?? [], ({ entry }) => names.push(paymentMethodSubject(entry.reference)));
+  return names;
+}
+
+export async function wantedOf(file: CheckedFile, hash: KeyedHash, idOf: ReservedIds): Promise<WantedImport> {
   const wanted: Partial<Record<ArrayName, Wanted<unknown>[]>> = {};
   for (const array of Object.keys(file) as ArrayName[]) {
     const made: Wanted<unknown>[] = [];
-    const make = MAKERS[array] as (entry: unknown, index: number, hash: KeyedHash) => Wanted<unknown>;
+    const make = MAKERS[array] as (
+      entry: unknown,
+      index: number,
+      hash: KeyedHash,
+      idOf: ReservedIds,
+    ) => Wanted<unknown>;
     const entries: readonly Placed<unknown>[] = file[array] ?? [];
-    await inSlices(entries, ({ entry, index }) => made.push(make(entry, index, hash)));
+    await inSlices(entries, ({ entry, index }) => made.push(make(entry, index, hash, idOf)));
     wanted[array] = made;
   }
   return wanted as unknown as WantedImport;

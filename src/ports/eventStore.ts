@@ -27,6 +27,14 @@ export interface Caller {
   readonly roles?: readonly string[];
 }
 
+/** The personal fields of an event, as the log holds them (docs/design.md#personal-data). */
+export interface EncryptedFields {
+  /** The subject whose key opens them. */
+  readonly subject: string;
+  /** The fields as a JSON object: a nonce of 12 bytes, the tag of 16 and the ciphertext of AES-256-GCM, as base64url. */
+  readonly box: string;
+}
+
 /** For auditors. */
 export interface EventMetadata {
   /** The command that appended the event. A repeated command finds its own events by it. */
@@ -45,6 +53,8 @@ export interface EventMetadata {
   readonly simulated?: boolean;
   /** The event's trace, where tracing was on: a W3C `traceparent`. No decision depends on it. */
   readonly traceparent?: string;
+  /** Absent: none of its fields is personal, or they stand in the clear. Readers other than copies get none. */
+  readonly personal?: EncryptedFields;
 }
 
 export interface NewEvent {

@@ -34,17 +34,26 @@ type FeedEvent =
 
 type FollowedBy<M> = M extends { readonly events: infer E } ? keyof E : never;
 
-export interface Lookups extends Pick<ChargeDeps, 'paymentMethod'>, Pick<NotifyDeps, 'contact' | 'launchUrl'> {}
+export interface Lookups
+  extends Pick<ChargeDeps, 'paymentMethod'>, Pick<NotifyDeps, 'contact' | 'numberOf' | 'openText' | 'launchUrl'> {}
 
 export type ManagerDeps = StepDeps & Lookups & Pick<ChargeDeps, 'wallets'> & Pick<NotifyDeps, 'senderName'>;
 
-export function processManagers({ paymentMethod, contact, launchUrl }: Lookups): ProcessManagers<ManagerDeps> {
+export function processManagers({
+  paymentMethod,
+  contact,
+  numberOf,
+  openText,
+  launchUrl,
+}: Lookups): ProcessManagers<ManagerDeps> {
   return {
     managers: MANAGERS,
     open: (deps) => ({
       ...deps,
       paymentMethod,
       contact,
+      numberOf,
+      openText,
       launchUrl,
       senderName: senderNames(contact),
       wallets: walletPayments(deps.events, deps.writer),

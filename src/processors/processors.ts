@@ -3,7 +3,16 @@ import { type Processors, runManagers, type RunnerDeps } from './runner/run.js';
 
 export interface ProcessorDeps extends Omit<RunnerDeps<ManagerDeps>, 'processes'>, Lookups {}
 
-/** Failures are logged and retried; it never throws later. */
-export function runProcessors({ paymentMethod, contact, launchUrl, ...deps }: ProcessorDeps): Processors {
-  return runManagers({ ...deps, processes: processManagers({ paymentMethod, contact, launchUrl }) });
+export function runProcessors({
+  paymentMethod,
+  contact,
+  numberOf,
+  openText,
+  launchUrl,
+  ...deps
+}: ProcessorDeps): Processors {
+  return runManagers({
+    ...deps,
+    processes: processManagers({ paymentMethod, contact, numberOf, openText, launchUrl }),
+  });
 }

@@ -9,12 +9,13 @@ import type {
   PaymentCharged,
   PaymentDeclined,
 } from '../domain/purchase/events.js';
+import type { SealedText } from '../lib/seal.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { foldDocument } from '../runtime/readmodels/foldDocument.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-/** `{transactionId}`. Secret: `seed`. Personal: `message`. Money is pence, times are ISO 8601, UTC, milliseconds. */
+/** `{transactionId}`. Secret: `seed`. Personal: `message`, sealed. Money is pence, times are ISO 8601, UTC, milliseconds. */
 export interface TransactionDocument {
   readonly buyer_id: string;
   readonly seed: string;
@@ -23,7 +24,7 @@ export interface TransactionDocument {
   readonly brand_id: string;
   readonly sale_price: number;
   readonly total: number;
-  readonly message: string;
+  readonly message: SealedText;
   readonly expires_on: string;
   readonly payment: PaymentState;
   /** Absent: the buyer need not authenticate. Both values are the provider's. */

@@ -11,7 +11,9 @@ import type { Config } from './config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { openEngines } from './engines.js';
 import type { Engines } from '../ports/engines.js';
-import { refuseUnlessHashKeyFits } from './hashKeyCheck.js';
+import { refuseUnlessKeysFit } from './keysCheck.js';
+import type { KeyStore } from '../ports/keyStore.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
 import { type Listener, listen } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { openMetrics } from '../metrics/metrics.js';
@@ -68,7 +70,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     // First, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
-    const { engines: found, keys } = await openWithKeys(config, logger, open);
+    const { engines: found, subjects, keyStore, keys } = await openWithKeys(config, logger, open);
     const reached = through(found);
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
@@ -81,7 +83,16 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const own = { holder, health: parts.health };
     open.add(reportFailing(own, engines.store.records, logger));
     const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)));
-    const readiness = readinessOf({ engines, config, projections, holder, health: parts.health, leaders, appends });
+    const readiness = readinessOf({
+      engines,
+      keyStore,
+      config,
+      projections,
+      holder,
+      health: parts.health,
+      leaders,
+      appends,
+    });
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
@@ -99,7 +110,14 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     if (config.roles.has('projector')) {
       if (projectsOnThread(config, options)) {
         const thread = open.add(
-          projectOnThread({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }),
+          projectOnThread({
+            dataDir: config.dataDir,
+            masterKeys: config.masterKeys,
+            holder,
+            version: VERSION,
+            logger,
+            followers: parts,
+          }),
         );
         ({ loaded } = thread);
       } else
@@ -122,7 +140,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
       );
     const processes = config.roles.has('processor')
-      ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }))
+      ? open.add(startProcesses({ engines, models, subjects, publicUrl, logger, holder, followers: parts }))
       : undefined;
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
@@ -146,6 +164,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           models,
           tokenKeys: keys.tokenKeys,
           hash,
+          subjects,
           publicUrl,
           version: VERSION,
           logger,
@@ -195,13 +214,17 @@ function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projec
   );
 }
 
+interface Opened {
+  readonly engines: Engines;
+  readonly subjects: Subjects;
+  readonly keyStore: KeyStore;
+  readonly keys: Keys;
+}
+
 /** Never makes a key for a log that was made with another key. */
-async function openWithKeys(
-  config: Config,
-  logger: Logger,
-  open: Resources,
-): Promise<{ readonly engines: Engines; readonly keys: Keys }> {
-  const engines = await openEngines(config, logger, open);
-  await refuseUnlessHashKeyFits(engines.events, () => findHashKey(config));
-  return { engines, keys: loadKeys(config) };
+async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<Opened> {
+  const { subjects, keys: keyStore, ...engines } = await openEngines(config, logger, open);
+  await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
+  await keyStore.ping();
+  return { engines, subjects, keyStore, keys: loadKeys(config) };
 }

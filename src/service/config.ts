@@ -77,6 +77,10 @@ const natsAddresses: Kind<string> = (text, fault) => {
 /** Node can't parse URLs with several hosts; the engines' clients can. */
 const cluster = (pattern: RegExp, example: string): Kind<string> => matching(pattern, `an address such as ${example}`);
 
+const mongoAddress = cluster(/^mongodb(\+srv)?:\/\/[^/]/, 'mongodb://host:27017/gift');
+
+const keyStoreAddress: Kind<string> = (text, fault) => (text === 'embedded' ? text : mongoAddress(text, fault));
+
 /** Durations in `Ms` are milliseconds, those in `Ttl` or `Age` seconds. */
 const SETTINGS = {
   roles: setting<ReadonlySet<ProcessRole>>(
@@ -106,6 +110,12 @@ const SETTINGS = {
     'HASH_KEY',
     key,
     'key of the hashes in stream names, at least 32 bytes; losing it loses usernames and phone numbers. With another key than the log was made with, neither the service nor an import starts. Must be set where `EVENTSTORE_URL` is',
+    'made and kept in `DATA_DIR`',
+  ),
+  masterKeys: optional(
+    'MASTER_KEY',
+    keys,
+    'keys that wrap the key store, comma-separated, at least 32 bytes each: the first wraps, all unwrap. Losing them loses all personal data. Must be set where `EVENTSTORE_URL` is',
     'made and kept in `DATA_DIR`',
   ),
   trustedProxies: setting<readonly string[]>(
@@ -155,9 +165,15 @@ const SETTINGS = {
   ),
   mongodbUrl: optional(
     'MONGODB_URL',
-    cluster(/^mongodb(\+srv)?:\/\/[^/]/, 'mongodb://host:27017/gift'),
+    mongoAddress,
     '`mongodb://…`: MongoDB; names the database, default `gift`',
     'the embedded read store',
+  ),
+  keysUrl: optional(
+    'KEYS_URL',
+    keyStoreAddress,
+    '`mongodb://…`: the key store, in a database of its own, never among the backups of another; `embedded`: `keys.db` in `DATA_DIR`. Must be set where `EVENTSTORE_URL` is',
+    '`embedded`',
   ),
   natsUrl: optional(
     'NATS_URL',
@@ -171,7 +187,7 @@ const SETTINGS = {
 export const ALL_SETTINGS = [...Object.values(SETTINGS), ...PROVIDER_SETTINGS];
 
 /**
- * `dataDir` is absolute, `publicUrl` has no slash at its end. Secret: `tokenKeys`, `hashKey`, and addresses of engines,
+ * `dataDir` is absolute, `publicUrl` has no slash at its end. Secret: `tokenKeys`, `hashKey`, `masterKeys`, and addresses of engines,
  * which may hold credentials.
  */
 export interface Config extends Values<typeof SETTINGS>, ProviderSettings {}
@@ -198,7 +214,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   if (values.roles.has('api') && port !== 0 && port === metricsPort)
     faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
   if (text('EVENTSTORE_URL') !== undefined)
-    for (const name of ['TOKEN_KEY', 'HASH_KEY'])
+    for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'KEYS_URL'])
       if (text(name) === undefined)
         faults.push(
           `${name} must be set where EVENTSTORE_URL is: nothing of it is made up for an installation that others share`,

@@ -14,9 +14,10 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lostAnchor } from '../runtime/log/logAnchor.js';
+import { type Log, type PersonalSettings, withPersonalData } from './personal.js';
 import { upcastEvents } from './upcastEvents.js';
 
-export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
+export type EngineSettings = Pick<Config, 'mongodbUrl' | 'natsUrl'> & PersonalSettings;
 
 /** See `EmbeddedStoreOptions.longLived`. */
 interface Lifetime {
@@ -25,9 +26,18 @@ interface Lifetime {
 
 type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
 
-/** Opens the event log alone, with events upcast to this release. @throws as `openEngines` */
-export async function openEventStore(settings: LogSettings, logger?: Logger): Promise<EventStore> {
-  return upcastEvents(await openStoredEvents(settings, logger));
+/**
+ * Opens the event log alone, with events upcast to this release and in the clear, as for the command line.
+ * @throws as `openEngines`
+ */
+export async function openLog(settings: LogSettings & PersonalSettings, logger?: Logger): Promise<Log> {
+  return readable(await openStoredEvents(settings, logger), settings, logger);
+}
+
+/** A log as commands and projections read it. */
+export function readable(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
+  const log = withPersonalData(stored, settings, logger);
+  return { ...log, events: upcastEvents(log.events) };
 }
 
 /** Opens the event log alone, with events as stored, for copies and backups. @throws as `openEngines` */
@@ -100,10 +110,15 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
  * `open` closes them. @throws DataFileError for a foreign or damaged file in the data folder; EngineError when a server
  * can't be used
  */
-export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
+export async function openEngines(
+  config: EngineSettings,
+  logger: Logger,
+  open: Resources,
+): Promise<Engines & Pick<Log, 'subjects' | 'keys'>> {
   const { dataDir: dir, natsUrl } = config;
   makeDataDir(dir);
-  const events = open.add(await openEventStore({ ...config, longLived: true }, logger));
+  const log = await openLog({ ...config, longLived: true }, logger);
+  const events = open.add(log.events);
   const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger));
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
   const bus = open.add(
@@ -111,5 +126,5 @@ export async function openEngines(config: EngineSettings, logger: Logger, open: 
       ? await openEmbeddedBus({ dir, onError })
       : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
   );
-  return { events, store, bus };
+  return { events, store, bus, subjects: log.subjects, keys: log.keys };
 }

@@ -11,6 +11,8 @@ import { syncFolder } from '../lib/files/syncFolder.js';
 
 export const TOKEN_KEY_FILE = 'token.key';
 export const HASH_KEY_FILE = 'hash.key';
+/** In DATA_DIR. */
+export const MASTER_KEY_FILE = 'master.key';
 
 /** Secret. */
 export interface Keys {
@@ -18,17 +20,22 @@ export interface Keys {
   readonly tokenKeys: readonly string[];
   /** For every HMAC in stream names and command ids. Losing it loses usernames and phone numbers. */
   readonly hashKey: Buffer;
+  /** The first wraps the secrets of the key store, all unwrap. Losing them loses all personal data. */
+  readonly masterKeys: readonly string[];
 }
 
+type KeySettings = Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey' | 'masterKeys'>;
+
 /**
- * Makes missing keys in `token.key` and `hash.key` (mode 0600); processes that start together share them.
+ * Makes missing keys in `token.key`, `hash.key` and `master.key` (mode 0600); processes that start together share them.
  * @throws EngineError for an invalid key file or folder
  */
-export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
+export function loadKeys(config: KeySettings): Keys {
   makeDataDir(config.dataDir);
   return {
     tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, TOKEN_KEY_FILE))],
     hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, HASH_KEY_FILE))),
+    masterKeys: config.masterKeys ?? [kept(join(config.dataDir, MASTER_KEY_FILE))],
   };
 }
 
@@ -58,6 +65,13 @@ export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer
   if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
   const file = join(config.dataDir, HASH_KEY_FILE);
   return existsSync(file) ? Buffer.from(kept(file)) : undefined;
+}
+
+/** The master keys, set or kept; `undefined`: neither, and none is made. @throws EngineError when a kept key is invalid */
+export function findMasterKeys(config: Pick<Config, 'dataDir' | 'masterKeys'>): readonly string[] | undefined {
+  if (config.masterKeys !== undefined) return config.masterKeys;
+  const file = join(config.dataDir, MASTER_KEY_FILE);
+  return existsSync(file) ? [kept(file)] : undefined;
 }
 
 /** The file gets its name when the key is complete and on disk. */

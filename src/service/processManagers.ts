@@ -4,11 +4,14 @@ import type { Engines } from '../ports/engines.js';
 import { runProcessors } from '../processors/processors.js';
 import type { Processors } from '../processors/runner/run.js';
 import type { ReadModels } from '../projections/index.js';
+import { openText } from '../runtime/personal/sealedTexts.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
 export interface ProcessesOptions {
   readonly engines: Engines;
   readonly models: Pick<ReadModels, 'accounts'>;
+  readonly subjects: Subjects;
   /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly logger: Logger;
@@ -19,6 +22,7 @@ export interface ProcessesOptions {
 export function startProcesses({
   engines,
   models,
+  subjects,
   publicUrl,
   logger,
   holder,
@@ -43,5 +47,7 @@ export function startProcesses({
       const { name, phone_number, device_tokens, locale } = found;
       return { name, phone_number, device_tokens, locale };
     },
+    numberOf: async (phoneId) => (await subjects.secrets([phoneId])).get(phoneId)?.toString(),
+    openText: (sealed) => openText(subjects, sealed),
   });
 }

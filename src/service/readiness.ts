@@ -7,6 +7,7 @@ import type { PartHealth, Readiness } from '../api/health.js';
 import { within } from '../lib/async/within.js';
 import type { Config } from './config.js';
 import type { Engines } from '../ports/engines.js';
+import type { KeyStore } from '../ports/keyStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROCESS_LEASE } from '../processors/runner/run.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
@@ -30,6 +31,7 @@ export const LED = { 'read models': 'projector', 'process managers': PROCESS_LEA
 
 export interface ReadinessOptions {
   readonly engines: Engines;
+  readonly keyStore: KeyStore;
   readonly config: Pick<Config, 'payments' | 'notifications' | 'roles'>;
   readonly projections: readonly Projection[];
   readonly holder: string;
@@ -40,6 +42,7 @@ export interface ReadinessOptions {
 
 export function readinessOf({
   engines: { events, store, bus },
+  keyStore,
   config,
   projections,
   holder,
@@ -145,6 +148,7 @@ export function readinessOf({
       asked('event store', log),
       asked('read store', models),
       asked('bus', engine(bus)),
+      asked('key store', engine(keyStore)),
       ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);
     const own = health();

@@ -35,6 +35,7 @@ const person = (id: string, more: object = {}): object => ({
 const KEYS = {
   TOKEN_KEY: 'token-key-of-the-privacy-test-0123456789',
   HASH_KEY: 'hash-key-of-the-privacy-test-0123456789',
+  MASTER_KEY: 'master-key-of-the-privacy-test-0123456789',
 };
 
 const CATALOGUE = {

@@ -66,7 +66,7 @@ async function fill(dir: string, streams: number): Promise<void> {
 /** A folder with nothing but the keys of another. */
 function freshWithKeys({ data, fresh }: Context): void {
   mkdirSync(fresh);
-  for (const key of ['hash.key', 'token.key']) cpSync(join(data, key), join(fresh, key));
+  for (const key of ['hash.key', 'master.key', 'token.key']) cpSync(join(data, key), join(fresh, key));
 }
 
 const logOf = async (dir: string): Promise<RecordedEvent[]> =>
@@ -128,7 +128,7 @@ test('restores a backup with the same events in order, a new log id and records 
     reason: 'a drill',
   });
   assert.match(String(backed_up_at), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-  assert.equal(readdirSync(fresh).toSorted(), ['events.db', 'hash.key', 'token.key']);
+  assert.equal(readdirSync(fresh).toSorted(), ['events.db', 'hash.key', 'master.key', 'token.key']);
   assert.is(statSync(join(fresh, 'events.db')).mode & 0o777, 0o600);
 });
 
@@ -223,6 +223,8 @@ test('bad input for a backup: a clear line, nothing left behind', async ({ dir, 
     EVENTSTORE_URL: 'esdb://user:hidden@127.0.0.1:1',
     TOKEN_KEY: 'k'.repeat(32),
     HASH_KEY: 'h'.repeat(32),
+    MASTER_KEY: 'm'.repeat(40),
+    KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
   };

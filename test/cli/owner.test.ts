@@ -52,7 +52,9 @@ testWhere(
       'read.db-shm',
       'bus.lock',
       'bus.sock',
+      'keys.db',
       'hash.key',
+      'master.key',
       'token.key',
     ])
       assert.is(found[name], OWNER, name);

@@ -109,12 +109,15 @@ test('restores a backup under load elsewhere with everything acknowledged before
       );
     await process.end('SIGKILL');
 
+    const keys = join(dir, 'keys');
+    assert.equal((await gift(data, ['keys', 'backup', keys])).err, '');
     mkdirSync(fresh);
-    for (const key of ['hash.key', 'token.key']) cpSync(join(data, key), join(fresh, key));
+    for (const key of ['hash.key', 'master.key', 'token.key']) cpSync(join(data, key), join(fresh, key));
     const restored = await gift(fresh, ['restore', file, '--reason', 'a drill', '--json']);
     assert.equal(restored.code, 0, restored.err);
     assert.equal(restored.records()[0]?.['events'], events);
 
+    assert.match((await gift(fresh, ['keys', 'restore', keys])).out, / rows of .* are in the key store/);
     process = await startProcess({ DATA_DIR: fresh, PORT: '0', PUBLIC_URL });
     const there = process.url ?? '';
     await untilReady(there);

@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
@@ -36,7 +37,7 @@ const bought: PurchaseEvent = {
     total: 350,
     payment_reference: 'pm',
     expires_on: '2027-01-01',
-    message: '',
+    message: NO_TEXT,
     receivers: [{}],
   },
 };

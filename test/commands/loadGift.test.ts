@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
@@ -41,7 +42,7 @@ const bought: PurchaseEvent = {
     total: 700,
     payment_reference: 'pm',
     expires_on: '2027-01-01',
-    message: '',
+    message: NO_TEXT,
     receivers: [{ user_id: 'bob' }, {}],
   },
 };
@@ -146,7 +147,7 @@ test('owns a reassigned gift by the number’s holder at the reassignment', asyn
   await on('2026-02-01T00:00:01.000Z', phoneStream('h'), 'PhoneTaken', { user_id: 'new' });
   await on('2026-02-02T00:00:00.000Z', giftStream(GIFT), 'GiftReassigned', {
     transaction_id: 't1',
-    receiver: { phone_hash: 'h' },
+    receiver: { phone_id: 'h' },
     phone_number: '+447700900001',
     reason: 'wrong person',
   });

@@ -9,7 +9,9 @@ import {
   type PurchaseRequest,
 } from '../../src/commands/purchaseGifts.js';
 import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase/events.js';
-import { keyedHash } from '../../src/domain/keyedHash.js';
+import { phoneSubject } from '../../src/domain/personalFields.js';
+import { openText } from '../../src/runtime/personal/sealedTexts.js';
+import { memorySubjects } from '../support/fixtures/memorySubjects.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
 
@@ -21,7 +23,7 @@ const context = (more: Partial<CommandContext> = {}): CommandContext => ({
   now: '2026-02-28T23:30:00.000Z',
   ...more,
 });
-const hash = keyedHash(Buffer.from('k'.repeat(32)));
+const subjects = memorySubjects();
 const method = (more: object = {}): object => ({
   entry: 'paymentMethod',
   reference: 'pm',
@@ -41,7 +43,7 @@ function house(
   const watched = new Set<string>();
   const deps = {
     events,
-    hash,
+    subjects,
     chargeWaitMs: 0,
     accounts: {
       get: async (id: string) => accounts[id],
@@ -121,17 +123,20 @@ test('derives gift ids from a seed of 256 random bits alone', async () => {
   assert.match(first.transaction_id, /^[0-9a-f]{32}$/);
 });
 
-test('stores numbers in E.164 with their hash, and refuses missing and inactive users', async () => {
+test('stores no number and no message in the clear, and refuses missing and inactive users', async () => {
   const people = {
     'paymentMethod-pm': method(),
     'user-bob': { entry: 'user', active: true },
     'user-zoe': { entry: 'user', active: false },
   };
-  const { receivers } = await buy(house(people), { receivers: [{ phone_number: '07700 900123' }, { user_id: 'bob' }] });
-  assert.deepEqual(receivers, [
-    { phone_number: '+447700900123', phone_hash: hash('phone', '+447700900123') },
-    { user_id: 'bob' },
-  ]);
+  const of = [{ phone_number: '07700 900123' }, { user_id: 'bob' }, { phone_number: '+447700900123' }, {}];
+  const { receivers, message } = await buy(house(people), { receivers: of });
+  const [phone_id = ''] = await subjects.ids([phoneSubject('+447700900123')]);
+  assert.deepEqual(receivers, [{ phone_id }, { user_id: 'bob' }, { phone_id }, {}]);
+  assert.equal((await subjects.secrets([phone_id])).get(phone_id)?.toString(), '+447700900123');
+  assert.equal(await openText(subjects, message), 'Hi');
+  assert.ok(!message.includes('Hi'));
+  assert.equal((await buy(house(), { message: '' })).message, '');
   for (const user_id of ['zoe', 'nobody'])
     await assert.rejects(buy(house(people), { receivers: [{ user_id }] }), refusal('receiver_not_found'));
   await assert.rejects(buy(house(people), { receivers: [{ phone_number: '12' }] }), refusal('invalid_phone_number'));

@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
@@ -42,7 +43,7 @@ const bought = {
     total: 700,
     payment_reference: 'pm',
     expires_on: '2027-01-01',
-    message: '',
+    message: NO_TEXT,
     receivers: [{}, {}],
   },
 } satisfies PurchaseEvent;

@@ -43,6 +43,8 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
           launchUrl: (id) => id,
           paymentMethod: async () => ({ kind: 'card', prepaid: false, customer: null }),
           contact: async () => undefined,
+          numberOf: async () => '+447700900001',
+          openText: async () => '',
         }),
       );
       /** That each of the three does its work for a purchase made now. */

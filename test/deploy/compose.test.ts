@@ -115,9 +115,9 @@ for (const file of FILES) {
       const env = environmentOf(service);
       for (const setting of Object.keys(env))
         assert.ok(KNOWN_SETTINGS.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
-      const config = loadConfig({ ...env, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43) });
+      const config = loadConfig({ ...env, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43), MASTER_KEY: 'm'.repeat(43) });
       assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
-      assert.ok(config.eventStoreUrl !== undefined && config.mongodbUrl !== undefined && config.natsUrl !== undefined);
+      assert.ok(config.eventStoreUrl !== undefined && config.mongodbUrl !== undefined && config.natsUrl !== undefined && config.keysUrl !== undefined);
       assert.equal([config.payments, config.notifications], ['simulated', 'simulated']);
       assert.equal(service.env_file, [{ path: '.env', required: false }]);
     }
@@ -410,15 +410,15 @@ for (const file of FILES) {
       const [node, ...args] = services['keys']!.command!.map(here);
       assert.is(node, 'node');
       execFileSync(process.execPath, args);
-      const kept = ['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8'));
+      const kept = ['token.key', 'hash.key', 'master.key'].map((name) => readFileSync(join(dir, name), 'utf8'));
       execFileSync(process.execPath, args);
       assert.equal(
-        ['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8')),
+        ['token.key', 'hash.key', 'master.key'].map((name) => readFileSync(join(dir, name), 'utf8')),
         kept,
       );
       const shown = (env: Record<string, string>): string[] => {
         const [shell, ...rest] = services['worker']!.entrypoint!.map(here);
-        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY'], {
+        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY'], {
           env: { PATH: process.env['PATH'], ...env },
           encoding: 'utf8',
         })
@@ -429,7 +429,7 @@ for (const file of FILES) {
         shown({}),
         kept.map((key) => key.trim()),
       );
-      assert.equal(shown({ TOKEN_KEY: 'one two', HASH_KEY: '' }), ['one two', kept[1]!.trim()]);
+      assert.equal(shown({ TOKEN_KEY: 'one two', HASH_KEY: '' }), ['one two', kept[1]!.trim(), kept[2]!.trim()]);
     } finally {
       rmSync(dir, { recursive: true });
     }

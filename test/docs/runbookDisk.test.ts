@@ -60,12 +60,13 @@ test('lost machine: restored from the latest backup', async () => {
     const backup = { line: 0, command: 'gift backup $BACKUPS/latest.log', expected: [], exitCode: 0 };
     await eventually(async () => (await readLog(env['DATA_DIR'] ?? '', gift)) > 0);
     await runCommand(backup, env);
+    await runCommand({ ...backup, command: 'gift keys backup $BACKUPS/latest.keys' }, env);
     await service.end('SIGKILL');
     const lost = env['DATA_DIR'] ?? '';
     env['DATA_DIR'] = join(dir, 'new');
     mkdirSync(env['DATA_DIR']);
-    for (const key of ['hash.key', 'token.key']) cpSync(join(lost, key), join(env['DATA_DIR'], key));
-    await trouble.follow(/gift restore/);
+    for (const key of ['hash.key', 'master.key', 'token.key']) cpSync(join(lost, key), join(env['DATA_DIR'], key));
+    await trouble.follow(/gift keys restore/);
     const again = await startProcess({ DATA_DIR: env['DATA_DIR'], PORT: '0' });
     try {
       await untilReady(again.url ?? '');

@@ -33,7 +33,7 @@ const issued = (receiver: object = { user_id: 'bob' }): GiftEvent =>
   ({ type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver } }) as unknown as GiftEvent;
 const reassigned = (user_id: string): GiftEvent => ({
   type: 'GiftReassigned',
-  data: { transaction_id: 't', receiver: { user_id }, phone_number: null, reason: 'r' },
+  data: { transaction_id: 't', receiver: { user_id }, reason: 'r' },
 });
 /** The attempt that the first event, the issue, asks for. */
 const FIRST = { attempt: 1, asked_by: '1' };
@@ -132,7 +132,7 @@ test('skips a request that was decided on before a reassignment and appended aft
 test('notifies the new receiver by phone for a request after a reassignment', () => {
   const number: GiftEvent = {
     type: 'GiftReassigned',
-    data: { transaction_id: 't', receiver: { phone_hash: 'h' }, phone_number: '+447700900001', reason: 'r' },
+    data: { transaction_id: 't', receiver: { phone_id: 'h' }, reason: 'r' },
   };
   const { next } = after(
     issued(),
@@ -143,7 +143,7 @@ test('notifies the new receiver by phone for a request after a reassignment', ()
     sent({ attempt: 2, asked_by: '4' }),
     requested(3),
   );
-  assert.equal(next.do === 'start' && next.occasion.receiver, { phone_hash: 'h', phone_number: '+447700900001' });
+  assert.equal(next.do === 'start' && next.occasion.receiver, { phone_id: 'h' });
 });
 
 test('looks up an attempt that was started before a reassignment, as outdated', () => {

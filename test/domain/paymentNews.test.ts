@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { ReversalEvent } from '../../src/domain/disputes.js';
@@ -23,7 +24,7 @@ const bought: GiftsPurchased = {
     total: 1050,
     payment_reference: 'pm',
     expires_on: '2027-03-01',
-    message: '',
+    message: NO_TEXT,
     receivers: [{}, {}, {}],
   },
 };

@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../src/lib/seal.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GiftEvent } from '../../src/domain/gift/events.js';
@@ -26,7 +27,7 @@ const purchased: GiftsPurchased = {
     total: 750,
     payment_reference: 'pm_card_visa',
     expires_on: '2099-01-01',
-    message: '',
+    message: NO_TEXT,
     receivers: [{}, {}, {}],
   },
 };

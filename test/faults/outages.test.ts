@@ -106,6 +106,8 @@ test('the event store: reads go on, writes are refused and done once in the end'
     EVENTSTORE_URL: double.url,
     TOKEN_KEY: 't'.repeat(40),
     HASH_KEY: 'h'.repeat(40),
+    MASTER_KEY: 'm'.repeat(40),
+    KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
   };

@@ -22,7 +22,7 @@ import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import { transactionStream } from '../../src/domain/purchase/events.js';
-import { openEventStore } from '../../src/service/engines.js';
+import { openLog } from '../../src/service/engines.js';
 import { loadKeys } from '../../src/service/keys.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
@@ -90,7 +90,7 @@ async function openWorld(): Promise<World> {
     ...providers.settings,
   };
   const config = loadConfig(settings);
-  const events = await openEventStore(config);
+  const { events, subjects } = await openLog(config);
   const [ann] = CATALOGUE.users as { readonly id: string; readonly password_hash: string }[];
   const buyers = Array.from({ length: BUYERS }, (_, n) => ({
     id: `buyer${n}`,
@@ -101,7 +101,7 @@ async function openWorld(): Promise<World> {
   const card = { reference: 'pm_card_visa', kind: 'card', users: buyers.map(({ id }) => id), customer: 'cus_1' };
   const catalogue = { ...CATALOGUE, users: [...CATALOGUE.users, ...buyers], payment_methods: [card] };
   await importCatalogue(
-    { events, hash: keyedHash(loadKeys(config).hashKey), now: () => new Date().toISOString() },
+    { events, hash: keyedHash(loadKeys(config).hashKey), subjects, now: () => new Date().toISOString() },
     catalogue,
     { by: { user: 'cli:test' } },
   );

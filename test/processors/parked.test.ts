@@ -8,7 +8,7 @@ import { Refusal } from '../../src/domain/refusal.js';
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { type House, phone, sentIn } from '../support/service/house.js';
+import { type House, numberOf, phone, sentIn } from '../support/service/house.js';
 import { houseSuite } from '../support/service/houseSuite.js';
 import { mortal } from '../support/faults/mortal.js';
 import { rejects } from '../support/assertions/rejects.js';
@@ -174,7 +174,7 @@ test('looks an unknown notification up on a retry, and never sends it blindly', 
   assert.is(lookups.length, before + 1);
   assert.equal(
     [lookups.at(-1)?.['gift_id'], lookups.at(-1)?.['attempt'], lookups.at(-1)?.['to']],
-    [giftId, undefined, [phone(1).phone_number]],
+    [giftId, undefined, [numberOf(1)]],
   );
   assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent']);
 });

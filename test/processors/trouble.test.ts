@@ -90,7 +90,7 @@ test('parks a notification with an unknown outcome, and never sends it again', a
   await house.append(`gift-${giftIds[0]}`, 'GiftIssued', {
     transaction_id: transactionId,
     index: 0,
-    receiver: { phone_hash: 'hash1' },
+    receiver: { phone_id: 'hash1' },
   });
   await house.append(`notification-${giftIds[0]}`, 'NotificationStarted', {
     transaction_id: transactionId,

@@ -11,7 +11,7 @@ import { newEvent, purchase } from '../support/fixtures/projecting.js';
 const BOUGHT_AT = '2026-03-01T10:00:00.000Z';
 const LATER = '2026-03-02T10:00:00.000Z';
 const LAST = '2026-03-03T10:00:00.000Z';
-const BOUGHT = purchase([{ user_id: 'u2' }, { phone_number: '+447700900123', phone_hash: 'h1' }, {}], 't1');
+const BOUGHT = purchase([{ user_id: 'u2' }, { phone_id: 'h1' }, {}], 't1');
 const IDS = deriveGiftIds(BOUGHT.seed, 3);
 const [FIRST] = IDS;
 const id = FIRST?.gift_id ?? '';
@@ -69,7 +69,7 @@ test('a purchase makes one document a receiver, under the ids that its seed give
   assert.equal(gift(bought), fresh);
   assert.equal(
     IDS.map((ids, index) => giftsProjection.evolve(undefined, bought, ids.gift_id, index).receiver),
-    [{ user_id: 'u2' }, { phone_hash: 'h1' }, {}],
+    [{ user_id: 'u2' }, { phone_id: 'h1' }, {}],
   );
 });
 
@@ -165,7 +165,7 @@ test('a transaction is pending until its first answer, which stands', () => {
     brand_id: 'b1',
     sale_price: 350,
     total: 1050,
-    message: 'Enjoy',
+    message: BOUGHT.message,
     expires_on: '2027-03-01',
     payment: 'pending',
     created_at: BOUGHT_AT,

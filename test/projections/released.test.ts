@@ -19,7 +19,7 @@ interface Released {
  * states.
  */
 const RELEASED: Readonly<Record<string, Released>> = {
-  gifts: { version: 2, fold: 'c7b29c11ac0147c8' },
+  gifts: { version: 2, fold: '5e7f6035de59240d' },
   transactions: { version: 2, fold: '089384517607c993' },
   accounts: { version: 1, fold: '1daa9e709ab399d5' },
   catalogue: { version: 1, fold: 'e7baa0b5663dc1e4' },

@@ -57,6 +57,8 @@ test('reads every setting', () => {
     METRICS_PORT: '9000',
     TOKEN_KEY: `${key},${key}2`,
     HASH_KEY: key,
+    MASTER_KEY: `${key},${key}3`,
+    KEYS_URL: 'mongodb://keys/gift',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
     NATS_URL: 'nats://a:4222,nats://b:4222',
@@ -69,6 +71,7 @@ test('reads every setting', () => {
     ['https://gifts.example', 'https://app.example/open/', 9000, 0, '::1'],
   );
   assert.deepEqual([config.tokenKeys, config.hashKey], [[key, `${key}2`], key]);
+  assert.deepEqual([config.masterKeys, config.keysUrl], [[key, `${key}3`], 'mongodb://keys/gift']);
 });
 
 test('names every fault at once, and shows no secret', () => {
@@ -84,6 +87,8 @@ test('names every fault at once, and shows no secret', () => {
     LOG_LEVEL: 'loud',
     TOKEN_KEY: `${'k'.repeat(32)},hunter2`,
     HASH_KEY: 'hunter3',
+    MASTER_KEY: 'hunter7',
+    KEYS_URL: 'http://u:hunter8@x',
     PAYMENTS: 'cash',
     NOTIFICATIONS: 'pigeon',
     EVENTSTORE_URL: 'http://u:hunter4@x',
@@ -102,6 +107,8 @@ test('names every fault at once, and shows no secret', () => {
     'LOG_LEVEL',
     'TOKEN_KEY',
     'HASH_KEY',
+    'MASTER_KEY',
+    'KEYS_URL',
     'PAYMENTS',
     'NOTIFICATIONS',
     'EVENTSTORE_URL',
@@ -260,6 +267,8 @@ test('takes several hosts in the addresses of engines', () => {
     MONGODB_URL: 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r',
     TOKEN_KEY: 'k'.repeat(32),
     HASH_KEY: 'k'.repeat(32),
+    MASTER_KEY: 'k'.repeat(32),
+    KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
   });
@@ -269,7 +278,7 @@ test('takes several hosts in the addresses of engines', () => {
 
 test('wants keys and providers said with an event store that others share', () => {
   const faults = faultsOf({ EVENTSTORE_URL: 'esdb+discover://events.example' });
-  for (const name of ['TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS'])
+  for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'KEYS_URL', 'PAYMENTS', 'NOTIFICATIONS'])
     assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
 });
 

@@ -1,3 +1,4 @@
+import { memoryKeys } from '../support/engines/memoryKeys.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Engines } from '../../src/ports/engines.js';
@@ -30,6 +31,7 @@ async function parts(
   return (
     await readinessOf({
       engines: { events, store, bus },
+      keyStore: memoryKeys(),
       config,
       projections: PROJECTIONS,
       holder: 'test',

@@ -22,7 +22,7 @@ export interface SessionAccounts {
 export interface Accounts {
   client(id: string): Promise<ClientDocument | undefined>;
   user(id: string): Promise<UserDocument | undefined>;
-  userNamed(usernameHash: string): Promise<UserDocument | undefined>;
+  userNamed(usernameId: string | undefined): Promise<UserDocument | undefined>;
   /**
    * Whether the log has no newer secret or disabling, which the read model may lack. Without the log, the read model
    * decides after a second.
@@ -65,8 +65,9 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
   return {
     client,
     user,
-    async userNamed(usernameHash) {
-      const name = await model.get(`username-${usernameHash}`);
+    async userNamed(usernameId) {
+      if (usernameId === undefined) return undefined;
+      const name = await model.get(`username-${usernameId}`);
       return name?.entry === 'username' && name.user_id !== null ? user(name.user_id) : undefined;
     },
     async isCurrent(document) {

@@ -2,6 +2,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
+import type { Subjects } from '../../runtime/personal/subjects.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessTokens } from './accessTokens.js';
@@ -23,6 +24,7 @@ export interface AuthOptions {
   /** Secret, each at least 32 bytes. */
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
+  readonly subjects: Pick<Subjects, 'find'>;
   readonly ttl: Lifetimes;
   /** CIDRs of proxies with a reliable `X-Forwarded-For`. */
   readonly trustedProxies: readonly string[];
@@ -65,6 +67,7 @@ export function createAuth(options: AuthOptions): Auth {
             sessions: allSessions,
             throttle: counters,
             hash,
+            subjects: options.subjects,
           }),
         ),
       ),

@@ -1,6 +1,8 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { usernameSubject } from '../../domain/personalFields.js';
 import { normaliseUsername, opaqueString } from '../../domain/precis.js';
 import type { ClientDocument } from '../../projections/accounts.js';
+import type { Subjects } from '../../runtime/personal/subjects.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Authenticator } from './authenticate.js';
 import { authenticationFailed, type ClientCredentials } from './clients.js';
@@ -31,8 +33,9 @@ export function grants(deps: {
   sessions: Sessions;
   throttle: Throttle;
   hash: KeyedHash;
+  subjects: Pick<Subjects, 'find'>;
 }): Grants {
-  const { authenticator, accounts, clients, passwords, sessions, throttle, hash } = deps;
+  const { authenticator, accounts, clients, passwords, sessions, throttle, hash, subjects } = deps;
   /** Refuses only once the read model shows the whole log. */
   const onceShown = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
@@ -53,9 +56,10 @@ export function grants(deps: {
     },
 
     async password(client, username, password, address) {
-      const usernameHash = hash('username', normaliseUsername(username));
-      const user = await accounts.userNamed(usernameHash);
-      // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
+      const named = usernameSubject(normaliseUsername(username));
+      const usernameHash = hash(named.kind, named.text);
+      const [usernameId] = await subjects.find([named]);
+      const user = await accounts.userNamed(usernameId);
       const candidates = [...new Set([opaqueString(password), password])];
       // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
       const right = await throttle.attempt(

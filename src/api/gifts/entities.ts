@@ -98,8 +98,7 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
-/** There are no conversations: `conversation_id` is empty (docs/contract.md#message). */
-export function messageEntity({ id, gift, transaction }: JoinedGift): object {
+export function messageEntity({ id, gift, transaction, message = '' }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
   // Earlier releases accepted lone surrogates, which strict JSON readers refuse.
   return {
@@ -107,7 +106,7 @@ export function messageEntity({ id, gift, transaction }: JoinedGift): object {
     created_at: time,
     updated_at: time,
     gift_id: id,
-    message: transaction.message.toWellFormed(),
+    message: message.toWellFormed(),
     conversation_id: '',
     sender_id: transaction.buyer_id,
   };

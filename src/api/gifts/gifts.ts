@@ -15,7 +15,7 @@ import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Route } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity } from './entities.js';
-import { findGift, giftAfter } from './join.js';
+import { findGift, giftAfter, withMessage } from './join.js';
 import {
   adjustmentCodesSchema,
   boughtGiftExample,
@@ -57,7 +57,8 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
           if (embeds.length === 0) return { status: 200, body: { data } };
           const embedded = embeddedCollector();
           requestKinds(embedded, embeds);
-          embedGift(embedded, joined, embeds, viewer, deps.catalogue.current());
+          for (const gift of await withMessage(deps, [joined], embeds))
+            embedGift(embedded, gift, embeds, viewer, deps.catalogue.current());
           return { status: 200, body: { data, embedded: embedded.result() } };
         };
       },

@@ -3,6 +3,9 @@ import { ownerByPhone } from '../../domain/account.js';
 import type { GiftIssued } from '../../domain/gift/events.js';
 import { ownerOf } from '../../domain/gift/decisions.js';
 import { transactionStream } from '../../domain/purchase/events.js';
+import { NO_TEXT } from '../../lib/seal.js';
+import { openText } from '../../runtime/personal/sealedTexts.js';
+import type { Subjects } from '../../runtime/personal/subjects.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
@@ -14,6 +17,8 @@ export interface JoinedGift {
   readonly id: string;
   readonly gift: GiftDocument;
   readonly transaction: TransactionDocument;
+  /** The purchase's message, where it was asked for and is there. */
+  readonly message?: string;
   /** `undefined` while the phone number has no owner (docs/decisions.md#gift-owner). */
   readonly owner: string | undefined;
 }
@@ -28,11 +33,11 @@ export interface GiftModels {
 export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
   const gift = await models.gifts.get(id);
   if (gift === undefined) return undefined;
-  const hash = gift.receiver.phone_hash;
+  const phoneId = gift.receiver.phone_id;
   const bought = models.transactions.get(gift.transaction_id);
   // Concurrent, so that both reads share a batch.
   const [transaction, phone] =
-    hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
+    phoneId === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${phoneId}`)]);
   return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
@@ -46,6 +51,18 @@ export function joinedGift(
   return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
 }
 
+/** The gifts of one purchase with its message, where these relations embed it. @throws UnavailableError */
+export async function withMessage(
+  { subjects }: { readonly subjects: Pick<Subjects, 'secrets'> },
+  joined: readonly JoinedGift[],
+  relations: readonly string[],
+): Promise<readonly JoinedGift[]> {
+  const sealed = joined[0]?.transaction.message ?? NO_TEXT;
+  if (sealed === NO_TEXT || !relations.includes('message')) return joined;
+  const message = await openText(subjects, sealed);
+  return joined.map((gift) => ({ ...gift, message }));
+}
+
 /** The last valid day (UTC). */
 export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'transaction'>): string {
   return gift.expires_on ?? transaction.expires_on;
@@ -57,14 +74,14 @@ export async function joinGifts(
   transaction: TransactionDocument,
   gifts: readonly { readonly id: string; readonly gift: GiftDocument }[],
 ): Promise<JoinedGift[]> {
-  const hashes = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_hash ?? []))];
-  const phones = await models.accounts.getMany(hashes.map((hash) => `phone-${hash}`));
-  const phoneOf = new Map(hashes.map((hash, index) => [hash, phones[index]]));
+  const phoneIds = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_id ?? []))];
+  const phones = await models.accounts.getMany(phoneIds.map((id) => `phone-${id}`));
+  const phoneOf = new Map(phoneIds.map((id, index) => [id, phones[index]]));
   return gifts.map(({ id, gift }) => ({
     id,
     gift,
     transaction,
-    owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_hash ?? '')),
+    owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_id ?? '')),
   }));
 }
 
@@ -84,8 +101,9 @@ export async function giftAfter(
   const transaction = await chargedPurchase(deps, transaction_id);
   const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: transaction.created_at };
   const gift = foldDocument(giftsProjection, history, id, bought) ?? bought;
-  const hash = gift.receiver.phone_hash;
-  return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
+  const phoneId = gift.receiver.phone_id;
+  const phone = phoneId === undefined ? undefined : await deps.accounts.get(`phone-${phoneId}`);
+  return joinedGift(id, gift, transaction, phone);
 }
 
 /** A gift is issued after its purchase was charged; the read model may be behind. */

@@ -14,7 +14,7 @@ import { type Embedded, embeddedCollector } from '../representation/embedded.js'
 import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { type Viewer, giftEntity } from './entities.js';
-import { joinGifts } from './join.js';
+import { joinGifts, withMessage } from './join.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
 import { POSITION_HEADER, positionText, waitUntilProjected } from '../pipeline/positions.js';
@@ -166,7 +166,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const embedded = embeddedCollector();
     embedded.request('gifts');
     requestKinds(embedded, relations);
-    await inSlices(await joinGifts(deps, transaction, gifts), (joined) => {
+    const all = await withMessage(deps, await joinGifts(deps, transaction, gifts), relations);
+    await inSlices(all, (joined) => {
       embedded.add('gifts', joined.id, () => giftEntity(joined, viewer));
       embedGift(embedded, joined, relations, viewer, catalogue);
     });
@@ -384,7 +385,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           const asked = pageRequest(query);
           const ids = pageOf(giftIdsOf(transaction), asked);
           const viewer = viewerOf(early);
-          const joined = await joinGifts(deps, transaction, await documentsOf(ids));
+          const joined = await withMessage(deps, await joinGifts(deps, transaction, await documentsOf(ids)), embeds);
           const embedded = embeddedCollector();
           requestKinds(embedded, embeds);
           const catalogue = deps.catalogue.current();

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Engines } from '../../ports/engines.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
@@ -11,6 +12,7 @@ import type { GiftRouteDeps } from '../gifts/deps.js';
 export interface OpsDeps {
   readonly gifts: GiftRouteDeps;
   readonly engines: Engines;
+  readonly hash: KeyedHash;
   readonly models: ReadModels;
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
   readonly upkeep: Upkeep;

@@ -17,7 +17,7 @@ import type { ReadModels } from '../../projections/index.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { giftEntity } from '../gifts/entities.js';
-import { type JoinedGift, joinedGift } from '../gifts/join.js';
+import { type JoinedGift, joinedGift, withMessage } from '../gifts/join.js';
 
 export interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];
@@ -61,7 +61,9 @@ export async function giftAsOf(
   if (embeds.length === 0) return { viewer: viewerId, data };
   const embedded = embeddedCollector();
   requestKinds(embedded, embeds);
-  embedGift(embedded, joined, embeds, viewer, await catalogueAsOf(deps.events, deps.catalogue, position));
+  const catalogue = await catalogueAsOf(deps.events, deps.catalogue, position);
+  for (const gift of await withMessage(deps, [joined], personal ? embeds : []))
+    embedGift(embedded, gift, embeds, viewer, catalogue);
   return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
 }
 
@@ -79,12 +81,12 @@ async function joinedAsOf(
     giftId,
   );
   if (transaction === undefined || own === undefined) return undefined;
-  const hash = own.receiver.phone_hash;
+  const phoneId = own.receiver.phone_id;
   return joinedGift(
     giftId,
     own,
     transaction,
-    hash === undefined ? undefined : await accountAsOf(deps, phoneStream(hash), position),
+    phoneId === undefined ? undefined : await accountAsOf(deps, phoneStream(phoneId), position),
   );
 }
 

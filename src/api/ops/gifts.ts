@@ -13,6 +13,7 @@ import { listSchema, record } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
+import { withPersonalTexts } from '../../ops/history/personalTexts.js';
 import type { Exported, OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftAsOf } from './giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
@@ -22,8 +23,8 @@ const EVENTS_A_PIECE = 100;
 /** Longer histories are streamed, so that other requests don't wait: a purchase may have thousands of gifts. */
 const AT_ONCE = 500;
 
-export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {
-  const deps: HistoryDeps = { events: engines.events, models, hash: gifts.hash };
+export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsRoute[] {
+  const deps: HistoryDeps = { events: engines.events, models, hash, subjects: gifts.subjects };
   const named = async (id: string): Promise<NamedGifts> => {
     const found = await namedGifts(deps, id);
     if (found === undefined) throw new HttpError('gift_not_found');
@@ -62,7 +63,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       exists,
       async handle(call, sight) {
         const found = await named(call.params['giftId'] ?? '');
-        const events = await giftHistory(deps, found);
+        const events = await withPersonalTexts(deps.subjects, await giftHistory(deps, found), sight);
         const format = formatOf(call);
         const about = { transaction_id: found.transactionId, gift_ids: found.giftIds };
         if (format === 'json' && events.length <= AT_ONCE)

@@ -75,7 +75,7 @@ interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'un
 }
 
 export function supportActionRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
-  const deps = { events, gifts: models.gifts, accounts: models.accounts, hash: gifts.hash };
+  const deps = { events, gifts: models.gifts, accounts: models.accounts, subjects: gifts.subjects };
 
   const actions: readonly DescribedAction[] = [
     {

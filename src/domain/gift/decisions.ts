@@ -37,7 +37,7 @@ export interface OwnedGift {
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
-  if (receiver.phone_hash !== undefined) return phoneOwner;
+  if (receiver.phone_id !== undefined) return phoneOwner;
   return gift.claimedBy ?? sender_id;
 }
 

@@ -6,16 +6,15 @@ export const giftStream = (id: string): string => `gift-${id}`;
 /** Empty: the gift is shared by URL. */
 export interface Receiver {
   readonly user_id?: string;
-  readonly phone_hash?: string;
+  readonly phone_id?: string;
 }
 
 /** If false, the gift is its sender's until a user claims it. */
-export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean =>
-  user_id !== undefined || phone_hash !== undefined;
+export const isSomebody = ({ user_id, phone_id }: Receiver): boolean => user_id !== undefined || phone_id !== undefined;
 
 /**
  * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase.
- * Secret: `receiver.phone_hash`.
+ * Secret: `receiver.phone_id`.
  */
 export type GiftIssued = DomainEvent<
   'GiftIssued',
@@ -80,13 +79,12 @@ export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
-/** Secret: `receiver.phone_hash`. Personal: `phone_number` (E.164; null for a user). `reason` is support's. */
+/** Secret: `receiver.phone_id`. `reason` is support's. */
 export type GiftReassigned = DomainEvent<
   'GiftReassigned',
   {
     readonly transaction_id: string;
     readonly receiver: Receiver;
-    readonly phone_number: string | null;
     readonly reason: string;
   }
 >;

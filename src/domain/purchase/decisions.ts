@@ -75,7 +75,7 @@ export function failAuthentication(
 /** A gift's issue must not hold the phone number. */
 export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
-  if (receiver?.phone_hash !== undefined) return { phone_hash: receiver.phone_hash };
+  if (receiver?.phone_id !== undefined) return { phone_id: receiver.phone_id };
   return {};
 }
 

@@ -1,21 +1,21 @@
 /** Stream `transaction-{id}`. */
 import type { PaymentMethod } from '../account.js';
+import type { SealedText } from '../../lib/seal.js';
 import type { DomainEvent } from '../decider.js';
 import type { ReversalEvent } from '../disputes.js';
 import type { RefundEvent } from '../refund.js';
 
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
-/** A phone number (E.164, personal) with its keyed hash, a user, or neither (shared by URL). */
+/** A phone number, by its id in the key store; a user; or neither (shared by URL). */
 export interface PurchaseReceiver {
-  readonly phone_number?: string;
-  readonly phone_hash?: string;
+  readonly phone_id?: string;
   readonly user_id?: string;
 }
 
 /**
- * Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived), `receivers[].phone_hash`. Personal:
- * `receivers[].phone_number`, `message`. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
+ * Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived), `receivers[].phone_id`. Personal:
+ * `message`, sealed. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
  */
 export type GiftsPurchased = DomainEvent<
   'GiftsPurchased',
@@ -30,7 +30,7 @@ export type GiftsPurchased = DomainEvent<
     readonly total: number;
     readonly payment_reference: string;
     readonly expires_on: string;
-    readonly message: string;
+    readonly message: SealedText;
     readonly receivers: readonly PurchaseReceiver[];
   }
 >;

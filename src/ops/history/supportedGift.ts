@@ -2,6 +2,7 @@ import { foundGift } from '../../commands/loadGift.js';
 import type { SupportDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift/events.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
+import { withMaskedTexts } from './personalTexts.js';
 import { type EventView, eventView } from './eventView.js';
 
 export interface SupportedGift {
@@ -36,7 +37,7 @@ export async function supportedGift(
     giftId,
     history.filter(({ revision }) => revision <= last),
   );
-  const { user_id, phone_hash } = gift.issued.receiver;
+  const { user_id, phone_id } = gift.issued.receiver;
   return {
     gift_id: giftId,
     transaction_id: gift.issued.transaction_id,
@@ -48,11 +49,14 @@ export async function supportedGift(
           : gift.status === 'issued'
             ? 'sent'
             : gift.status,
-    receiver: user_id !== undefined ? 'user' : phone_hash !== undefined ? 'phone number' : 'nobody',
+    receiver: user_id !== undefined ? 'user' : phone_id !== undefined ? 'phone number' : 'nobody',
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: gift.blockedBy ?? [],
     // The command knows only the position of its last event.
-    events: own.map((event) => eventView(history.find(({ id }) => id === event.id) ?? event, { personal: false })),
+    events: own.map((event) => {
+      const recorded = history.find(({ id }) => id === event.id) ?? event;
+      return eventView(withMaskedTexts(recorded), { personal: false });
+    }),
   };
 }

@@ -15,8 +15,13 @@ export interface Address {
   readonly locale: string | null;
 }
 
-export function addressOf(receiver: PurchaseReceiver, contact: Contact | undefined): Address | undefined {
-  if (receiver.phone_number !== undefined) return { channel: 'sms', to: [receiver.phone_number], locale: null };
+export function addressOf(
+  receiver: PurchaseReceiver,
+  contact: Contact | undefined,
+  number: string | undefined,
+): Address | undefined {
+  if (receiver.phone_id !== undefined)
+    return number === undefined ? undefined : { channel: 'sms', to: [number], locale: null };
   if (contact === undefined) return undefined;
   const { phone_number, device_tokens, locale } = contact;
   if (device_tokens.length > 0) return { channel: 'push', to: device_tokens, locale };

@@ -29,6 +29,10 @@ export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' |
   readonly contact: (userId: string) => Promise<Contact | undefined>;
   /** `''`: no name. @throws UnavailableError */
   readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
+  /** The number of an id; `undefined`: it was erased. @throws UnavailableError */
+  readonly numberOf: (phoneId: string) => Promise<string | undefined>;
+  /** The purchase's message; empty where there is none. @throws UnavailableError */
+  readonly openText: (sealed: GiftsPurchased['data']['message']) => Promise<string>;
   readonly launchUrl: (giftId: string) => string;
 }
 
@@ -139,8 +143,13 @@ function launchUrlOf({ launchUrl }: NotifyDeps, { giftId, number }: Attempt): st
   return number === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${number}`;
 }
 
-async function addressIn({ contact }: NotifyDeps, { receiver }: Attempt): Promise<Address | undefined> {
-  return addressOf(receiver, receiver.user_id === undefined ? undefined : await contact(receiver.user_id));
+async function addressIn({ contact, numberOf }: NotifyDeps, { receiver }: Attempt): Promise<Address | undefined> {
+  const { user_id, phone_id } = receiver;
+  return addressOf(
+    receiver,
+    user_id === undefined ? undefined : await contact(user_id),
+    phone_id === undefined ? undefined : await numberOf(phone_id),
+  );
 }
 
 interface StartedAttempt {
@@ -208,7 +217,7 @@ async function send(
     to,
     sender_name: await deps.senderName(purchase),
     product_name: purchase.product_name,
-    message: purchase.message,
+    message: await deps.openText(purchase.message),
     launch_url: launchUrlOf(deps, attempt),
     locale,
   };

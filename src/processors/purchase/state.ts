@@ -45,7 +45,7 @@ type PurchaseReaction = Reaction<PurchaseWork, PurchaseIntent>;
 const NOTHING: PurchaseReaction = { state: undefined, intents: [] };
 
 function isToBeNotified(receiver: PurchaseReceiver): boolean {
-  return receiver.phone_number !== undefined || receiver.user_id !== undefined;
+  return receiver.phone_id !== undefined || receiver.user_id !== undefined;
 }
 
 export function reactToPurchase(

@@ -9,7 +9,7 @@ import { resources } from '../../lib/async/resources.js';
 import { createLogger } from '../../lib/logging/logger.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { startTelemetry } from '../../tracing/telemetry.js';
-import { upcastEvents } from '../upcastEvents.js';
+import { readable } from '../engines.js';
 import { followers } from '../../runtime/supervision/followers.js';
 import type { FromProjectorThread, ProjectorThreadData } from './workerThread.js';
 import { lowerPriority } from './lowerPriority.js';
@@ -17,7 +17,7 @@ import { projectInProcess } from './inProcess.js';
 
 const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
-const { dataDir: dir, holder, level, version } = workerData as ProjectorThreadData;
+const { dataDir: dir, masterKeys, holder, level, version } = workerData as ProjectorThreadData;
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, destination: { write: post } });
 const HEALTH_MS = 500;
@@ -25,7 +25,13 @@ const HEALTH_MS = 500;
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
-const events = open.add(upcastEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })));
+const { events } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
+  dataDir: dir,
+  longLived: true,
+  openElsewhere: true,
+  ...(masterKeys === undefined ? {} : { masterKeys }),
+});
+open.add(events);
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }));
 // Requests go first. The store's own threads, already started, keep their priority: other writers wait for their lock.
 lowerPriority();

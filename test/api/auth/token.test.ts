@@ -1,4 +1,5 @@
 /** The token endpoint and what tokens open, over HTTP (docs/contract.md#authentication, docs/decisions.md#grants). */
+import { hashedSubjects } from '../../support/fixtures/memorySubjects.js';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt } from 'jose';
@@ -125,6 +126,7 @@ async function start(parts: {
     now: parts.clock.now,
     tokenKeys: [TOKEN_KEY],
     hash,
+    subjects: hashedSubjects(hash),
     ttl,
     trustedProxies: ['127.0.0.0/8'],
   });

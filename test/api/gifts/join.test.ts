@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../../src/lib/seal.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findGift, giftAfter, type GiftModels, joinedGift, joinGifts } from '../../../src/api/gifts/join.js';
@@ -17,7 +18,7 @@ const transaction: TransactionDocument = {
   brand_id: 'bean',
   sale_price: 100,
   total: 300,
-  message: '',
+  message: NO_TEXT,
   expires_on: '2027-03-01',
   payment: 'charged',
   created_at: day(2),
@@ -46,9 +47,9 @@ const event = (type: string, data: object, revision: number, at: string): Record
 
 test("gives a number's gift to the number's owner on the day it was sent there", () => {
   const moved = phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'cat', from: day(4) });
-  assert.is(joinedGift('g', giftTo({ phone_hash: 'h' }), transaction, moved).owner, 'bob');
-  assert.is(joinedGift('g', giftTo({ phone_hash: 'h' }, { reassigned_at: day(5) }), transaction, moved).owner, 'cat');
-  assert.is(joinedGift('g', giftTo({ phone_hash: 'h' }), transaction, undefined).owner, undefined);
+  assert.is(joinedGift('g', giftTo({ phone_id: 'h' }), transaction, moved).owner, 'bob');
+  assert.is(joinedGift('g', giftTo({ phone_id: 'h' }, { reassigned_at: day(5) }), transaction, moved).owner, 'cat');
+  assert.is(joinedGift('g', giftTo({ phone_id: 'h' }), transaction, undefined).owner, undefined);
 });
 
 test('each gift of a purchase is its own number’s holder’s', async () => {
@@ -61,12 +62,12 @@ test('each gift of a purchase is its own number’s holder’s', async () => {
     getMany: async (ids: readonly string[]) => (asked.push(ids), ids.map((id) => holders.get(id))),
   } as unknown as GiftModels['accounts'];
   const receivers = [
-    { phone_hash: 'b' },
+    { phone_id: 'b' },
     {},
-    { phone_hash: 'nobody' },
-    { phone_hash: 'c' },
+    { phone_id: 'nobody' },
+    { phone_id: 'c' },
     { user_id: 'dan' },
-    { phone_hash: 'b' },
+    { phone_id: 'b' },
   ];
   const joined = await joinGifts(
     { accounts },
@@ -89,7 +90,7 @@ test('each gift of a purchase is its own number’s holder’s', async () => {
 
 test('while one read model knows of a gift and the other not yet of its purchase there is none', async () => {
   const models = {
-    gifts: { get: async () => giftTo({ phone_hash: 'h' }) },
+    gifts: { get: async () => giftTo({ phone_id: 'h' }) },
     transactions: { get: async () => undefined },
     accounts: { get: async () => phone() },
   } as unknown as GiftModels;
@@ -117,7 +118,7 @@ test('has the receiver and owner at the time of an event, despite later reassign
     [gift.receiver, gift.claimed_by, gift.reassigned_at, gift.updated_at, owner],
     [{}, 'cat', undefined, day(3), 'cat'],
   );
-  const given = event('GiftReassigned', { receiver: { phone_hash: 'h' } }, 2, day(5));
+  const given = event('GiftReassigned', { receiver: { phone_id: 'h' } }, 2, day(5));
   assert.is(
     (
       await giftAfter(

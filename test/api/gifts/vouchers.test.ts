@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { positionText } from '../../../src/api/pipeline/positions.js';
 import { codePool } from '../../../src/commands/codePool.js';
-import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
@@ -43,11 +42,7 @@ async function get(path: string, user = 'ann'): Promise<Reply> {
 const claimed = (gift: string, user = 'ann'): Promise<Reply> => get(`/api/v2/gifts/${gift}/voucher/claimed`, user);
 const codeOf = (v1: Reply): string => v1.json.embedded.vouchers[0].code as string;
 /** Imports, and retires what the file names no more. */
-const prune = (file: object): ReturnType<typeof importCatalogue> =>
-  importCatalogue({ events: service.events, hash: service.hash, now: () => new Date().toISOString() }, file, {
-    by: { user: 'cli:test' },
-    prune: { reason: 'test', yes: false },
-  });
+const prune = (file: object): ReturnType<Service['import']> => service.import(file, { reason: 'test', yes: false });
 const EXPIRED = 'gift is expired and cannot be redeemed.';
 
 test('options: the product’s segments, for every caller who may look the gift up', async () => {

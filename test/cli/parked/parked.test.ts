@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { loadConfig } from '../../../src/service/config.js';
 import { parkedId } from '../../../src/domain/parked.js';
-import { openEventStore } from '../../../src/service/engines.js';
+import { openLog } from '../../../src/service/engines.js';
 import { type Ran, gift } from '../../support/service/cli.js';
 import { openTestEngines } from '../../support/engines/engines.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/fixtures/parkedWork.js';
@@ -223,7 +223,7 @@ test('it works without a running service, whose read model then stands still', a
   const own = await startService({ dataDir, engines, split: false });
   const { settings } = own;
   await own.close();
-  const events = await openEventStore(loadConfig(settings));
+  const { events } = await openLog(loadConfig(settings));
   try {
     const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:process-managers' } };
     const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e', times: 1 };

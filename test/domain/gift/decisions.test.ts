@@ -178,8 +178,8 @@ test('finds the owner of a gift', () => {
   const of = (more: Partial<GiftIssued['data']>, phoneOwner?: string, claimedBy?: string): string | undefined =>
     ownerOf({ issued: issued(more).data, ...(claimedBy === undefined ? {} : { claimedBy }) }, phoneOwner);
   assert.equal(of({}), 'bob');
-  assert.equal(of({ receiver: { phone_hash: 'h' } }), undefined);
-  assert.equal(of({ receiver: { phone_hash: 'h' } }, 'cat'), 'cat');
+  assert.equal(of({ receiver: { phone_id: 'h' } }), undefined);
+  assert.equal(of({ receiver: { phone_id: 'h' } }, 'cat'), 'cat');
   assert.equal(of({ receiver: {} }), 'ann');
   assert.equal(of({ receiver: {} }, undefined, 'dan'), 'dan');
 });
@@ -192,7 +192,7 @@ test('lets the first claim win, and changes nothing for the owner', () => {
   given(giftAggregate, shared, claimed('bob'), redeemed('r0')).when(byBob).then();
   given(giftAggregate, shared, claimed('cat'), redeemed('r0')).when(byBob).refused('gift_already_claimed');
   given(giftAggregate, issued()).when(byBob).refused('cannot_claim');
-  given(giftAggregate, issued({ receiver: { phone_hash: 'h' } }))
+  given(giftAggregate, issued({ receiver: { phone_id: 'h' } }))
     .when(byBob)
     .refused('cannot_claim');
   given(giftAggregate, shared, redeemed('r0')).when(byBob).refused('gift_already_redeemed');

@@ -1,3 +1,4 @@
+import { NO_TEXT } from '../../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { deriveGiftIds } from '../../../src/domain/giftIds.js';
@@ -28,8 +29,8 @@ const bought: GiftsPurchased = {
     total: 1050,
     payment_reference: 'pm',
     expires_on: '2027-03-01',
-    message: 'hi',
-    receivers: [{ phone_number: '+447700900001', phone_hash: 'h' }, { user_id: 'bob' }, {}],
+    message: NO_TEXT,
+    receivers: [{ phone_id: 'h' }, { user_id: 'bob' }, {}],
   },
 };
 const started: ChargeStarted = {
@@ -98,7 +99,7 @@ test('issuing gives each gift its own id and receiver, and no phone number', () 
   );
   assert.deepEqual(
     all.map(({ event }) => event.data.receiver),
-    [{ phone_hash: 'h' }, { user_id: 'bob' }, {}],
+    [{ phone_id: 'h' }, { user_id: 'bob' }, {}],
   );
   assert.deepEqual(all[1]?.event.data, {
     transaction_id: 't',

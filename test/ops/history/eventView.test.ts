@@ -53,17 +53,17 @@ test('secret fields are shown nowhere, personal ones masked unless asked for', (
     seed: 'ab',
     message: 'for you',
     total: 5,
-    receivers: [{ phone_number: '+447700900001', phone_hash: 'h' }, { user_id: 'u2' }, {}],
+    receivers: [{ phone_id: 'h' }, { user_id: 'u2' }, {}],
   };
-  const masked = { message: MASK, total: 5, receivers: [{ phone_number: MASK }, { user_id: 'u2' }, {}] };
+  const masked = { message: MASK, total: 5, receivers: [{}, { user_id: 'u2' }, {}] };
   assert.equal(dataShown('GiftsPurchased', bought, { personal: false }), masked);
   assert.equal(dataShown('GiftsPurchased', bought, { personal: true }), {
     message: 'for you',
     total: 5,
-    receivers: [{ phone_number: '+447700900001' }, { user_id: 'u2' }, {}],
+    receivers: [{}, { user_id: 'u2' }, {}],
   });
   for (const type of ['GiftIssued', 'GiftReassigned'])
-    assert.equal(dataShown(type, { receiver: { phone_hash: 'h' }, value: 1 }, { personal: true }), {
+    assert.equal(dataShown(type, { receiver: { phone_id: 'h' }, value: 1 }, { personal: true }), {
       receiver: {},
       value: 1,
     });

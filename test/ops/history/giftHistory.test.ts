@@ -1,3 +1,4 @@
+import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { giftHistory, namedGifts } from '../../../src/ops/history/giftHistory.js';
@@ -112,6 +113,7 @@ test("shows an event of every type of a gift's life in log order, and none of ot
   const deps = {
     events,
     models: { gifts: unknown, redemptions: unknown },
+    subjects: memorySubjects(),
     hash: (kind: string, text: string) => `${kind}:${text}`,
   };
   const named = await namedGifts(deps, GIFT);

@@ -26,7 +26,7 @@ test('a gift as support left it: a repeated command is answered as it was', asyn
     brand_id: 'b',
     value: 100,
     sender_id: 'ann',
-    receiver: { phone_hash: 'h' },
+    receiver: { phone_id: 'h' },
     purchased_at: '2026-05-01T00:00:00.000Z',
     expires_on: '2027-05-01',
   };

@@ -46,6 +46,8 @@ async function told(
     },
     writer: openWriter(house.events, Date.now),
     contact: async () => undefined,
+    numberOf: house.deps.numberOf,
+    openText: house.deps.openText,
     senderName: async () => 'Ann',
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
     retryPolicy: RETRY_POLICY,

@@ -6,6 +6,7 @@ import type { ParkedDeps } from '../../../src/commands/findParked.js';
 import { discardParked, retryParked } from '../../../src/commands/parkedWork.js';
 import { type ReassignDeps, reassignGift } from '../../../src/commands/reassignGift.js';
 import { resendGift } from '../../../src/commands/resendGift.js';
+import { phoneSubject } from '../../../src/domain/personalFields.js';
 import type { Bus } from '../../../src/ports/bus.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -38,7 +39,7 @@ const desk = (house: House): ReassignDeps & ParkedDeps =>
       reached: async () => true,
     },
     parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) },
-    hash: (_kind: string, text: string) => `hash of ${text}`,
+    subjects: house.subjects,
   }) as unknown as ReassignDeps & ParkedDeps;
 
 const user = (house: House, id: string, phone_number: string): void =>
@@ -107,10 +108,11 @@ test('resends once for each request, with its number', async ({ house }) => {
 });
 
 test('refuses a resend while a notification is under way', async ({ house }) => {
-  const { phone_number } = phone(1);
+  const phone_number = '+447700900001';
+  const [phone_id = ''] = await house.subjects.ids([phoneSubject(phone_number)]);
   const {
     giftIds: [giftId = '', shared = ''],
-  } = await house.buy([{ phone_number, phone_hash: desk(house).hash('phone', phone_number) }, {}]);
+  } = await house.buy([{ phone_id }, {}]);
   await refused(resendGift(desk(house), giftId, context(), 'x'), 'gift_not_found');
   const processors = house.process({
     bus: watched(house.bus, [], (subject) =>
@@ -166,8 +168,7 @@ test('notifies the new receiver of a reassigned gift', async ({ house }) => {
   const moved = (await house.all('GiftReassigned'))[1];
   assert.equal(moved?.data, {
     ...moved?.data,
-    receiver: { phone_hash: 'hash of +447700900008' },
-    phone_number: '+447700900008',
+    receiver: { phone_id: (await house.subjects.ids([phoneSubject('+447700900008')]))[0] },
     reason: 'wrong again',
   });
   assert.equal(

@@ -63,7 +63,7 @@ const resumed = (work: NotificationWork | undefined): readonly string[] =>
   work === undefined ? [] : resumeNotification(work, 'g1').map((intent) => intent.do);
 
 test('notifies a number or a user of an issued gift', () => {
-  for (const receiver of [{ phone_hash: 'h' }, { user_id: 'bea' }]) {
+  for (const receiver of [{ phone_id: 'h' }, { user_id: 'bea' }]) {
     const { work, asked } = given(issued(receiver));
     assert.equal(asked, ['notify g1']);
     assert.equal(resumed(work), ['notify']);
@@ -93,20 +93,21 @@ test('ignores events of what is not open', () => {
 
 test("chooses the channel by the receiver's addresses", () => {
   const contact = { name: 'Bea', phone_number: '+447700900001', device_tokens: ['a', 'b'], locale: 'cy' };
-  assert.equal(addressOf({ phone_number: '+447700900009' }, undefined), {
+  assert.equal(addressOf({ phone_id: 'p' }, undefined, '+447700900009'), {
     channel: 'sms',
     to: ['+447700900009'],
     locale: null,
   });
-  assert.equal(addressOf({ user_id: 'bea' }, contact), { channel: 'push', to: ['a', 'b'], locale: 'cy' });
-  assert.equal(addressOf({ user_id: 'bea' }, { ...contact, device_tokens: [] }), {
+  assert.equal(addressOf({ user_id: 'bea' }, contact, undefined), { channel: 'push', to: ['a', 'b'], locale: 'cy' });
+  assert.equal(addressOf({ user_id: 'bea' }, { ...contact, device_tokens: [] }, undefined), {
     channel: 'sms',
     to: ['+447700900001'],
     locale: 'cy',
   });
-  assert.is(addressOf({ user_id: 'bea' }, { ...contact, device_tokens: [], phone_number: null }), undefined);
-  assert.is(addressOf({ user_id: 'bea' }, undefined), undefined);
-  assert.is(addressOf({}, undefined), undefined);
+  assert.is(addressOf({ user_id: 'bea' }, { ...contact, device_tokens: [], phone_number: null }, undefined), undefined);
+  assert.is(addressOf({ user_id: 'bea' }, undefined, undefined), undefined);
+  assert.is(addressOf({}, undefined, undefined), undefined);
+  assert.is(addressOf({ phone_id: 'p' }, undefined, undefined), undefined, 'the number was erased');
 });
 
 test.run();

@@ -220,7 +220,7 @@ test('sends no notification of a gift that was cancelled before', async ({ house
     await house.append(`gift-${id}`, 'GiftIssued', {
       transaction_id: transactionId,
       index,
-      receiver: { phone_hash: `hash${index}` },
+      receiver: { phone_id: `hash${index}` },
     });
   await house.work();
   await sleep(2);

@@ -59,7 +59,7 @@ const parked = (entity: string, transaction_id: string): RecordedEvent =>
     entity,
     transaction_id,
   });
-const phone = { phone_number: '+44', phone_hash: 'h' };
+const phone = { phone_id: 'h' };
 
 test('the checkpoint is the highest position with nothing unfinished at or below it', () => {
   last = 10;
@@ -374,7 +374,7 @@ test('marks the notification of a cancelled gift', () => {
   const open = openWork(undefined);
   open.apply(bought('a', phone));
   open.apply(charged('a'));
-  open.apply(issued('a', 'ga', { phone_hash: 'h' }));
+  open.apply(issued('a', 'ga', { phone_id: 'h' }));
   open.apply(happened('gift-ga', 'GiftCancelled', { reason: 'x' }));
   open.apply(happened('gift-gb', 'GiftCancelled', { reason: 'x' }));
   assert.is(open.notification('ga')?.cancelled, true);

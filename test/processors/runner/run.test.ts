@@ -273,7 +273,7 @@ test('counts gifts that commands issued before as issued', async ({ house }) => 
     provider: 'simulated',
     charge_id: 'c',
   });
-  const receiver = { phone_hash: 'hash1' };
+  const receiver = { phone_id: 'hash1' };
   await house.append(`gift-${giftIds[0]}`, 'GiftIssued', { transaction_id: transactionId, index: 0, receiver });
   await house.append(`gift-${giftIds[0]}`, 'GiftRedeemed', {});
   house.process();

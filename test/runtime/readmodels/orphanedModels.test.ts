@@ -1,3 +1,4 @@
+import { memoryKeys } from '../../support/engines/memoryKeys.js';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -80,6 +81,7 @@ const readyOf = async (
   return (
     await readinessOf({
       engines: { events, store, bus },
+      keyStore: memoryKeys(),
       config: { payments: 'simulated', notifications: 'simulated', roles: new Set(['projector']) },
       projections: [projection],
       holder: 'test',

@@ -37,6 +37,8 @@ export const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: 
 const SAID = {
   TOKEN_KEY: 'the key that signs the access tokens of tests',
   HASH_KEY: 'the key of the hashes in the stream names of tests',
+  MASTER_KEY: 'the key that wraps the secrets of the key store of tests',
+  KEYS_URL: 'embedded',
   PAYMENTS: 'simulated',
   NOTIFICATIONS: 'simulated',
 };
@@ -67,13 +69,13 @@ export async function openTestEngines(servers: ReadonlySet<ServerEngine> = chose
     closers.push(server.stop);
   }
   if (servers.has('mongodb')) {
-    const { url, close } = await ownDatabase();
-    settings['MONGODB_URL'] = url;
-    closers.push(close);
+    const [reads, keys] = [await ownDatabase(), await ownDatabase()];
+    Object.assign(settings, { MONGODB_URL: reads.url, KEYS_URL: keys.url });
+    closers.push(reads.close, keys.close);
   }
   if (servers.has('eventstoredb')) {
     const { url, close } = await ownEventStore();
-    Object.assign(settings, SAID, { EVENTSTORE_URL: url });
+    Object.assign(settings, { ...SAID, ...settings, EVENTSTORE_URL: url });
     closers.push(close);
   }
   return {

@@ -20,6 +20,8 @@ import type { ReadStore } from '../../../src/ports/readStore.js';
 import type { Contact } from '../../../src/processors/notification/address.js';
 import { type ProcessorDeps, runProcessors } from '../../../src/processors/processors.js';
 import type { Processors } from '../../../src/processors/runner/run.js';
+import type { Subjects } from '../../../src/runtime/personal/subjects.js';
+import { memorySubjects } from '../fixtures/memorySubjects.js';
 import { startWorkers, type WorkerDeps } from '../../../src/providers/workers.js';
 
 /** What was bought. */
@@ -37,6 +39,8 @@ export interface House {
   /** Payment methods by reference; a reference that isn't here is a card. */
   readonly methods: Map<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>;
   readonly contacts: Map<string, Contact>;
+  /** Of numbers beside those of `phone`. */
+  readonly subjects: Subjects;
   /** Of what is bought and told. */
   readonly correlationId: string;
   /** The log's lines. */
@@ -65,10 +69,10 @@ export interface House {
 const CORRELATION_ID = 'the-request';
 
 /** The `n`th receiver by phone. */
-export const phone = (n: number): { phone_number: string; phone_hash: string } => ({
-  phone_number: `+4477009${String(n).padStart(5, '0')}`,
-  phone_hash: `hash${n}`,
-});
+export const phone = (n: number): { phone_id: string } => ({ phone_id: `phone${n}` });
+
+/** Their number. */
+export const numberOf = (n: number): string => `+4477009${String(n).padStart(5, '0')}`;
 
 /** So many hours before now. */
 export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
@@ -108,6 +112,7 @@ export async function openHouse(): Promise<House> {
   const contacts: House['contacts'] = new Map([
     ['buyer', { name: 'Ann', phone_number: null, device_tokens: [], locale: null }],
   ]);
+  const subjects = memorySubjects();
   const closers: (() => Promise<void>)[] = [];
   const deps: ProcessorDeps = {
     events,
@@ -116,6 +121,10 @@ export async function openHouse(): Promise<House> {
     logger,
     paymentMethod: async (reference) => methods.get(reference) ?? { kind: 'card', prepaid: false, customer: null },
     contact: async (userId) => contacts.get(userId),
+    numberOf: async (id) =>
+      id.startsWith('phone') ? numberOf(Number(id.slice(5))) : (await subjects.secrets([id])).get(id)?.toString(),
+    // Purchases of tests hold their messages in the clear.
+    openText: async (message) => message,
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
     retryPolicy: { retryMs: 5, retryAtMostMs: 40, answerMs: 2_000 },
     leaseMs: 300,
@@ -128,6 +137,7 @@ export async function openHouse(): Promise<House> {
     bus,
     methods,
     contacts,
+    subjects,
     correlationId: CORRELATION_ID,
     lines,
     deps,

@@ -10,10 +10,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import { type AppOptions, startApp } from '../../../src/service/app.js';
-import { type ImportReport, importCatalogue } from '../../../src/import/importCatalogue.js';
+import { type ImportOptions, type ImportReport, importCatalogue } from '../../../src/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../../src/service/config.js';
 import { type KeyedHash, keyedHash } from '../../../src/domain/keyedHash.js';
-import { openEventStore } from '../../../src/service/engines.js';
+import { openLog } from '../../../src/service/engines.js';
 import { loadKeys } from '../../../src/service/keys.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
@@ -62,8 +62,8 @@ export interface Service {
   userToken(user: string, client?: string): Promise<string>;
   /** A second client of the read store; whoever opens it closes it. */
   openStore(): Promise<ReadStore>;
-  /** Imports more entries. */
-  import(file: object): Promise<ImportReport>;
+  /** Imports more entries, and retires what is missing where `prune` says so. */
+  import(file: object, prune?: ImportOptions['prune']): Promise<ImportReport>;
   close(): Promise<void>;
 }
 
@@ -100,9 +100,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const config = loadConfig(env);
   const { hashKey } = loadKeys(config);
   const hash = keyedHash(hashKey);
-  const events = await openEventStore(config);
-  const importMore = (file: object): Promise<ImportReport> =>
-    importCatalogue({ events, hash, now: () => new Date().toISOString() }, file, { by: { user: 'cli:test' } });
+  const { events, subjects } = await openLog(config);
+  const importMore: Service['import'] = (file, prune) =>
+    importCatalogue({ events, hash, subjects, now: () => new Date().toISOString() }, file, {
+      by: { user: 'cli:test' },
+      prune,
+    });
   if (options.catalogue !== undefined || options.dataDir === undefined)
     await importMore(options.catalogue ?? CATALOGUE);
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { importCatalogue } from '../../../src/import/importCatalogue.js';
 import { loadConfig } from '../../../src/service/config.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
-import { openEventStore } from '../../../src/service/engines.js';
+import { openLog } from '../../../src/service/engines.js';
 import { loadKeys } from '../../../src/service/keys.js';
 import { withLogIn } from '../engines/eventStoreFolder.js';
 import { purchaseOf } from './giftFlow.js';
@@ -67,10 +67,14 @@ export async function inTrouble(
   try {
     const config = loadConfig(service);
     const { hashKey } = loadKeys(config);
-    const events = await openEventStore(config);
-    await importCatalogue({ events, hash: keyedHash(hashKey), now: () => new Date().toISOString() }, CATALOGUE, {
-      by: { user: 'cli:test' },
-    });
+    const { events, subjects } = await openLog(config);
+    await importCatalogue(
+      { events, hash: keyedHash(hashKey), subjects, now: () => new Date().toISOString() },
+      CATALOGUE,
+      {
+        by: { user: 'cli:test' },
+      },
+    );
     await events.close();
     await use({
       dir,

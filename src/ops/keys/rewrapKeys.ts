@@ -1,0 +1,34 @@
+import type { KeyStore } from '../../ports/keyStore.js';
+import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
+
+const AT_ONCE = 1_000;
+
+/** What `rewrapKeys` has done. */
+export interface Rewrapped {
+  /** Rows looked at. */
+  readonly rows: number;
+  /** Rows that were wrapped under another key than the first. */
+  readonly rewrapped: number;
+}
+
+/**
+ * Wraps every secret under the first master key; later ones are needed no more once it has resolved. Repeating an
+ * interrupted one finishes it. @throws UnavailableError; EngineError naming MASTER_KEY where a key is missing
+ */
+export async function rewrapKeys(
+  store: Pick<KeyStore, 'page' | 'rewrap'>,
+  master: MasterKeys,
+  signal: AbortSignal,
+): Promise<Rewrapped> {
+  let done: Rewrapped = { rows: 0, rewrapped: 0 };
+  let after: string | undefined;
+  for (;;) {
+    signal.throwIfAborted();
+    const page = await store.page(after, AT_ONCE);
+    if (page.length === 0) return done;
+    const old = page.filter(({ secret }) => !master.isCurrent(secret));
+    await store.rewrap(old.map(({ id, secret }) => ({ id, secret: master.seal(master.open(secret, id), id) })));
+    after = page.at(-1)?.id;
+    done = { rows: done.rows + page.length, rewrapped: done.rewrapped + old.length };
+  }
+}

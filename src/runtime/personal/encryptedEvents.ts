@@ -1,0 +1,117 @@
+/**
+ * The event log with the personal fields of events encrypted at rest (docs/design.md#personal-data). Callers append and
+ * read events in the clear; the log holds them as AES-256-GCM under the data key of a subject, bound to stream, id and
+ * type of the event. Where the subject was erased, the fields are read as empty. Copies and backups read the store
+ * itself.
+ */
+import type {
+  EncryptedFields,
+  EventBatch,
+  EventStore,
+  NewEvent,
+  RecordedEvent,
+  StreamAppend,
+} from '../../ports/eventStore.js';
+import { sealUnder } from '../../lib/seal.js';
+import type { SubjectName, Subjects } from './subjects.js';
+
+/** The personal fields of one event type. */
+export interface PersonalRule {
+  /** Top-level fields of the data, with what is read once the subject was erased. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly subjectOf: (stream: string, data: object) => SubjectName;
+}
+
+/** By event type; events of other types are passed on as they are. */
+export type PersonalRules = ReadonlyMap<string, PersonalRule>;
+
+export function encryptedEvents(events: EventStore, subjects: Subjects, rules: PersonalRules): EventStore {
+  const isPersonal = ({ type, data }: NewEvent): boolean => {
+    const rule = rules.get(type);
+    return rule !== undefined && Object.keys(data).some((field) => Object.hasOwn(rule.fields, field));
+  };
+
+  const encryptAll = async (stream: string, clear: readonly NewEvent[]): Promise<NewEvent[]> => {
+    const personal = clear.filter(isPersonal);
+    const names = personal.map(({ type, data }) => ruleOf(type).subjectOf(stream, data));
+    const ids = await subjects.ids(names);
+    const keys = await subjects.secrets(ids);
+    const idOf = new Map(personal.map((event, index) => [event, ids[index] as string]));
+    return clear.map((event) => {
+      const subject = idOf.get(event);
+      if (subject === undefined) return event;
+      const key = keys.get(subject);
+      // Erased at this very moment: what is left to keep is nothing.
+      return key === undefined ? emptied(event, ruleOf(event.type)) : encrypt(stream, event, subject, key);
+    });
+  };
+
+  const ruleOf = (type: string): PersonalRule => rules.get(type) as PersonalRule;
+
+  const encrypt = (stream: string, event: NewEvent, subject: string, key: Buffer): NewEvent => {
+    const { fields } = ruleOf(event.type);
+    const open: Record<string, unknown> = {};
+    const hidden: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(event.data)) (Object.hasOwn(fields, name) ? hidden : open)[name] = value;
+    const box = sealUnder(key).seal(Buffer.from(JSON.stringify(hidden)), bindingOf(stream, event));
+    return { ...event, data: open, metadata: { ...event.metadata, personal: { subject, box } } };
+  };
+
+  const decryptAll = async (stored: readonly RecordedEvent[]): Promise<RecordedEvent[]> => {
+    const keys = await subjects.secrets(
+      stored.flatMap(({ metadata }) => (metadata.personal === undefined ? [] : [metadata.personal.subject])),
+    );
+    return stored.map((event) => {
+      const { personal, ...metadata } = event.metadata;
+      if (personal === undefined) return event;
+      const key = keys.get(personal.subject);
+      const fields = key === undefined ? (rules.get(event.type)?.fields ?? {}) : decrypt(event, personal, key);
+      return { ...event, data: { ...event.data, ...fields }, metadata };
+    });
+  };
+
+  const clear = (stored: readonly RecordedEvent[]): Promise<RecordedEvent[]> | readonly RecordedEvent[] =>
+    stored.some(({ metadata }) => metadata.personal !== undefined) ? decryptAll(stored) : stored;
+
+  async function* clearBatches(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch, void> {
+    for await (const batch of batches) yield { ...batch, events: await clear(batch.events) };
+  }
+
+  const { appendInOrder } = events;
+  return {
+    ...events,
+    append(stream, added, expected) {
+      if (!added.some(isPersonal)) return events.append(stream, added, expected);
+      return encryptAll(stream, added).then((encrypted) => events.append(stream, encrypted, expected));
+    },
+    ...(appendInOrder === undefined
+      ? {}
+      : {
+          async appendInOrder(appends: readonly StreamAppend[]) {
+            if (!appends.some(({ events: added }) => added.some(isPersonal))) return appendInOrder(appends);
+            const encrypted = appends.map(async (one) => ({
+              ...one,
+              events: await encryptAll(one.stream, one.events),
+            }));
+            return appendInOrder(await Promise.all(encrypted));
+          },
+        }),
+    read: async (stream, options) => [...(await clear(await events.read(stream, options)))],
+    readAll: (...asked) => clearBatches(events.readAll(...asked)),
+    follow: (...asked) => clearBatches(events.follow(...asked)),
+  };
+}
+
+const bindingOf = (stream: string, { id, type }: NewEvent): string => `${stream}\n${id}\n${type}`;
+
+function decrypt(event: RecordedEvent, { box }: EncryptedFields, key: Buffer): object {
+  try {
+    return JSON.parse(sealUnder(key).open(box, bindingOf(event.stream, event)).toString()) as object;
+  } catch (cause) {
+    throw new Error(`the personal fields of event ${event.id} can't be decrypted: they were altered`, { cause });
+  }
+}
+
+function emptied(event: NewEvent, { fields }: PersonalRule): NewEvent {
+  return { ...event, data: { ...event.data, ...fields } };
+}

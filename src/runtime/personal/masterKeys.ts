@@ -1,0 +1,40 @@
+/** The master keys, under which the secrets of the key store are wrapped. */
+import { createHash, hkdfSync } from 'node:crypto';
+import { type Seal, sealUnder } from '../../lib/seal.js';
+
+/** A secret is wrapped under a master key that is not among those given. */
+export class UnknownMasterKeyError extends Error {
+  override readonly name = 'UnknownMasterKeyError';
+  constructor() {
+    super('a secret of the key store is wrapped under another master key');
+  }
+}
+
+export interface MasterKeys extends Seal {
+  /** Whether it is wrapped under the first key. */
+  isCurrent(sealed: string): boolean;
+}
+
+/**
+ * The first key wraps, all unwrap. Keys are derived from the given texts by HKDF-SHA-256 (RFC 5869).
+ * `open` throws UnknownMasterKeyError where none of them wrapped it.
+ */
+export function masterKeys(texts: readonly string[]): MasterKeys {
+  const keys = texts.map((text) => {
+    const key = Buffer.from(hkdfSync('sha256', text, '', 'gift-commerce master key', 32));
+    const name = createHash('sha256').update(key).digest('base64url').slice(0, 8);
+    return { name, ...sealUnder(key) };
+  });
+  const [first] = keys;
+  if (first === undefined) throw new Error('no master key');
+  const isOf = (sealed: string, { name }: { readonly name: string }): boolean => sealed.startsWith(`${name}.`);
+  return {
+    seal: (plain, binding) => `${first.name}.${first.seal(plain, binding)}`,
+    open(sealed, binding) {
+      const key = keys.find((one) => isOf(sealed, one));
+      if (key === undefined) throw new UnknownMasterKeyError();
+      return key.open(sealed.slice(key.name.length + 1), binding);
+    },
+    isCurrent: (sealed) => isOf(sealed, first),
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * The subjects of personal data: users, phone numbers, usernames. A subject's id stands in events and names streams; it
+ * is random, so that nothing leads from a number to its id, or back, but the key store (docs/design.md#personal-data).
+ */
+import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { inSlices } from '../../lib/async/slices.js';
+import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import type { MasterKeys } from './masterKeys.js';
+
+/** Kept in memory at most, of each kind of look-up. */
+const CACHED = 50_000;
+/** How long a removed subject may still be known to a process that did not remove it. */
+const CACHED_MS = 60_000;
+const ID_BYTES = 16;
+const ADDED_AT_ONCE = 10_000;
+
+/** What a subject is found by. */
+export interface SubjectName {
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** A name with the id that it has, or would get. */
+export interface Proposal {
+  readonly id: string;
+  /** Absent: the subject is known. */
+  readonly row?: SubjectRow;
+}
+
+export interface SubjectsDeps {
+  readonly store: KeyStore;
+  readonly master: MasterKeys;
+  /** A keyed hash. */
+  readonly lookupOf: (name: SubjectName) => string;
+  /** What is kept for a new subject: its data key, or the text that its id stands for. */
+  readonly secretFor: (name: SubjectName) => Buffer;
+}
+
+export interface Subjects {
+  /** Ids in the order of the names; new subjects are added. @throws UnavailableError */
+  ids(names: readonly SubjectName[]): Promise<readonly string[]>;
+  /** As `ids`, of known subjects alone. It takes as long for unknown ones: logins must not tell. @throws UnavailableError */
+  find(names: readonly SubjectName[]): Promise<readonly (string | undefined)[]>;
+  /** Ids that the names have or would get; nothing is added. @throws UnavailableError */
+  propose(names: readonly SubjectName[]): Promise<readonly Proposal[]>;
+  /** Adds what was proposed. False: another process was first with one, so that proposals are void. @throws UnavailableError */
+  keep(proposals: readonly Proposal[]): Promise<boolean>;
+  /** The secrets of ids; an erased subject is absent. @throws UnavailableError, UnknownMasterKeyError */
+  secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+}
+
+export function openSubjects({ store, master, lookupOf, secretFor }: SubjectsDeps): Subjects {
+  const idByLookup = new LRUCache<string, string>({ max: CACHED, ttl: CACHED_MS });
+  const secretById = new LRUCache<string, Buffer>({ max: CACHED, ttl: CACHED_MS });
+
+  const unwrapAll = async (rows: Iterable<SubjectRow>): Promise<void> =>
+    inSlices(rows, ({ id, secret }) => {
+      if (!secretById.has(id)) secretById.set(id, master.open(secret, id));
+    });
+
+  /** By lookup; of those that are known. */
+  const known = async (lookups: readonly string[]): Promise<Map<string, string>> => {
+    const ids = new Map<string, string>();
+    const unknown: string[] = [];
+    for (const lookup of new Set(lookups)) {
+      const id = idByLookup.get(lookup);
+      if (id === undefined) unknown.push(lookup);
+      else ids.set(lookup, id);
+    }
+    if (unknown.length === 0) return ids;
+    for (const { id, lookup } of (await store.byLookup(unknown)).values()) {
+      ids.set(lookup, id);
+      idByLookup.set(lookup, id);
+    }
+    return ids;
+  };
+
+  const lookupsOf = async (names: readonly SubjectName[]): Promise<string[]> => {
+    const lookups: string[] = [];
+    await inSlices(names, (name) => lookups.push(lookupOf(name)));
+    return lookups;
+  };
+
+  const propose = async (names: readonly SubjectName[]): Promise<readonly Proposal[]> => {
+    const lookups = await lookupsOf(names);
+    const ids = await known(lookups);
+    const made = new Map<string, Proposal>();
+    const proposals: Proposal[] = [];
+    await inSlices(names, (name, index) => {
+      const lookup = lookups[index] as string;
+      const id = ids.get(lookup);
+      let proposal = id === undefined ? made.get(lookup) : { id };
+      if (proposal === undefined) {
+        const newId = randomBytes(ID_BYTES).toString('base64url');
+        const secret = secretFor(name);
+        proposal = { id: newId, row: { id: newId, lookup, secret: master.seal(secret, newId) } };
+        made.set(lookup, proposal);
+        secretById.set(newId, secret);
+      }
+      proposals.push(proposal);
+    });
+    return proposals;
+  };
+
+  /** The rows that stand now, by lookup. */
+  const add = async (proposals: readonly Proposal[]): Promise<ReadonlyMap<string, SubjectRow>> => {
+    const rows = [
+      ...new Map(proposals.flatMap(({ id, row }) => (row === undefined ? [] : [[id, row] as const]))).values(),
+    ];
+    const standing = new Map<string, SubjectRow>();
+    for (let from = 0; from < rows.length; from += ADDED_AT_ONCE)
+      for (const row of (await store.add(rows.slice(from, from + ADDED_AT_ONCE))).values()) {
+        standing.set(row.lookup, row);
+        idByLookup.set(row.lookup, row.id);
+      }
+    return standing;
+  };
+
+  return {
+    propose,
+    async ids(names) {
+      const proposals = await propose(names);
+      const standing = await add(proposals);
+      return proposals.map(({ id, row }) => (row === undefined ? id : (standing.get(row.lookup)?.id ?? id)));
+    },
+    async find(names) {
+      const lookups = await lookupsOf(names);
+      const rows = await store.byLookup(lookups);
+      return lookups.map((lookup) => rows.get(lookup)?.id);
+    },
+    async keep(proposals) {
+      const standing = await add(proposals);
+      return proposals.every(({ id, row }) => row === undefined || standing.get(row.lookup)?.id === id);
+    },
+    async secrets(ids) {
+      const missing = [...new Set(ids)].filter((id) => !secretById.has(id));
+      if (missing.length > 0) await unwrapAll((await store.byId(missing)).values());
+      const found = new Map<string, Buffer>();
+      for (const id of ids) {
+        const secret = secretById.get(id);
+        if (secret !== undefined) found.set(id, secret);
+      }
+      return found;
+    },
+  };
+}

@@ -1,0 +1,134 @@
+/** Personal data: the key store that the settings choose, and the subjects in it. */
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { openEmbeddedKeyStore } from '../adapters/embedded/keyStore/keyStore.js';
+import type { EmbeddedStoreOptions } from '../adapters/embedded/options.js';
+import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
+import { keepsText, PERSONAL_FIELDS, type SubjectKind } from '../domain/personalFields.js';
+import { EngineError } from '../lib/engineError.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { KeyStore } from '../ports/keyStore.js';
+import { encryptedEvents, type PersonalRules } from '../runtime/personal/encryptedEvents.js';
+import { type MasterKeys, masterKeys, UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
+import { openSubjects, type Subjects } from '../runtime/personal/subjects.js';
+import type { Config } from './config.js';
+import { findMasterKeys, loadKeys, MASTER_KEY_FILE } from './keys.js';
+
+const RULES: PersonalRules = new Map(Object.entries(PERSONAL_FIELDS));
+const DATA_KEY_BYTES = 32;
+
+export interface PersonalSettings
+  extends
+    Pick<Config, 'dataDir' | 'eventStoreUrl' | 'keysUrl' | 'tokenKeys' | 'hashKey' | 'masterKeys'>,
+    Pick<EmbeddedStoreOptions, 'longLived' | 'openElsewhere'> {}
+
+/** What opens personal data. */
+export interface Personal {
+  readonly keys: KeyStore;
+  readonly master: MasterKeys;
+  readonly subjects: Subjects;
+}
+
+/** A log with its personal data. */
+export interface Log extends Personal {
+  /** Events with their personal fields in the clear. `close` closes the key store, too. */
+  readonly events: EventStore;
+}
+
+/**
+ * The key store is opened when it is first needed: what only reads a log without personal data makes none. Keys of the
+ * installation are made when a subject is first added.
+ */
+export function openPersonal(settings: PersonalSettings, logger?: Logger): Personal {
+  const keys = openedWhenNeeded(isEmbedded(settings) ? 'embedded' : 'mongodb', () => openKeyStore(settings, logger));
+  const master = masterOf(settings);
+  const hash = once((): KeyedHash => keyedHash(loadKeys(settings).hashKey));
+  const subjects = openSubjects({
+    store: keys,
+    master,
+    lookupOf: ({ kind, text }) => hash()(kind as SubjectKind, text),
+    secretFor: ({ kind, text }) => (keepsText(kind as SubjectKind) ? Buffer.from(text) : randomBytes(DATA_KEY_BYTES)),
+  });
+  return { keys, master, subjects };
+}
+
+/** A stored log with its personal data in the clear. */
+export function withPersonalData(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
+  const personal = openPersonal(settings, logger);
+  const events = encryptedEvents(stored, personal.subjects, RULES);
+  return {
+    ...personal,
+    events: {
+      ...events,
+      async close() {
+        await events.close();
+        await personal.keys.close();
+      },
+    },
+  };
+}
+
+/** Sealing makes a missing key; opening never does: what is there was sealed under another. */
+function masterOf(settings: PersonalSettings): MasterKeys {
+  const making = once(() => masterKeys(loadKeys(settings).masterKeys));
+  const found = once(() => {
+    const texts = findMasterKeys(settings);
+    if (texts === undefined)
+      throw new EngineError(
+        'MASTER_KEY',
+        `the key that the key store was made with is missing: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was`,
+      );
+    return masterKeys(texts);
+  });
+  return {
+    seal: (...asked) => making().seal(...asked),
+    open(...asked) {
+      try {
+        return found().open(...asked);
+      } catch (error) {
+        if (!(error instanceof UnknownMasterKeyError)) throw error;
+        throw new EngineError(
+          'MASTER_KEY',
+          `this is not the key that the key store was made with: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was`,
+          error,
+        );
+      }
+    },
+    isCurrent: (sealed) => found().isCurrent(sealed),
+  };
+}
+
+const isEmbedded = ({ keysUrl }: PersonalSettings): boolean => keysUrl === undefined || keysUrl === 'embedded';
+
+async function openKeyStore(settings: PersonalSettings, logger: Logger | undefined): Promise<KeyStore> {
+  const { dataDir: dir, longLived = false, openElsewhere = false } = settings;
+  if (isEmbedded(settings)) return openEmbeddedKeyStore({ dir, longLived, openElsewhere });
+  return (await import('../adapters/mongodb/keyStore.js')).openMongoKeyStore({ url: settings.keysUrl ?? '', logger });
+}
+
+function openedWhenNeeded(engine: string, open: () => Promise<KeyStore>): KeyStore {
+  let opening: Promise<KeyStore> | undefined;
+  const opened = async (): Promise<KeyStore> => {
+    opening ??= open();
+    return opening.catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+  };
+  return {
+    engine,
+    byId: async (ids) => (ids.length === 0 ? new Map() : (await opened()).byId(ids)),
+    byLookup: async (lookups) => (lookups.length === 0 ? new Map() : (await opened()).byLookup(lookups)),
+    add: async (rows) => (await opened()).add(rows),
+    rewrap: async (rows) => (await opened()).rewrap(rows),
+    page: async (after, limit) => (await opened()).page(after, limit),
+    remove: async (ids) => (await opened()).remove(ids),
+    ping: async () => (await opened()).ping(),
+    close: async () => (await opening?.catch(() => undefined))?.close(),
+  };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}

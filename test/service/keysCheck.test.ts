@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { EngineError } from '../../src/lib/engineError.js';
+import type { DomainEvent } from '../../src/domain/decider.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
+import { type CheckedLog, refuseUnlessKeysFit } from '../../src/service/keysCheck.js';
+import { masterKeys } from '../../src/runtime/personal/masterKeys.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { type MemoryKeys, memoryKeys } from '../support/engines/memoryKeys.js';
+import { memorySubjects } from '../support/fixtures/memorySubjects.js';
+
+const KEY = Buffer.from('the key that the log was made with');
+const OTHER = Buffer.from('the key of another installation ..');
+/** A log with its key store. */
+interface Installation extends CheckedLog {
+  readonly events: MemoryEvents;
+  readonly keys: MemoryKeys;
+  given: MemoryEvents['given'];
+}
+
+function installation(): Installation {
+  const events = memoryEvents();
+  const keys = memoryKeys();
+  return { events, keys, subjects: memorySubjects(keys), given: events.given.bind(events) };
+}
+
+const test = suite<{ log: Installation }>('the keys of a log');
+test.before.each((context) => {
+  context.log = installation();
+});
+
+/** The username's stream, once the key store has it. */
+function reserved({ keys }: Pick<Installation, 'keys'>, name: string, key = KEY): string {
+  const id = `id-of-${name}`;
+  const secret = masterKeys(['m'.repeat(43)]).seal(Buffer.from(name), id);
+  keys.rows.set(id, { id, lookup: keyedHash(key)('username', name), secret });
+  return `username-${id}`;
+}
+const taken = (userId: string): DomainEvent => ({ type: 'UsernameTaken', data: { user_id: userId } });
+
+function withUser(log: Installation, id: string, username: string, key = KEY): void {
+  log.given(reserved(log, username, key), taken(id));
+}
+
+test('accepts the key that usernames were hashed with, and refuses another or none', async ({ log }) => {
+  withUser(log, 'ada', 'ada@example.com');
+  await refuseUnlessKeysFit(log, () => KEY);
+  await assert.rejects(
+    refuseUnlessKeysFit(log, () => OTHER),
+    (error) =>
+      error instanceof EngineError &&
+      /^HASH_KEY: this is not the key that the event log was made with: put .*hash\.key/.test(error.message),
+  );
+  await assert.rejects(
+    refuseUnlessKeysFit(log, () => undefined),
+    /^EngineError: HASH_KEY: the key that the event log was made with is missing: put/,
+  );
+});
+
+test('accepts the key that voucher codes were hashed with, and refuses another or none', async ({ log }) => {
+  const code = (value: string, key = KEY): void =>
+    log.given(`voucherCode-seg-1-${keyedHash(key)('code', value)}`, {
+      type: 'VoucherCodeAdded',
+      data: { segment_id: 'seg-1', code: value, pin: null },
+    });
+  code('REAL-0001');
+  await refuseUnlessKeysFit(log, () => KEY);
+  for (const key of [OTHER, undefined])
+    await assert.rejects(
+      refuseUnlessKeysFit(log, () => key),
+      /^EngineError: HASH_KEY: /,
+    );
+});
+
+test('accepts any key for a log without users and codes', async ({ log }) => {
+  await refuseUnlessKeysFit(log, () => undefined);
+  log.given('product-a', { type: 'ProductAdded', data: {} });
+  await refuseUnlessKeysFit(log, () => OTHER);
+});
+
+test('refuses a key store that holds none of the log’s usernames', async ({ log }) => {
+  withUser(log, 'ada', 'ada');
+  withUser(log, 'ben', 'ben');
+  log.keys.rows.delete('id-of-ada');
+  await refuseUnlessKeysFit(log, () => KEY);
+  log.keys.rows.clear();
+  await assert.rejects(
+    refuseUnlessKeysFit({ ...log, subjects: memorySubjects(log.keys) }, () => KEY),
+    /^EngineError: KEYS_URL: the key store holds none of the log's usernames: put back .*keys\.db/,
+  );
+});
+
+test('accepts another key for a log that was restored without its own', async ({ log }) => {
+  withUser(log, 'ada', 'ada');
+  log.given('log-restored', { type: 'LogRestored', data: { reason: 'a drill' } });
+  await assert.rejects(refuseUnlessKeysFit(log, () => OTHER));
+  log.given('log-restored', { type: 'LogRestored', data: { reason: 'the key is lost', without_key: true } });
+  for (const key of [OTHER, undefined]) await refuseUnlessKeysFit(log, () => key);
+  withUser(log, 'ben', 'ben', OTHER);
+  await refuseUnlessKeysFit(log, () => OTHER);
+  for (const key of [KEY, undefined])
+    await assert.rejects(
+      refuseUnlessKeysFit(log, () => key),
+      /HASH_KEY/,
+      'that other one is the log’s from then on',
+    );
+});
+
+test('finds a key that another process makes together with the log', async ({ log }) => {
+  let made = false;
+  const events: CheckedLog['events'] = {
+    read: log.events.read.bind(log.events),
+    readAll: async function* (...args) {
+      made = true;
+      withUser(log, 'ada', 'ada');
+      yield* log.events.readAll(...args);
+    },
+  };
+  await refuseUnlessKeysFit({ ...log, events }, () => (made ? KEY : undefined));
+});
+
+test('reads no more of a log than shows whose it is', async ({ log }) => {
+  for (let n = 0; n < 30; n++) withUser(log, `user${n}`, `name${n}`);
+  const read: string[] = [];
+  const watched: CheckedLog = {
+    ...log,
+    events: {
+      readAll: log.events.readAll.bind(log.events),
+      read: async (stream) => (read.push(stream), log.events.read(stream)),
+    },
+  };
+  await refuseUnlessKeysFit(watched, () => KEY);
+  assert.deepEqual(read.splice(0), ['log-restored']);
+  await assert.rejects(refuseUnlessKeysFit(watched, () => OTHER));
+  const far = installation();
+  far.given('gift-a', ...Array.from({ length: 20_001 }, () => ({ type: 'GiftIssued', data: {} })));
+  withUser(far, 'ada', 'ada');
+  await assert.rejects(
+    refuseUnlessKeysFit(far, () => OTHER),
+    /HASH_KEY/,
+    'wherever the first one stands',
+  );
+});
+
+test.run();

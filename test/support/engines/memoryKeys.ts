@@ -1,0 +1,50 @@
+import type { KeyStore, SubjectRow } from '../../../src/ports/keyStore.js';
+
+/** A key store in memory, with its rows to look into. */
+export interface MemoryKeys extends KeyStore {
+  readonly rows: Map<string, SubjectRow>;
+  /** Calls that read. */
+  readonly reads: { count: number };
+}
+
+export function memoryKeys(): MemoryKeys {
+  const rows = new Map<string, SubjectRow>();
+  const reads = { count: 0 };
+  const withLookup = (lookup: string): SubjectRow | undefined =>
+    [...rows.values()].find((row) => row.lookup === lookup);
+  const byLookup = (lookups: readonly string[]): ReadonlyMap<string, SubjectRow> =>
+    new Map(lookups.flatMap((lookup) => [withLookup(lookup)].flatMap((row) => (row ? [[lookup, row] as const] : []))));
+  return {
+    engine: 'memory',
+    rows,
+    reads,
+    async byId(ids) {
+      reads.count += 1;
+      return new Map(ids.flatMap((id) => [rows.get(id)].flatMap((row) => (row ? [[id, row] as const] : []))));
+    },
+    async byLookup(lookups) {
+      reads.count += 1;
+      return byLookup(lookups);
+    },
+    async add(added) {
+      for (const row of added) if (withLookup(row.lookup) === undefined) rows.set(row.id, row);
+      return byLookup(added.map(({ lookup }) => lookup));
+    },
+    async rewrap(changed) {
+      for (const { id, secret } of changed) {
+        const row = rows.get(id);
+        if (row !== undefined) rows.set(id, { ...row, secret });
+      }
+    },
+    page: async (after, limit) =>
+      [...rows.values()]
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .filter(({ id }) => after === undefined || id > after)
+        .slice(0, limit),
+    async remove(ids) {
+      for (const id of ids) rows.delete(id);
+    },
+    ping: async () => undefined,
+    close: async () => undefined,
+  };
+}
