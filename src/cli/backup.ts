@@ -4,15 +4,17 @@ import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { EngineError } from '../lib/engineError.js';
 import { currentTime } from '../lib/clock.js';
-import { BackupExistsError, backupLog } from '../ops/backup/backupLog.js';
+import { backupLog } from '../ops/backup/backupLog.js';
+import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { type CheckedLog, refuseUnlessKeysFit } from '../service/keysCheck.js';
-import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
+import { findHashKey, HASH_KEY_FILE, MASTER_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
 import { examples, jsonLine } from './output.js';
 import { progressBars } from './progress.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
 interface BackupFlags {
@@ -33,7 +35,7 @@ export function backupCommand(terminal: Terminal): Command {
       .summary('write the whole event log into a file, while the service goes on')
       .description(
         `Writes every event up to this moment into FILE, reads it back, and says its hash, its position and what else must be kept.
-The file holds all personal data and secrets of the log: keep it as you keep the data folder. An EventStoreDB is backed up by its own means, see docs/deployment.md.`,
+The file holds all secrets of the log, and its personal data encrypted: keep it as you keep the data folder. An EventStoreDB is backed up by its own means, see docs/deployment.md.`,
       )
       .argument('<file>', 'where the backup goes; nothing may stand there')
       .option('--reason <text>', 'why; kept with the record that the backup was made'),
@@ -108,14 +110,16 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
 }
 
 /**
- * The key, where it is the log's own: a restore compares it. Otherwise a warning: the backup does not need it.
- * @throws UnavailableError
+ * The key, where nothing says that it is not the log's own: a restore compares it. Otherwise a warning: the backup does
+ * not need it.
  */
 async function fittingKey(terminal: Terminal, log: CheckedLog, key: Buffer | undefined): Promise<Buffer | undefined> {
   try {
     await refuseUnlessKeysFit(log, () => key);
     return key;
   } catch (error) {
+    // The key store is another backup's: here it only helps to know the key.
+    if (error instanceof UnavailableError || (error instanceof EngineError && error.setting !== 'HASH_KEY')) return key;
     if (!(error instanceof EngineError)) throw error;
     await writeLines(terminal.stderr, [
       `gift: ${error.message}; the backup is made all the same, and can't tell a restore which key is right`,
@@ -148,7 +152,11 @@ function settingsOf(env: Terminal['env']): { readonly config: Config; readonly s
   return { config: loadConfig(watched), set: [...asked].toSorted() };
 }
 
-function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly string[], keyFits: boolean): Kept[] {
+function keptBeside(
+  { dataDir, hashKey, masterKeys, tokenKeys }: Config,
+  set: readonly string[],
+  keyFits: boolean,
+): Kept[] {
   const whereOf = (variable: string, given: boolean, file: string, fits = true): string => {
     const path = join(dataDir, file);
     if (!fits && (given || existsSync(path)))
@@ -156,12 +164,22 @@ function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly strin
     if (given) return `the variable ${variable}`;
     return existsSync(path) ? path : `neither set here nor in ${path}: find it before you need it`;
   };
-  const others = set.filter((name) => !['HASH_KEY', 'TOKEN_KEY'].includes(name));
+  const others = set.filter((name) => !['HASH_KEY', 'MASTER_KEY', 'TOKEN_KEY'].includes(name));
   return [
     {
       what: 'HASH_KEY',
       where: whereOf('HASH_KEY', hashKey !== undefined, HASH_KEY_FILE, keyFits),
       why: 'without it usernames and phone numbers are lost',
+    },
+    {
+      what: 'MASTER_KEY',
+      where: whereOf('MASTER_KEY', masterKeys !== undefined, MASTER_KEY_FILE),
+      why: 'without it all personal data is lost',
+    },
+    {
+      what: 'the key store',
+      where: 'gift keys backup',
+      why: 'without it all personal data is lost',
     },
     {
       what: 'TOKEN_KEY',

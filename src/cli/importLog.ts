@@ -1,5 +1,5 @@
 /** The log of an import, and its keys: all are made where missing, except by a dry run. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { Config } from '../service/config.js';
 import { openLog } from '../service/engines.js';
@@ -7,6 +7,7 @@ import type { Log } from '../service/personal.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
+import type { SubjectName, Subjects } from '../runtime/personal/subjects.js';
 import { hasEventLog } from './dataFolder.js';
 import { type Terminal, writeLines } from './terminal.js';
 
@@ -37,7 +38,7 @@ export async function openImportLog(
       await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
     return {
       events,
-      subjects,
+      subjects: dryRun && findHashKey(config) === undefined ? unkept(subjects) : subjects,
       fresh,
       async hashKey() {
         await refuseUnlessKeysFit(log, () => findHashKey(config));
@@ -52,4 +53,16 @@ export async function openImportLog(
     remove();
     throw error;
   }
+}
+
+/** Proposes ids where there are no keys, and a dry run makes none: nothing can be known then. */
+function unkept(subjects: Subjects): Subjects {
+  const ids = new Map<string, string>();
+  const idOf = ({ kind, text }: SubjectName): string => {
+    const name = `${kind} ${text}`;
+    const id = ids.get(name) ?? randomUUID();
+    ids.set(name, id);
+    return id;
+  };
+  return { ...subjects, propose: async (names) => names.map((name) => ({ id: idOf(name) })) };
 }

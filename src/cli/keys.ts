@@ -1,13 +1,17 @@
 /** `gift keys`: the key store, without which personal data can't be read. */
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { currentTime } from '../lib/clock.js';
 import { backupKeys, KeysBackupDamagedError, readKeysBackup, restoreKeys } from '../ops/keys/keysBackup.js';
 import { rewrapKeys } from '../ops/keys/rewrapKeys.js';
+import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { loadConfig } from '../service/config.js';
+import { findHashKey } from '../service/keys.js';
+import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { openPersonal } from '../service/personal.js';
 import { withLog } from './engines.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { recordTaking } from './exports.js';
+import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
 export function keysCommand(terminal: Terminal): Command {
   return new Command('keys')
@@ -37,7 +41,7 @@ export function keysCommand(terminal: Terminal): Command {
       new Command('rewrap')
         .summary('wrap all secrets under the first MASTER_KEY')
         .description(
-          'MASTER_KEY lists the new key, then the old one. After this command, and a restart of every process with the new key alone, the old one is needed no more.',
+          'First every process gets both keys (MASTER_KEY=OLD,NEW), then both the other way round (NEW,OLD). Repeat this command until it wraps none anew; then NEW alone will do.',
         )
         .addHelpText('after', '\nExample:\n  $ MASTER_KEY="$NEW,$OLD" gift keys rewrap')
         .action(async () => runRewrap(terminal)),
@@ -46,33 +50,36 @@ export function keysCommand(terminal: Terminal): Command {
 }
 
 async function runBackup(terminal: Terminal, path: string): Promise<void> {
-  const part = `${path}.part`;
-  await withLog(terminal, async ({ keys }) => {
-    const file = await open(part, 'wx', 0o600).catch(throwAboutFile(part));
-    try {
-      const rows = await backupKeys(keys, file, { takenAt: currentTime(), signal: terminal.signal });
-      await (await open(path, 'wx', 0o600).catch(throwAboutFile(path))).close();
-      await rename(part, path);
-      await writeLines(terminal.stdout, [`${rows} rows of the key store are in ${path}`]);
-    } catch (error) {
-      throw terminal.signal.aborted ? interrupted() : error;
-    } finally {
-      await file.close();
-      await rm(part, { force: true });
-    }
+  await withLog(terminal, async (log) => {
+    // Of another installation's key store, or an empty one, a backup would be of no use.
+    await refuseUnlessKeysFit(log, () => findHashKey(log.config));
+    await recordTaking(terminal, log.events, 'gift keys backup', { file: path }, null);
+    const { signal } = terminal;
+    const rows = await backupKeys(log.keys, path, { takenAt: currentTime(), signal }).catch((error: unknown) => {
+      if (signal.aborted) throw interrupted('interrupted; nothing was left behind');
+      if (error instanceof BackupExistsError) throw new CommandFailure(`${error.message}: name another file`);
+      throw error;
+    });
+    await writeLines(terminal.stdout, [`${rows} rows of the key store are in ${path}`]);
   });
 }
 
 async function runRestore(terminal: Terminal, path: string): Promise<void> {
-  const text = await readFile(path, 'utf8').catch(throwAboutFile(path));
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandFailure(`${path} can't be read (${error.code ?? error.message})`);
+  });
   const { keys } = openPersonal(loadConfig(terminal.env));
   try {
     const rows = readKeysBackup(text);
-    await restoreKeys(keys, rows, terminal.signal);
-    await writeLines(terminal.stdout, [`${rows.length} rows of ${path} are in the key store`]);
+    const leftOut = await restoreKeys(keys, rows, terminal.signal);
+    await writeLines(terminal.stdout, [`${rows.length - leftOut} rows of ${path} are in the key store`]);
+    if (leftOut > 0)
+      throw new CommandFailure(
+        `${leftOut} rows were left out: the key store has other rows for the same numbers and usernames, so personal data under those left out stays unreadable; restore into an empty key store before the service adds to it`,
+      );
   } catch (error) {
     if (error instanceof KeysBackupDamagedError) throw new CommandFailure(`${path}: ${error.message}`);
-    throw terminal.signal.aborted ? interrupted() : error;
+    throw terminal.signal.aborted ? interrupted(REPEAT) : error;
   } finally {
     await keys.close();
   }
@@ -84,20 +91,10 @@ async function runRewrap(terminal: Terminal): Promise<void> {
     const { rows, rewrapped } = await rewrapKeys(keys, master, terminal.signal);
     await writeLines(terminal.stdout, [`${rewrapped} of ${rows} rows were wrapped anew under the first MASTER_KEY`]);
   } catch (error) {
-    throw terminal.signal.aborted ? interrupted() : error;
+    throw terminal.signal.aborted ? interrupted(REPEAT) : error;
   } finally {
     await keys.close();
   }
 }
 
-const interrupted = (): CommandFailure =>
-  new CommandFailure('interrupted; repeat the command to finish it', EXIT.interrupted);
-
-const throwAboutFile =
-  (path: string) =>
-  (error: unknown): never => {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why =
-      code === 'EEXIST' ? 'is there already: name another file' : code === 'ENOENT' ? 'is not there' : `: ${message}`;
-    throw new CommandFailure(`${path} ${why}`);
-  };
+const REPEAT = 'interrupted; repeat the command to finish it';

@@ -35,13 +35,16 @@ Whatever goes wrong, nothing is left behind. Read models are built anew when the
       )
       .argument('<file>', 'a backup made by gift backup')
       .option('--reason <text>', 'why; kept in the new log')
-      .option('--without-key', 'the HASH_KEY of the log is lost: restore all the same'),
+      .option(
+        '--without-key',
+        'the HASH_KEY of the log, its MASTER_KEY or its key store is lost: restore all the same, and start with none of them',
+      ),
     { csv: false },
   )
     .addHelpText(
       'after',
       `
-Put the keys back first: hash.key and token.key into DATA_DIR, or HASH_KEY and TOKEN_KEY. Stop the service that ran on the old log for good: what it still sells is not in the new one.
+Put the keys back first: hash.key, master.key and token.key into DATA_DIR, or HASH_KEY, MASTER_KEY and TOKEN_KEY; and the key store (gift keys restore). Stop the service that ran on the old log for good: what it still sells is not in the new one.
 
 Examples:
   $ DATA_DIR=/srv/gift gift restore /backups/gift-2026-11-21.log --reason "disk of the old machine died"

@@ -113,9 +113,9 @@ export async function withPhoneOwner(
   gift: IssuedGift,
   facts: GiftFacts,
 ): Promise<GiftFacts> {
-  const hash = gift.issued.receiver.phone_id;
-  if (hash === undefined) return facts;
-  const phoneOwner = await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
+  const phoneId = gift.issued.receiver.phone_id;
+  if (phoneId === undefined) return facts;
+  const phoneOwner = await ownerOfPhone(deps.events, phoneId, gift.receiverSince ?? gift.issued.purchased_at);
   return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });
 }
 
@@ -130,7 +130,7 @@ export function callerOf(
   return { user_id: user.id, merchant: { id: user.merchant_id, valid, permissions: user.permissions } };
 }
 
-async function ownerOfPhone(events: EventStore, hash: string, sentAt: string): Promise<string | undefined> {
-  const history = await events.read(phoneStream(hash));
+async function ownerOfPhone(events: EventStore, phoneId: string, sentAt: string): Promise<string | undefined> {
+  const history = await events.read(phoneStream(phoneId));
   return ownerByPhone(fold(reservationAggregate, history), sentAt);
 }

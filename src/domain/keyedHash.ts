@@ -3,17 +3,7 @@ import { createHmac } from 'node:crypto';
 
 /** Keeps the hashes of equal texts of different kinds apart. */
 export type HashKind =
-  | 'phone'
-  | 'username'
-  | 'user'
-  | 'paymentMethod'
-  | 'message'
-  | 'code'
-  | 'command'
-  | 'transaction'
-  | 'address'
-  | 'refresh'
-  | 'backup';
+  'subject' | 'phone' | 'username' | 'code' | 'command' | 'body' | 'transaction' | 'address' | 'refresh' | 'backup';
 
 /** HMAC-SHA-256 with HASH_KEY, cut to 128 bits: 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;

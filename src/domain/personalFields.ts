@@ -4,6 +4,7 @@
  * events hold an id, or a sealed text, instead.
  */
 import type { AnyDomainEvent, FIELD_CLASSES } from './fieldClasses.js';
+import type { KeyedHash } from './keyedHash.js';
 import { idOf } from './streamName.js';
 
 /**
@@ -27,6 +28,10 @@ export const phoneSubject = (number: string): PersonName => ({ kind: 'phone', te
 export const usernameSubject = (normalised: string): PersonName => ({ kind: 'username', text: normalised });
 
 export const messageSubject = (transactionId: string): PersonName => ({ kind: 'message', text: transactionId });
+
+/** What the key store finds a subject by. */
+export const lookupOf = (hash: KeyedHash, { kind, text }: Readonly<Record<keyof PersonName, string>>): string =>
+  hash('subject', `${kind}\0${text}`);
 
 /** Whether the key store keeps, for a subject of this kind, the text that its id stands for; else it keeps a data key. */
 export const keepsText = (kind: SubjectKind): boolean => kind === 'phone' || kind === 'username';

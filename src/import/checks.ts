@@ -100,25 +100,25 @@ function checkReservations(
   faults: FaultCollector,
 ): void {
   const field = kind === 'username' ? '.username' : '.phone_number';
-  const byHash = new Map<string, WantedUser>();
+  const byReserved = new Map<string, WantedUser>();
   const byId = new Map((wanted.users ?? []).map((user) => [user.id, user]));
   for (const user of wanted.users ?? []) {
-    const hash = reservedId(kind, user);
-    if (hash === undefined) continue;
-    const other = byHash.get(hash);
+    const reserved = reservedId(kind, user);
+    if (reserved === undefined) continue;
+    const other = byReserved.get(reserved);
     if (other !== undefined) {
       if (other.id !== user.id) faults.add('users', user.index, field, `is the same as users[${other.index}]${field}`);
       continue;
     }
-    byHash.set(hash, user);
-    const stored = log.reservations[kind].get(hash);
+    byReserved.set(reserved, user);
+    const stored = log.reservations[kind].get(reserved);
     const holder = stored === undefined ? undefined : holderOf(stored.state);
     if (holder === undefined || holder === user.id) continue;
     const holderInFile = byId.get(holder);
     const keeps =
       holderInFile === undefined
         ? !prune && shaped.declared.get('users')?.has(holder) !== true
-        : reservedId(kind, holderInFile) === hash;
+        : reservedId(kind, holderInFile) === reserved;
     if (keeps) faults.add('users', user.index, field, `is user ${JSON.stringify(holder)}'s already`);
   }
 }

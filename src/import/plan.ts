@@ -189,30 +189,30 @@ function reservationMoves(
   prunedUsers: ReadonlySet<string>,
 ): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
   const users = wanted.users ?? [];
-  const hashes = new Map(users.map((user) => [user.id, reservedId(kind, user)]));
+  const reserved = new Map(users.map((user) => [user.id, reservedId(kind, user)]));
   const stored = log.reservations[kind];
   const givenUp: PlannedAppend[] = [];
   const free = new Set<string>();
-  for (const [hash, { revision, state }] of stored) {
+  for (const [id, { revision, state }] of stored) {
     const holder = holderOf(state);
     if (holder === undefined) continue;
-    if (!prunedUsers.has(holder) && (!hashes.has(holder) || hashes.get(holder) === hash)) continue;
+    if (!prunedUsers.has(holder) && (!reserved.has(holder) || reserved.get(holder) === id)) continue;
     givenUp.push({
-      stream: reservationStream(kind, hash),
+      stream: reservationStream(kind, id),
       expected: revision,
       events: giveUpReservation(kind, state, holder),
       changes: [],
     });
-    free.add(hash);
+    free.add(id);
   }
   const taken: PlannedAppend[] = [];
   for (const user of users) {
-    const hash = reservedId(kind, user);
-    if (hash === undefined) continue;
-    const { revision, state } = stored.get(hash) ?? { revision: 'none', state: [] };
+    const id = reservedId(kind, user);
+    if (id === undefined) continue;
+    const { revision, state } = stored.get(id) ?? { revision: 'none', state: [] };
     const events = takeReservation(kind, state, user.id);
-    const expected = free.has(hash) && typeof revision === 'number' ? revision + 1 : revision;
-    if (events.length > 0) taken.push({ stream: reservationStream(kind, hash), expected, events, changes: [] });
+    const expected = free.has(id) && typeof revision === 'number' ? revision + 1 : revision;
+    if (events.length > 0) taken.push({ stream: reservationStream(kind, id), expected, events, changes: [] });
   }
   return { givenUp, taken };
 }

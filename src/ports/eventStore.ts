@@ -39,7 +39,7 @@ export interface EncryptedFields {
 export interface EventMetadata {
   /** The command that appended the event. A repeated command finds its own events by it. */
   readonly commandId: string;
-  /** SHA-256 (base64url) of the command's canonical body, for a command with an idempotency key. */
+  /** Keyed hash of the command's canonical body, for a command with an idempotency key. */
   readonly bodyHash?: string;
   /** The event that led to this one; only process managers set it. */
   readonly causationId?: string;

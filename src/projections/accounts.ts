@@ -34,13 +34,13 @@ export interface PaymentMethodDocument extends PaymentMethod {
   readonly entry: 'paymentMethod';
 }
 
-/** `username-{hash}`. `user_id` is null for a free name. */
+/** `username-{id}`. `user_id` is null for a free name. */
 export interface UsernameDocument {
   readonly entry: 'username';
   readonly user_id: string | null;
 }
 
-/** `phone-{hash}`. */
+/** `phone-{id}`. */
 export interface PhoneDocument {
   readonly entry: 'phone';
   readonly holders: readonly PhoneHolder[];

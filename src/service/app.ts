@@ -112,6 +112,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         const thread = open.add(
           projectOnThread({
             dataDir: config.dataDir,
+            keysUrl: config.keysUrl,
             masterKeys: config.masterKeys,
             holder,
             version: VERSION,

@@ -109,7 +109,7 @@ const SETTINGS = {
   hashKey: optional(
     'HASH_KEY',
     key,
-    'key of the hashes in stream names, at least 32 bytes; losing it loses usernames and phone numbers. With another key than the log was made with, neither the service nor an import starts. Must be set where `EVENTSTORE_URL` is',
+    'key of the hashes in stream names and the key store, at least 32 bytes; losing it loses usernames and phone numbers. With another key than the log was made with, neither the service nor an import starts. Must be set where `EVENTSTORE_URL` is',
     'made and kept in `DATA_DIR`',
   ),
   masterKeys: optional(
@@ -129,7 +129,7 @@ const SETTINGS = {
     'ENGINES_WAIT_MS',
     wholeNumber(0, 3_600_000),
     60_000,
-    'how long a start waits for servers of `EVENTSTORE_URL`, `MONGODB_URL` or `NATS_URL` that do not answer, with a line in the log every two seconds; 0: it ends at once',
+    'how long a start waits for servers of `EVENTSTORE_URL`, `MONGODB_URL`, `KEYS_URL` or `NATS_URL` that do not answer, with a line in the log every two seconds; 0: it ends at once',
   ),
   chargeWaitMs: setting(
     'CHARGE_WAIT_MS',

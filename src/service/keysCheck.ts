@@ -3,14 +3,15 @@
  * number would be found, and an import would add every user and voucher code again: such a process must not start.
  */
 import { EngineError } from '../lib/engineError.js';
-import { HASH_KEY_FILE } from './keys.js';
+import { HASH_KEY_FILE, MASTER_KEY_FILE } from './keys.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
-import { usernameSubject } from '../domain/personalFields.js';
+import { lookupOf, usernameSubject } from '../domain/personalFields.js';
 import { type LogRestored, RESTORED_STREAM } from '../domain/restored.js';
 import { idOf } from '../domain/streamName.js';
 import { type VoucherCodeAdded, voucherCodeStream } from '../domain/voucherCode.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
+import { UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 
 /** The most streams checked: an import that broke off may have left a username without its user. */
@@ -22,51 +23,76 @@ export interface CheckedLog {
   readonly subjects: Pick<Subjects, 'secrets'>;
 }
 
-/** What the log says of a key: whether it fits, or that the key store lacks what would tell. */
-type Witness = 'no row' | ((hash: KeyedHash) => boolean);
+/** A stream that is found by a key: whether it would be by this one, and whether the key store has its row. */
+interface Probe {
+  readonly fits: (hash: KeyedHash) => boolean;
+  /** Absent: the stream needs no row. */
+  readonly hasRow?: boolean;
+}
 
 /**
- * Refuses a key under which none of the log's first usernames and voucher codes is found, and a key store that has none
- * of them. A log with neither takes any. In a log that was restored without its lost keys, only later events count.
+ * Refuses a HASH_KEY under which none of the log's first usernames and voucher codes is found, a key store that has none
+ * of the usernames, and a MASTER_KEY that opens none. A log with neither takes any. In a log that was restored without
+ * its lost keys, only later events count.
  * @param findKey `undefined` where no key is set or kept; called once the log is seen to have one, since a process that
  * creates both makes the key first
- * @throws EngineError naming HASH_KEY or KEYS_URL; UnavailableError
+ * @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
  */
 export async function refuseUnlessKeysFit(log: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
-  let strange = 0;
-  let withoutRow = 0;
-  for await (const witness of witnesses(log, await restoredWithoutKey(log))) {
-    const key = findKey();
-    if (witness === 'no row') withoutRow += 1;
-    else if (key !== undefined && witness(keyedHash(key))) return;
-    strange += 1;
-    if (strange === MOST_STREAMS) break;
-  }
-  if (strange === 0) return;
-  const forGood = 'if it is lost for good, see gift restore --without-key';
-  if (withoutRow === strange)
+  try {
+    const { fits, probed, usernames, rows } = await probe(log, findKey);
+    if (usernames > 0 && rows === 0)
+      throw new EngineError(
+        'KEYS_URL',
+        `the key store holds none of the log's usernames: put back the installation's own (keys.db in DATA_DIR, or the database of KEYS_URL); ${IF_LOST}`,
+      );
+    if (fits || probed === 0) return;
+  } catch (error) {
+    if (!(error instanceof UnknownMasterKeyError)) throw error;
     throw new EngineError(
-      'KEYS_URL',
-      `the key store holds none of the log's usernames: put back the installation's own (keys.db in DATA_DIR, or the database of KEYS_URL); ${forGood}`,
+      'MASTER_KEY',
+      `${error.message}: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was; if it is lost for good, see gift restore --without-key`,
+      error,
     );
+  }
   const what =
     findKey() === undefined
       ? 'the key that the event log was made with is missing'
       : 'this is not the key that the event log was made with';
   throw new EngineError(
     'HASH_KEY',
-    `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; ${forGood}`,
+    `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; ${IF_LOST}`,
   );
 }
 
-/**
- * The log's usernames and voucher codes after a position, in log order: they come early, and reading ends with the
- * first that fits.
- */
-async function* witnesses(
-  { events, keys, subjects }: CheckedLog,
-  after: Position | undefined,
-): AsyncGenerator<Witness> {
+const IF_LOST = 'if it is lost for good, see gift restore --without-key';
+
+interface Probed {
+  readonly fits: boolean;
+  readonly probed: number;
+  readonly usernames: number;
+  /** Usernames with a row. */
+  readonly rows: number;
+}
+
+/** Reads until a key fits and a row is found, or enough was seen. */
+async function probe(log: CheckedLog, findKey: () => Buffer | undefined): Promise<Probed> {
+  let found: Probed = { fits: false, probed: 0, usernames: 0, rows: 0 };
+  for await (const { fits, hasRow } of probes(log, await restoredWithoutKey(log))) {
+    const key = findKey();
+    found = {
+      fits: found.fits || (key !== undefined && fits(keyedHash(key))),
+      probed: found.probed + 1,
+      usernames: found.usernames + (hasRow === undefined ? 0 : 1),
+      rows: found.rows + (hasRow === true ? 1 : 0),
+    };
+    if (found.fits ? found.rows > 0 || found.usernames >= MOST_STREAMS : found.probed >= MOST_STREAMS) break;
+  }
+  return found;
+}
+
+/** The log's usernames and voucher codes after a position, in log order: they come early. */
+async function* probes({ events, keys, subjects }: CheckedLog, after: Position | undefined): AsyncGenerator<Probe> {
   for await (const batch of events.readAll(
     after,
     { types: ['UsernameTaken', 'VoucherCodeAdded'] },
@@ -77,14 +103,13 @@ async function* witnesses(
     for (const { type, stream, data } of batch.events) {
       if (type === 'VoucherCodeAdded') {
         const { segment_id, code } = data as VoucherCodeAdded['data'];
-        yield (hash) => stream === voucherCodeStream(segment_id, hash('code', code));
+        yield { fits: (hash) => stream === voucherCodeStream(segment_id, hash('code', code)) };
       } else {
         const [row, name] = [rows.get(idOf(stream)), names.get(idOf(stream))?.toString()];
-        if (row === undefined || name === undefined) yield 'no row';
-        else {
-          const { kind, text } = usernameSubject(name);
-          yield (hash) => row.lookup === hash(kind, text);
-        }
+        yield {
+          fits: (hash) => name !== undefined && row?.lookup === lookupOf(hash, usernameSubject(name)),
+          hasRow: row !== undefined,
+        };
       }
     }
   }

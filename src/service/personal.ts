@@ -4,15 +4,15 @@ import type { Logger } from 'pino';
 import { openEmbeddedKeyStore } from '../adapters/embedded/keyStore/keyStore.js';
 import type { EmbeddedStoreOptions } from '../adapters/embedded/options.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
-import { keepsText, PERSONAL_FIELDS, type SubjectKind } from '../domain/personalFields.js';
-import { EngineError } from '../lib/engineError.js';
+import { keepsText, lookupOf, PERSONAL_FIELDS, type SubjectKind } from '../domain/personalFields.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { encryptedEvents, type PersonalRules } from '../runtime/personal/encryptedEvents.js';
 import { type MasterKeys, masterKeys, UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
 import { openSubjects, type Subjects } from '../runtime/personal/subjects.js';
 import type { Config } from './config.js';
-import { findMasterKeys, loadKeys, MASTER_KEY_FILE } from './keys.js';
+import { findHashKey, findMasterKeys, loadKeys } from './keys.js';
 
 const RULES: PersonalRules = new Map(Object.entries(PERSONAL_FIELDS));
 const DATA_KEY_BYTES = 32;
@@ -42,11 +42,11 @@ export interface Log extends Personal {
 export function openPersonal(settings: PersonalSettings, logger?: Logger): Personal {
   const keys = openedWhenNeeded(isEmbedded(settings) ? 'embedded' : 'mongodb', () => openKeyStore(settings, logger));
   const master = masterOf(settings);
-  const hash = once((): KeyedHash => keyedHash(loadKeys(settings).hashKey));
+  const hash = once((): KeyedHash => keyedHash(findHashKey(settings) ?? loadKeys(settings).hashKey));
   const subjects = openSubjects({
     store: keys,
     master,
-    lookupOf: ({ kind, text }) => hash()(kind as SubjectKind, text),
+    lookupOf: (name) => lookupOf(hash(), name),
     secretFor: ({ kind, text }) => (keepsText(kind as SubjectKind) ? Buffer.from(text) : randomBytes(DATA_KEY_BYTES)),
   });
   return { keys, master, subjects };
@@ -70,30 +70,15 @@ export function withPersonalData(stored: EventStore, settings: PersonalSettings,
 
 /** Sealing makes a missing key; opening never does: what is there was sealed under another. */
 function masterOf(settings: PersonalSettings): MasterKeys {
-  const making = once(() => masterKeys(loadKeys(settings).masterKeys));
+  const making = once(() => masterKeys(findMasterKeys(settings) ?? loadKeys(settings).masterKeys));
   const found = once(() => {
     const texts = findMasterKeys(settings);
-    if (texts === undefined)
-      throw new EngineError(
-        'MASTER_KEY',
-        `the key that the key store was made with is missing: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was`,
-      );
+    if (texts === undefined) throw new UnknownMasterKeyError('the key that the key store was made with is missing');
     return masterKeys(texts);
   });
   return {
     seal: (...asked) => making().seal(...asked),
-    open(...asked) {
-      try {
-        return found().open(...asked);
-      } catch (error) {
-        if (!(error instanceof UnknownMasterKeyError)) throw error;
-        throw new EngineError(
-          'MASTER_KEY',
-          `this is not the key that the key store was made with: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was`,
-          error,
-        );
-      }
-    },
+    open: (...asked) => found().open(...asked),
     isCurrent: (sealed) => found().isCurrent(sealed),
   };
 }
@@ -108,7 +93,9 @@ async function openKeyStore(settings: PersonalSettings, logger: Logger | undefin
 
 function openedWhenNeeded(engine: string, open: () => Promise<KeyStore>): KeyStore {
   let opening: Promise<KeyStore> | undefined;
+  let closed = false;
   const opened = async (): Promise<KeyStore> => {
+    if (closed) throw new UnavailableError('the key store is closed');
     opening ??= open();
     return opening.catch((error: unknown) => {
       opening = undefined;
@@ -124,7 +111,10 @@ function openedWhenNeeded(engine: string, open: () => Promise<KeyStore>): KeySto
     page: async (after, limit) => (await opened()).page(after, limit),
     remove: async (ids) => (await opened()).remove(ids),
     ping: async () => (await opened()).ping(),
-    close: async () => (await opening?.catch(() => undefined))?.close(),
+    async close() {
+      closed = true;
+      await (await opening?.catch(() => undefined))?.close();
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import { EngineError } from '../../src/lib/engineError.js';
 import type { DomainEvent } from '../../src/domain/decider.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
+import { lookupOf, usernameSubject } from '../../src/domain/personalFields.js';
 import { type CheckedLog, refuseUnlessKeysFit } from '../../src/service/keysCheck.js';
 import { masterKeys } from '../../src/runtime/personal/masterKeys.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
@@ -33,7 +34,7 @@ test.before.each((context) => {
 function reserved({ keys }: Pick<Installation, 'keys'>, name: string, key = KEY): string {
   const id = `id-of-${name}`;
   const secret = masterKeys(['m'.repeat(43)]).seal(Buffer.from(name), id);
-  keys.rows.set(id, { id, lookup: keyedHash(key)('username', name), secret });
+  keys.rows.set(id, { id, lookup: lookupOf(keyedHash(key), usernameSubject(name)), secret });
   return `username-${id}`;
 }
 const taken = (userId: string): DomainEvent => ({ type: 'UsernameTaken', data: { user_id: userId } });
@@ -87,6 +88,19 @@ test('refuses a key store that holds none of the log’s usernames', async ({ lo
   await assert.rejects(
     refuseUnlessKeysFit({ ...log, subjects: memorySubjects(log.keys) }, () => KEY),
     /^EngineError: KEYS_URL: the key store holds none of the log's usernames: put back .*keys\.db/,
+  );
+});
+
+test('refuses a key store without usernames, whatever voucher codes say', async ({ log }) => {
+  log.given(`voucherCode-seg-1-${keyedHash(KEY)('code', 'A')}`, {
+    type: 'VoucherCodeAdded',
+    data: { segment_id: 'seg-1', code: 'A', pin: null },
+  });
+  withUser(log, 'ada', 'ada');
+  log.keys.rows.clear();
+  await assert.rejects(
+    refuseUnlessKeysFit(log, () => KEY),
+    /^EngineError: KEYS_URL: /,
   );
 });
 

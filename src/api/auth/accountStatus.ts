@@ -66,8 +66,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
     client,
     user,
     async userNamed(usernameId) {
-      if (usernameId === undefined) return undefined;
-      const name = await model.get(`username-${usernameId}`);
+      const name = await model.get(`username-${usernameId ?? 'unknown'}`);
       return name?.entry === 'username' && name.user_id !== null ? user(name.user_id) : undefined;
     },
     async isCurrent(document) {

@@ -57,9 +57,10 @@ export function grants(deps: {
 
     async password(client, username, password, address) {
       const named = usernameSubject(normaliseUsername(username));
-      const usernameHash = hash(named.kind, named.text);
+      const usernameHash = hash('username', named.text);
       const [usernameId] = await subjects.find([named]);
       const user = await accounts.userNamed(usernameId);
+      // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
       const candidates = [...new Set([opaqueString(password), password])];
       // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
       const right = await throttle.attempt(

@@ -98,6 +98,7 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
+/** There are no conversations: `conversation_id` is empty (docs/contract.md#message). */
 export function messageEntity({ id, gift, transaction, message = '' }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
   // Earlier releases accepted lone surrogates, which strict JSON readers refuse.

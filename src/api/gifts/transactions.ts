@@ -200,6 +200,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       status: 200,
       headers,
       body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded },
+      // Messages are stored sealed alone.
+      unstored: embeds.includes('gifts.message'),
     };
   };
 

@@ -126,11 +126,13 @@ async function decidedWithKey(
 }
 
 function storedAnswer(
-  { status, headers, body, position, accessRecord }: Answer,
+  { status, headers, body, position, accessRecord, unstored }: Answer,
   { positions }: PipelineDeps,
 ): StoredAnswer {
   const text =
-    typeof body === 'string' || body instanceof Readable || hasLongList(body) ? undefined : JSON.stringify(body);
+    unstored === true || typeof body === 'string' || body instanceof Readable || hasLongList(body)
+      ? undefined
+      : JSON.stringify(body);
   return {
     status,
     headers: { ...headers, ...(position === undefined ? {} : { [POSITION_HEADER]: positions.format(position) }) },

@@ -89,6 +89,8 @@ export interface Answer {
   readonly waitFor?: readonly Follower[];
   /** Made from the events of an earlier request with the same key: sent as `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
+  /** The body holds what must not be stored: a repeated request has it made anew from the events. */
+  readonly unstored?: boolean;
   /** The handler appends the record; for a repeated answer the route's `recordAgain` does. */
   readonly accessRecord?: AccessRecord;
 }

@@ -142,7 +142,8 @@ export const replayOrClaim: Step = {
 
 async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: string): Promise<void> {
   const { hash, records, keys, positions } = deps;
-  exchange.bodyHash = bodyHashOf(exchange.sent === undefined ? {} : exchange.sent);
+  // Keyed: a plain hash in the log would tell whether a guessed number is the receiver's.
+  exchange.bodyHash = hash('body', bodyHashOf(exchange.sent === undefined ? {} : exchange.sent));
   exchange.commandId = keyedCommandId(hash, exchange.principal, scopeOf(route, exchange.params), key);
   const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, Date.now, keys);
   if ('settle' in taken) {

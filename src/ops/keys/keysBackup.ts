@@ -4,8 +4,8 @@
  * anywhere is detected. Secrets stay wrapped under MASTER_KEY.
  */
 import { createHash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import { writeDraft } from '../backup/draftFile.js';
 
 /** The format this program writes, and the only one it reads. */
 const FORMAT = 1;
@@ -16,31 +16,38 @@ export class KeysBackupDamagedError extends Error {
   override readonly name = 'KeysBackupDamagedError';
 }
 
-/** Writes every row into an open, empty file. @returns how many. @throws UnavailableError */
+/**
+ * Writes every row into a new file, see `writeDraft`. @returns how many
+ * @throws BackupExistsError, UnavailableError, the file system's errors, the signal's reason
+ */
 export async function backupKeys(
   store: Pick<KeyStore, 'page'>,
-  file: FileHandle,
+  path: string,
   { takenAt, signal }: { readonly takenAt: string; readonly signal: AbortSignal },
 ): Promise<number> {
-  const hash = createHash('sha256');
-  const write = async (text: string): Promise<void> => {
-    hash.update(text);
-    await file.appendFile(text);
-  };
-  await write(`${JSON.stringify({ gift_keys: FORMAT, taken_at: takenAt })}\n`);
   let rows = 0;
-  let after: string | undefined;
-  for (;;) {
-    signal.throwIfAborted();
-    const page = await store.page(after, AT_ONCE);
-    if (page.length === 0) break;
-    rows += page.length;
-    after = page.at(-1)?.id;
-    await write(page.map(({ id, lookup, secret }) => `${JSON.stringify([id, lookup, secret])}\n`).join(''));
-  }
-  await file.appendFile(`${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`);
-  await file.sync();
-  return rows;
+  return writeDraft(
+    path,
+    async (file) => {
+      const hash = createHash('sha256');
+      const write = async (text: string): Promise<void> => {
+        hash.update(text);
+        await file.appendFile(text);
+      };
+      await write(`${JSON.stringify({ gift_keys: FORMAT, taken_at: takenAt })}\n`);
+      for (let after: string | undefined; ;) {
+        signal.throwIfAborted();
+        const page = await store.page(after, AT_ONCE);
+        if (page.length === 0) break;
+        rows += page.length;
+        after = page.at(-1)?.id;
+        await write(page.map(({ id, lookup, secret }) => `${JSON.stringify([id, lookup, secret])}\n`).join(''));
+      }
+      await file.appendFile(`${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`);
+      await file.sync();
+    },
+    async () => rows,
+  );
 }
 
 /** The rows of a backup. @throws KeysBackupDamagedError */
@@ -72,14 +79,21 @@ function parsed(line: string): unknown {
   }
 }
 
-/** Adds the rows that are not there. @throws UnavailableError: repeating it is safe */
+/**
+ * Adds the rows that are not there. @returns how many are left out, since the key store has another row in their place
+ * @throws UnavailableError: repeating it is safe
+ */
 export async function restoreKeys(
   store: Pick<KeyStore, 'add'>,
   rows: readonly SubjectRow[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<number> {
+  let leftOut = 0;
   for (let from = 0; from < rows.length; from += AT_ONCE) {
     signal.throwIfAborted();
-    await store.add(rows.slice(from, from + AT_ONCE));
+    const some = rows.slice(from, from + AT_ONCE);
+    const standing = await store.add(some);
+    leftOut += some.filter(({ id, lookup }) => standing.get(lookup)?.id !== id).length;
   }
+  return leftOut;
 }

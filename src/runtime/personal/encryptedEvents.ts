@@ -4,15 +4,9 @@
  * type of the event. Where the subject was erased, the fields are read as empty. Copies and backups read the store
  * itself.
  */
-import type {
-  EncryptedFields,
-  EventBatch,
-  EventStore,
-  NewEvent,
-  RecordedEvent,
-  StreamAppend,
-} from '../../ports/eventStore.js';
+import type { EncryptedFields, EventBatch, EventStore, NewEvent, RecordedEvent } from '../../ports/eventStore.js';
 import { sealUnder } from '../../lib/seal.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import type { SubjectName, Subjects } from './subjects.js';
 
 /** The personal fields of one event type. */
@@ -34,16 +28,27 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   const encryptAll = async (stream: string, clear: readonly NewEvent[]): Promise<NewEvent[]> => {
     const personal = clear.filter(isPersonal);
     const names = personal.map(({ type, data }) => ruleOf(type).subjectOf(stream, data));
-    const ids = await subjects.ids(names);
-    const keys = await subjects.secrets(ids);
+    const { ids, keys } = await keysOf(names);
     const idOf = new Map(personal.map((event, index) => [event, ids[index] as string]));
     return clear.map((event) => {
       const subject = idOf.get(event);
       if (subject === undefined) return event;
       const key = keys.get(subject);
-      // Erased at this very moment: what is left to keep is nothing.
-      return key === undefined ? emptied(event, ruleOf(event.type)) : encrypt(stream, event, subject, key);
+      if (key === undefined) throw new UnavailableError('a subject of personal data is being erased');
+      return encrypt(stream, event, subject, key);
     });
+  };
+
+  /** What was erased a moment ago may still be known here: a second look finds its successor. */
+  const keysOf = async (
+    names: readonly SubjectName[],
+  ): Promise<{ readonly ids: readonly string[]; readonly keys: ReadonlyMap<string, Buffer> }> => {
+    const ids = await subjects.ids(names);
+    const keys = await subjects.secrets(ids);
+    if (ids.every((id) => keys.has(id))) return { ids, keys };
+    subjects.forget(names);
+    const anew = await subjects.ids(names);
+    return { ids: anew, keys: await subjects.secrets(anew) };
   };
 
   const ruleOf = (type: string): PersonalRule => rules.get(type) as PersonalRule;
@@ -77,25 +82,14 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     for await (const batch of batches) yield { ...batch, events: await clear(batch.events) };
   }
 
-  const { appendInOrder } = events;
+  // Copies append many events in order, as they are stored.
+  const { appendInOrder: _, ...others } = events;
   return {
-    ...events,
+    ...others,
     append(stream, added, expected) {
       if (!added.some(isPersonal)) return events.append(stream, added, expected);
       return encryptAll(stream, added).then((encrypted) => events.append(stream, encrypted, expected));
     },
-    ...(appendInOrder === undefined
-      ? {}
-      : {
-          async appendInOrder(appends: readonly StreamAppend[]) {
-            if (!appends.some(({ events: added }) => added.some(isPersonal))) return appendInOrder(appends);
-            const encrypted = appends.map(async (one) => ({
-              ...one,
-              events: await encryptAll(one.stream, one.events),
-            }));
-            return appendInOrder(await Promise.all(encrypted));
-          },
-        }),
     read: async (stream, options) => [...(await clear(await events.read(stream, options)))],
     readAll: (...asked) => clearBatches(events.readAll(...asked)),
     follow: (...asked) => clearBatches(events.follow(...asked)),
@@ -110,8 +104,4 @@ function decrypt(event: RecordedEvent, { box }: EncryptedFields, key: Buffer): o
   } catch (cause) {
     throw new Error(`the personal fields of event ${event.id} can't be decrypted: they were altered`, { cause });
   }
-}
-
-function emptied(event: NewEvent, { fields }: PersonalRule): NewEvent {
-  return { ...event, data: { ...event.data, ...fields } };
 }

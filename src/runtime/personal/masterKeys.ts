@@ -1,12 +1,12 @@
 /** The master keys, under which the secrets of the key store are wrapped. */
 import { createHash, hkdfSync } from 'node:crypto';
 import { type Seal, sealUnder } from '../../lib/seal.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 
-/** A secret is wrapped under a master key that is not among those given. */
-export class UnknownMasterKeyError extends Error {
-  override readonly name = 'UnknownMasterKeyError';
-  constructor() {
-    super('a secret of the key store is wrapped under another master key');
+/** A secret is wrapped under a master key that is not among those given: work waits until it is. */
+export class UnknownMasterKeyError extends UnavailableError {
+  constructor(message = 'this is not the key that the key store was made with') {
+    super(message);
   }
 }
 

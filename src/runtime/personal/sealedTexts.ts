@@ -3,16 +3,20 @@
  * (docs/design.md#personal-data).
  */
 import { NO_TEXT, type SealedText, sealUnder } from '../../lib/seal.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import type { Subjects } from './subjects.js';
 
 type Keys = Pick<Subjects, 'secrets'>;
 
 /**
- * Seals a text for the subject of this id: the id, a dot, and the text under its data key. An empty one, and one whose subject was erased meanwhile, is empty.
+ * The subject's id, a dot, and the text under its data key; an empty text stays empty.
+ * @throws UnavailableError, also where the subject was erased a moment ago
  */
 export async function sealText(keys: Keys, subject: string, text: string): Promise<SealedText> {
-  const key = text === '' ? undefined : (await keys.secrets([subject])).get(subject);
-  return key === undefined ? NO_TEXT : (`${subject}.${sealUnder(key).seal(Buffer.from(text), subject)}` as SealedText);
+  if (text === '') return NO_TEXT;
+  const key = (await keys.secrets([subject])).get(subject);
+  if (key === undefined) throw new UnavailableError('the subject of a text is being erased');
+  return `${subject}.${sealUnder(key).seal(Buffer.from(text), subject)}` as SealedText;
 }
 
 /** @throws UnavailableError; Error where the text was altered */

@@ -35,6 +35,8 @@ export interface SubjectsDeps {
   readonly lookupOf: (name: SubjectName) => string;
   /** What is kept for a new subject: its data key, or the text that its id stands for. */
   readonly secretFor: (name: SubjectName) => Buffer;
+  /** How many of each kind are kept in memory; default 50,000. */
+  readonly cached?: number;
 }
 
 export interface Subjects {
@@ -46,18 +48,15 @@ export interface Subjects {
   propose(names: readonly SubjectName[]): Promise<readonly Proposal[]>;
   /** Adds what was proposed. False: another process was first with one, so that proposals are void. @throws UnavailableError */
   keep(proposals: readonly Proposal[]): Promise<boolean>;
-  /** The secrets of ids; an erased subject is absent. @throws UnavailableError, UnknownMasterKeyError */
+  /** Ids that were removed meanwhile are found anew from now on. */
+  forget(names: readonly SubjectName[]): void;
+  /** The secrets of ids; an erased subject is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 
-export function openSubjects({ store, master, lookupOf, secretFor }: SubjectsDeps): Subjects {
-  const idByLookup = new LRUCache<string, string>({ max: CACHED, ttl: CACHED_MS });
-  const secretById = new LRUCache<string, Buffer>({ max: CACHED, ttl: CACHED_MS });
-
-  const unwrapAll = async (rows: Iterable<SubjectRow>): Promise<void> =>
-    inSlices(rows, ({ id, secret }) => {
-      if (!secretById.has(id)) secretById.set(id, master.open(secret, id));
-    });
+export function openSubjects({ store, master, lookupOf, secretFor, cached = CACHED }: SubjectsDeps): Subjects {
+  const idByLookup = new LRUCache<string, string>({ max: cached, ttl: CACHED_MS });
+  const secretById = new LRUCache<string, Buffer>({ max: cached, ttl: CACHED_MS });
 
   /** By lookup; of those that are known. */
   const known = async (lookups: readonly string[]): Promise<Map<string, string>> => {
@@ -119,6 +118,7 @@ export function openSubjects({ store, master, lookupOf, secretFor }: SubjectsDep
 
   return {
     propose,
+    forget: (names) => names.forEach((name) => idByLookup.delete(lookupOf(name))),
     async ids(names) {
       const proposals = await propose(names);
       const standing = await add(proposals);
@@ -134,13 +134,19 @@ export function openSubjects({ store, master, lookupOf, secretFor }: SubjectsDep
       return proposals.every(({ id, row }) => row === undefined || standing.get(row.lookup)?.id === id);
     },
     async secrets(ids) {
-      const missing = [...new Set(ids)].filter((id) => !secretById.has(id));
-      if (missing.length > 0) await unwrapAll((await store.byId(missing)).values());
       const found = new Map<string, Buffer>();
-      for (const id of ids) {
+      const missing: string[] = [];
+      for (const id of new Set(ids)) {
         const secret = secretById.get(id);
-        if (secret !== undefined) found.set(id, secret);
+        if (secret === undefined) missing.push(id);
+        else found.set(id, secret);
       }
+      if (missing.length === 0) return found;
+      await inSlices((await store.byId(missing)).values(), ({ id, secret }) => {
+        const opened = master.open(secret, id);
+        secretById.set(id, opened);
+        found.set(id, opened);
+      });
       return found;
     },
   };

@@ -17,7 +17,7 @@ import { projectInProcess } from './inProcess.js';
 
 const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
-const { dataDir: dir, masterKeys, holder, level, version } = workerData as ProjectorThreadData;
+const { dataDir: dir, keysUrl, masterKeys, holder, level, version } = workerData as ProjectorThreadData;
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, destination: { write: post } });
 const HEALTH_MS = 500;
@@ -25,13 +25,16 @@ const HEALTH_MS = 500;
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
-const { events } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
+const { events, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
   dataDir: dir,
   longLived: true,
   openElsewhere: true,
+  ...(keysUrl === undefined ? {} : { keysUrl }),
   ...(masterKeys === undefined ? {} : { masterKeys }),
 });
 open.add(events);
+// Loaded now: the program's files may be replaced while it runs.
+await keys.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: the key store is not well'));
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }));
 // Requests go first. The store's own threads, already started, keep their priority: other writers wait for their lock.
 lowerPriority();

@@ -10,7 +10,8 @@ import type { RunningProjector } from './inProcess.js';
 export interface ProjectorThreadData {
   /** This process has its files open, too. */
   readonly dataDir: string;
-  /** Those of the settings. */
+  /** What opens personal data, of the settings. */
+  readonly keysUrl?: string | undefined;
   readonly masterKeys?: readonly string[] | undefined;
   /** See `LeaseOptions.holder`. A new thread with the same name takes over a dead one's lease at once. */
   readonly holder: string;

@@ -1,10 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { phoneSubject, type SubjectKind } from '../../../src/domain/personalFields.js';
+import { lookupOf, phoneSubject } from '../../../src/domain/personalFields.js';
 import { backupKeys, KeysBackupDamagedError, readKeysBackup, restoreKeys } from '../../../src/ops/keys/keysBackup.js';
 import { rewrapKeys } from '../../../src/ops/keys/rewrapKeys.js';
 import { masterKeys } from '../../../src/runtime/personal/masterKeys.js';
@@ -18,7 +17,7 @@ const GOING_ON = new AbortController().signal;
 const ROWS = 2_500;
 
 const subjectsOf = (keys: MemoryKeys): Subjects =>
-  memorySubjects(keys, ({ kind, text }) => testHash(kind as SubjectKind, text));
+  memorySubjects(keys, ({ kind, text }) => lookupOf(testHash, { kind, text }));
 
 /** A key store with rows of numbers, and their ids. */
 async function filled(): Promise<{ keys: MemoryKeys; ids: readonly string[] }> {
@@ -29,12 +28,14 @@ async function filled(): Promise<{ keys: MemoryKeys; ids: readonly string[] }> {
 
 async function backupOf(keys: MemoryKeys): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'keys-'));
-  const file = await open(join(dir, 'backup'), 'wx');
+  const path = join(dir, 'backup');
+  const options = { takenAt: '2026-05-04T00:00:00.000Z', signal: GOING_ON };
   try {
-    assert.is(await backupKeys(keys, file, { takenAt: '2026-05-04T00:00:00.000Z', signal: GOING_ON }), keys.rows.size);
-    return readFileSync(join(dir, 'backup'), 'utf8');
+    assert.is(await backupKeys(keys, path, options), keys.rows.size);
+    assert.is(statSync(path).mode & 0o777, 0o600);
+    assert.equal(readdirSync(dir), ['backup']);
+    return readFileSync(path, 'utf8');
   } finally {
-    await file.close();
     rmSync(dir, { recursive: true });
   }
 }
@@ -47,7 +48,7 @@ test('restores every row of a backup, and leaves those that stand', async () => 
   const [first = ''] = ids;
   const own = { id: 'another', lookup: keys.rows.get(first)?.lookup ?? '', secret: 's' };
   fresh.rows.set('another', own);
-  await restoreKeys(fresh, readKeysBackup(text), GOING_ON);
+  assert.is(await restoreKeys(fresh, readKeysBackup(text), GOING_ON), 1, 'left out');
   assert.is(fresh.rows.size, ROWS);
   assert.equal(fresh.rows.get('another'), own);
   const secrets = await subjectsOf(fresh).secrets(ids.slice(1));
@@ -56,7 +57,7 @@ test('restores every row of a backup, and leaves those that stand', async () => 
 
 test('backs up and restores an empty key store', async () => {
   const fresh = memoryKeys();
-  await restoreKeys(fresh, readKeysBackup(await backupOf(memoryKeys())), GOING_ON);
+  assert.is(await restoreKeys(fresh, readKeysBackup(await backupOf(memoryKeys())), GOING_ON), 0);
   assert.is(fresh.rows.size, 0);
 });
 

@@ -6,9 +6,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { encryptedEvents, type PersonalRules } from '../../../src/runtime/personal/encryptedEvents.js';
 import { masterKeys } from '../../../src/runtime/personal/masterKeys.js';
-import { openSubjects } from '../../../src/runtime/personal/subjects.js';
+import { openSubjects, type Subjects } from '../../../src/runtime/personal/subjects.js';
 import { type MemoryKeys, memoryKeys } from '../../support/engines/memoryKeys.js';
 import { eventOf } from '../../support/service/house.js';
 
@@ -118,6 +119,32 @@ for (const [what, change] of [
       assert.match((error as Error).message, /personal fields of event .* can't be decrypted/);
     }
   });
+
+test('looks again where the id that it knows has no key, and refuses before it would lose a field', async ({
+  stored,
+}) => {
+  let known = 'gone';
+  const key = randomBytes(32);
+  const subjects: Subjects = {
+    ids: async (names) => names.map(() => known),
+    find: async () => [],
+    propose: async () => [],
+    keep: async () => true,
+    forget: () => void (known = known === 'gone' ? 'new' : known),
+    secrets: async (ids) => new Map(ids.includes('new') ? [['new', key]] : []),
+  };
+  const events = encryptedEvents(stored, subjects, RULES);
+  await events.append('user-anna', [added('Anna')], 'none');
+  assert.equal((await events.read('user-anna'))[0]?.data, { name: 'Anna', devices: ['device-one'], active: true });
+  known = 'removed';
+  try {
+    await events.append('user-anna', [added('Anna B')], 0);
+    assert.unreachable();
+  } catch (error) {
+    assert.instance(error, UnavailableError);
+  }
+  assert.is((await stored.read('user-anna')).length, 1);
+});
 
 test('repeats an append whose outcome is unknown', async ({ stored, open }) => {
   const event = added('Anna');

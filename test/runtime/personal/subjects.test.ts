@@ -7,11 +7,12 @@ import { memoryKeys } from '../../support/engines/memoryKeys.js';
 
 const test = suite('subjects');
 
-const open = (store = memoryKeys()): Subjects =>
+const open = (store = memoryKeys(), cached?: number): Subjects =>
   openSubjects({
     store,
     master: masterKeys(['m'.repeat(43)]),
     lookupOf: ({ kind, text }) => `${kind}:${text}`,
+    ...(cached === undefined ? {} : { cached }),
     secretFor: ({ kind, text }) => (kind === 'phone' ? Buffer.from(text) : randomBytes(32)),
   });
 const phone = (text: string): { kind: string; text: string } => ({ kind: 'phone', text });
@@ -71,6 +72,18 @@ test('reads secrets of another process, each once', async () => {
   const { count } = store.reads;
   await subjects.secrets(ids);
   assert.is(store.reads.count, count);
+});
+
+test('gives every secret that is asked for, however few are kept in memory', async () => {
+  const store = memoryKeys();
+  const names = Array.from({ length: 20 }, (_, n) => phone(String(n)));
+  const ids = await open(store).ids(names);
+  const subjects = open(store, 2);
+  await subjects.secrets(ids.slice(0, 2));
+  assert.equal(
+    [...(await subjects.secrets(ids))].map(([, secret]) => secret.toString()).sort(),
+    names.map(({ text }) => text).sort(),
+  );
 });
 
 test('gives no secret of a row that is gone', async () => {
