@@ -91,7 +91,7 @@ test('restores a backup with the same events in order, a new log id and records 
   assert.match(
     made.out,
     new RegExp(
-      `HASH_KEY \\(${data}/hash\\.key\\).*\n.*TOKEN_KEY \\(${data}/token\\.key\\).*\n.*settings \\(DATA_DIR\\)`,
+      `HASH_KEY \\(${data}/hash\\.key\\).*\n.*MASTER_KEY \\(${data}/master\\.key\\).*\n.*the key store \\(gift keys backup\\).*\n.*TOKEN_KEY \\(${data}/token\\.key\\).*\n.*settings \\(DATA_DIR\\)`,
     ),
   );
   assert.is(statSync(file).mode & 0o777, 0o600);
@@ -156,6 +156,8 @@ test('backs up and restores an empty log and a restored one with --json; unseals
     (keep as { what: string; where: string }[]).map(({ what, where }) => [what, where]),
     [
       ['HASH_KEY', join(data, 'hash.key')],
+      ['MASTER_KEY', join(data, 'master.key')],
+      ['the key store', 'gift keys backup'],
       ['TOKEN_KEY', 'the variable TOKEN_KEY'],
       ['settings', 'CHARGE_WAIT_MS, DATA_DIR'],
     ],
