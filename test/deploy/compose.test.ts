@@ -115,9 +115,19 @@ for (const file of FILES) {
       const env = environmentOf(service);
       for (const setting of Object.keys(env))
         assert.ok(KNOWN_SETTINGS.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
-      const config = loadConfig({ ...env, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43), MASTER_KEY: 'm'.repeat(43) });
+      const config = loadConfig({
+        ...env,
+        TOKEN_KEY: 'k'.repeat(43),
+        HASH_KEY: 'h'.repeat(43),
+        MASTER_KEY: 'm'.repeat(43),
+      });
       assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
-      assert.ok(config.eventStoreUrl !== undefined && config.mongodbUrl !== undefined && config.natsUrl !== undefined && config.keysUrl !== undefined);
+      assert.ok(
+        config.eventStoreUrl !== undefined &&
+          config.mongodbUrl !== undefined &&
+          config.natsUrl !== undefined &&
+          config.keysUrl !== undefined,
+      );
       assert.equal([config.payments, config.notifications], ['simulated', 'simulated']);
       assert.equal(service.env_file, [{ path: '.env', required: false }]);
     }
