@@ -38,7 +38,7 @@ export async function openImportLog(
       await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
     return {
       events,
-      subjects: dryRun && findHashKey(config) === undefined ? unkept(subjects) : subjects,
+      subjects: dryRun && findHashKey(config) === undefined ? withoutKeys(subjects) : subjects,
       fresh,
       async hashKey() {
         await refuseUnlessKeysFit(log, () => findHashKey(config));
@@ -56,7 +56,7 @@ export async function openImportLog(
 }
 
 /** Proposes ids where there are no keys, and a dry run makes none: nothing can be known then. */
-function unkept(subjects: Subjects): Subjects {
+function withoutKeys(subjects: Subjects): Subjects {
   const ids = new Map<string, string>();
   const idOf = ({ kind, text }: SubjectName): string => {
     const name = `${kind} ${text}`;

@@ -1,4 +1,4 @@
-/** Authenticated encryption of what must not be read by whoever holds a log, a store or a backup. */
+/** Authenticated encryption, so that a log, a store or a backup alone does not give its content away. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const NONCE_BYTES = 12;

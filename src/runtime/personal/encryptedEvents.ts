@@ -75,7 +75,8 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     });
   };
 
-  const clear = (stored: readonly RecordedEvent[]): Promise<RecordedEvent[]> | readonly RecordedEvent[] =>
+  /** Events without encrypted fields are passed on as they are: most are. */
+  const clear = <E extends readonly RecordedEvent[]>(stored: E): Promise<RecordedEvent[]> | E =>
     stored.some(({ metadata }) => metadata.personal !== undefined) ? decryptAll(stored) : stored;
 
   async function* clearBatches(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch, void> {
@@ -90,7 +91,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
       if (!added.some(isPersonal)) return events.append(stream, added, expected);
       return encryptAll(stream, added).then((encrypted) => events.append(stream, encrypted, expected));
     },
-    read: async (stream, options) => [...(await clear(await events.read(stream, options)))],
+    read: async (stream, options) => clear(await events.read(stream, options)),
     readAll: (...asked) => clearBatches(events.readAll(...asked)),
     follow: (...asked) => clearBatches(events.follow(...asked)),
   };

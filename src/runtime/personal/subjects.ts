@@ -107,13 +107,13 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     const rows = [
       ...new Map(proposals.flatMap(({ id, row }) => (row === undefined ? [] : [[id, row] as const]))).values(),
     ];
-    const standing = new Map<string, SubjectRow>();
+    const present = new Map<string, SubjectRow>();
     for (let from = 0; from < rows.length; from += ADDED_AT_ONCE)
       for (const row of (await store.add(rows.slice(from, from + ADDED_AT_ONCE))).values()) {
-        standing.set(row.lookup, row);
+        present.set(row.lookup, row);
         idByLookup.set(row.lookup, row.id);
       }
-    return standing;
+    return present;
   };
 
   return {
@@ -121,8 +121,8 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     forget: (names) => names.forEach((name) => idByLookup.delete(lookupOf(name))),
     async ids(names) {
       const proposals = await propose(names);
-      const standing = await add(proposals);
-      return proposals.map(({ id, row }) => (row === undefined ? id : (standing.get(row.lookup)?.id ?? id)));
+      const present = await add(proposals);
+      return proposals.map(({ id, row }) => (row === undefined ? id : (present.get(row.lookup)?.id ?? id)));
     },
     async find(names) {
       const lookups = await lookupsOf(names);
@@ -130,8 +130,8 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
       return lookups.map((lookup) => rows.get(lookup)?.id);
     },
     async keep(proposals) {
-      const standing = await add(proposals);
-      return proposals.every(({ id, row }) => row === undefined || standing.get(row.lookup)?.id === id);
+      const present = await add(proposals);
+      return proposals.every(({ id, row }) => row === undefined || present.get(row.lookup)?.id === id);
     },
     async secrets(ids) {
       const found = new Map<string, Buffer>();
