@@ -1,6 +1,6 @@
 /**
  * Routers of subjects, each mounted below the common path of its routes. @koa/router tries its routes in turn, so a
- * request should meet only those of its subject.
+ * request should meet only those of its subject that have as many steps as its path.
  */
 import Router, { type RouterContext } from '@koa/router';
 import type { Context, Middleware } from 'koa';
@@ -13,7 +13,8 @@ export interface SubjectRouter {
   /** Every route's path starts with it. Without a trailing slash. */
   readonly prefix: string;
   readonly routes: readonly Route[];
-  readonly router: Router;
+  /** At the number of steps of their routes' paths. */
+  readonly bySteps: readonly (Router | undefined)[];
 }
 
 /** @throws Error for two routes of one method and path, or one outside the prefix */
@@ -22,8 +23,7 @@ export type RouterMaker = (prefix: string, routes: readonly Route[]) => SubjectR
 /** `allow`: every method of the route's path. */
 export function routerMaker(handlerOf: (route: Route, allow: string) => RouteHandler): RouterMaker {
   return (prefix, routes) => {
-    // A literal step wins over another route's parameter.
-    const router = new Router({ prefix, sensitive: true, exclusive: 'specificity' });
+    const bySteps: (Router | undefined)[] = [];
     const seen = new Set<string>();
     for (const route of routes) {
       const { method, path } = route;
@@ -31,9 +31,11 @@ export function routerMaker(handlerOf: (route: Route, allow: string) => RouteHan
       if (seen.has(name)) throw new Error(`two routes answer ${name}`);
       if (path !== prefix && !path.startsWith(`${prefix}/`)) throw new Error(`${path} is not below ${prefix}`);
       seen.add(name);
+      // A literal step wins over another route's parameter.
+      const router = (bySteps[stepsOf(path)] ??= new Router({ prefix, sensitive: true, exclusive: 'specificity' }));
       router.register(path.slice(prefix.length) || '/', [method], handlerOf(route, allowedAt(routes, path)));
     }
-    return { prefix, routes, router };
+    return { prefix, routes, bySteps };
   };
 }
 
@@ -44,13 +46,23 @@ function allowedAt(routes: readonly Route[], path: string): string {
   return methods.sort().join(', ');
 }
 
-/** The cost depends on the depth of the prefixes, not on the number of routers. */
+/** An ending slash makes no step: routes match with and without it. */
+function stepsOf(path: string): number {
+  let steps = 0;
+  for (let at = 0; at !== -1 && at < path.length - 1; at = path.indexOf('/', at + 1)) steps++;
+  return steps;
+}
+
+/** The cost depends on the steps of the path, not on the number of routers. */
 export function mounted(routers: readonly SubjectRouter[]): (path: string) => Middleware | undefined {
-  const byPrefix = new Map<string, Middleware>();
+  const byPrefix = new Map<string, readonly (Middleware | undefined)[]>();
   let deepest = 0;
-  for (const { prefix, router } of routers) {
+  for (const { prefix, bySteps } of routers) {
     if (byPrefix.has(prefix)) throw new Error(`two routers are mounted at ${prefix}`);
-    byPrefix.set(prefix, router.routes() as Middleware);
+    byPrefix.set(
+      prefix,
+      Array.from(bySteps, (router) => router?.routes() as Middleware | undefined),
+    );
     deepest = Math.max(deepest, prefix.split('/').length - 1);
   }
   return (path) => {
@@ -58,7 +70,7 @@ export function mounted(routers: readonly SubjectRouter[]): (path: string) => Mi
     for (let depth = 1; depth <= deepest && end !== -1; depth++) {
       end = path.indexOf('/', end + 1);
       const found = byPrefix.get(end === -1 ? path : path.slice(0, end));
-      if (found !== undefined) return found;
+      if (found !== undefined) return found[stepsOf(path)];
     }
     return undefined;
   };

@@ -30,6 +30,9 @@ export function application(
   // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. Not during a request.
   void globalThis.Response;
   const app = new Koa();
+  // @koa/router reads the host of each request, which Koa parses anew every time. No route depends on what a caller
+  // calls this server.
+  Object.defineProperty(app.context, 'host', { value: '' });
   if (tracingOn()) app.use(requestSpan);
   app.use(outermost(logger, mounted(routers), onAnswer));
   app.use((ctx, next) => {

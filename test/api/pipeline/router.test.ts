@@ -138,17 +138,30 @@ test('answers another method with every method of the path, those of parameters 
   }
 });
 
-test('tries the routes of one subject only', () => {
+test('tries the routes of one subject and as many steps only', () => {
   const at = mounted(
     ['/api/v2/a', '/api/v2/ab', '/c'].map((prefix) => {
-      const made = routerOf(prefix, [route('GET', `${prefix}/:id`)]);
-      Object.assign(made.router, { routes: () => Object.assign(async () => void tried.push(prefix), {}) });
+      const made = routerOf(prefix, [route('GET', `${prefix}/:id`), route('GET', `${prefix}/:id/more`)]);
+      made.bySteps.forEach((router, steps) => {
+        if (router === undefined) return;
+        Object.assign(router, { routes: () => Object.assign(async () => void tried.push(`${prefix} ${steps}`), {}) });
+      });
       return made;
     }),
   );
-  for (const path of ['/api/v2/a/1', '/api/v2/a', '/api/v2/ab/1/2', '/c/1', '/api/v2', '/d', '/', '/c1'])
+  for (const path of [
+    '/api/v2/a/1',
+    '/api/v2/a/1/',
+    '/api/v2/a',
+    '/api/v2/ab/1/2',
+    '/c/1',
+    '/api/v2',
+    '/d',
+    '/',
+    '/c1',
+  ])
     void at(path)?.({} as never, async () => undefined);
-  assert.deepEqual(tried, ['/api/v2/a', '/api/v2/a', '/api/v2/ab', '/c']);
+  assert.deepEqual(tried, ['/api/v2/a 4', '/api/v2/a 4', '/api/v2/ab 5', '/c 2']);
 });
 
 test('refuses two routes of one method and path, and a route outside its prefix', () => {
