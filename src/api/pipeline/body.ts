@@ -45,7 +45,9 @@ const ofCoBody = {
   qs: { parse: (text: string) => parseForm(text) },
 };
 const limits = { jsonLimit: String(LIMIT_BYTES), formLimit: String(LIMIT_BYTES), textLimit: String(LIMIT_BYTES) };
-const parseJsonOrForm = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['json', 'form'] });
+// Without its own look at the type, which `typeOf` has checked.
+const parseJson = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['json'], detectJSON: () => true });
+const parseFormFields = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['form'] });
 const asBytes = { encoding: null };
 const readAsBytes = bodyParser({ ...asBytes, ...limits, enableTypes: ['text'] });
 
@@ -91,9 +93,10 @@ interface Parsed {
 
 async function parsed(req: IncomingMessage, res: ServerResponse, type: string): Promise<Parsed> {
   const decompress = takeDecompressor(req);
+  const parser = type === FORM_TYPE ? parseFormFields : parseJson;
   if (decompress !== undefined) {
     const bytes = await decompressed(await bytesOf(req, res), decompress);
-    const read = await readWith(parseJsonOrForm, Object.assign(Readable.from(bytes), { headers: {} }), type);
+    const read = await readWith(parser, Object.assign(Readable.from(bytes), { headers: {} }), type);
     return asText(read, [bytes]);
   }
   refuseLongBody(req);
@@ -103,7 +106,7 @@ async function parsed(req: IncomingMessage, res: ServerResponse, type: string): 
   const keep = (chunk: Buffer): void => void chunks.push(chunk);
   req.on('data', keep);
   try {
-    return asText(await readWith(parseJsonOrForm, req, type), chunks);
+    return asText(await readWith(parser, req, type), chunks);
   } finally {
     req.off('data', keep);
   }
@@ -192,6 +195,8 @@ async function isEmpty(request: IncomingMessage, response: ServerResponse): Prom
  * @throws HttpError `unsupported_content_type`, also for a charset other than UTF-8
  */
 function typeOf({ headers }: IncomingMessage): string {
+  // What most callers send needs no parser.
+  if (headers['content-type'] === JSON_TYPE) return JSON_TYPE;
   let media: MIMEType;
   try {
     media = new MIMEType(headers['content-type'] ?? '');
