@@ -120,8 +120,11 @@ export interface Records {
   put(key: string, value: unknown, options?: PutOptions): Promise<number | undefined>;
   /** @returns whether a record with the expected version was deleted. @throws UnavailableError */
   delete(key: string, expected?: number): Promise<boolean>;
-  /** The records whose key starts with `prefix`, by key, without expired ones. @throws UnavailableError */
-  list<V>(prefix: string, limit?: number): Promise<StoredRecord<V>[]>;
+  /**
+   * The records whose key starts with `prefix`, by key, without expired ones; only those after the key `after`.
+   * @throws UnavailableError
+   */
+  list<V>(prefix: string, limit?: number, after?: string): Promise<StoredRecord<V>[]>;
 }
 
 /** Every method throws UnavailableError when the engine can't be reached or its disk is full. */

@@ -136,6 +136,18 @@ export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
         prefix,
       );
     for (const limit of [0, 3]) assert.equal(await listed('', limit), sorted.slice(0, limit));
+    for (const limit of [1, 4, 100]) {
+      const pages: string[] = [];
+      for (let after: string | undefined; ;) {
+        const page = await records.list<string>(own, limit, after);
+        pages.push(...page.map(({ value }) => value));
+        after = page.at(-1)?.key;
+        if (after === undefined) break;
+      }
+      assert.equal(pages, sorted, `page by page, ${limit} at a time`);
+    }
+    assert.is((await records.list(own, undefined, ' ')).length, ends.length, 'a key before the prefix leaves none out');
+    assert.equal(await records.list(own, undefined, `x${own}`), [], 'nor does one after it give any');
     assert.equal(await listed('nothing'), []);
     assert.ok((await records.list('')).length >= ends.length + 1, 'an empty prefix lists all');
   },

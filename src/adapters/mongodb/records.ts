@@ -85,9 +85,9 @@ export function createRecords(connection: Connection): Records {
       const filter = { _id: key, ...alive(), ...(expected === undefined ? {} : { n: expected }) };
       return (await connection.write((database) => records(database).deleteOne(filter))).deletedCount === 1;
     },
-    async list<V>(prefix: string, limit?: number) {
+    async list<V>(prefix: string, limit?: number, after?: string) {
       if (limit === 0) return [];
-      const filter = { _id: prefixOf(prefix), ...alive() };
+      const filter = { _id: { ...prefixOf(prefix), ...(after === undefined ? {} : { $gt: after }) }, ...alive() };
       const options = { sort: { _id: 1 as const }, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
       const found = await connection.read((database) => records(database).find(filter, options).toArray(), BULK_MS);
       return found.map((record) => recordOf<V>(record));

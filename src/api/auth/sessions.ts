@@ -1,6 +1,7 @@
 /** Sessions of logins, stored as records. Losing them only logs people out. */
 import { randomBytes } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { SESSIONS } from '../../domain/recordKeys.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ClientDocument, UserDocument } from '../../projections/accounts.js';
@@ -157,7 +158,6 @@ function mayAct(session: Session, claims: AccessClaims): boolean {
   return session.user === (claims.userId ?? null) && claims.pair <= session.pair;
 }
 
-/** `2` is the version of the record's shape: sessions of another shape count as ended. */
 function keyOf(sessionId: string): string {
-  return `session/2/${sessionId}`;
+  return SESSIONS + sessionId;
 }

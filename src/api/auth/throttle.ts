@@ -4,6 +4,7 @@
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { COUNTERS } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import { networkOf } from './address.js';
@@ -42,9 +43,13 @@ interface Counter {
 }
 
 export function throttle(records: Records, hash: KeyedHash, now: () => number): Throttle {
-  const limiter = (name: keyof typeof LIMITS): RecordsLimiter =>
-    new RecordsLimiter({ records, now, keyPrefix: `throttle-${name}`, points: LIMITS[name], duration: WINDOW_SECONDS });
-  const limiters = { pair: limiter('pair'), username: limiter('username'), address: limiter('address') };
+  const limiter = (keyPrefix: string, points: number): RecordsLimiter =>
+    new RecordsLimiter({ records, now, keyPrefix, points, duration: WINDOW_SECONDS });
+  const limiters = {
+    pair: limiter(COUNTERS.loginPair, LIMITS.pair),
+    username: limiter(COUNTERS.loginUsername, LIMITS.username),
+    address: limiter('throttle-address', LIMITS.address),
+  };
   const turns = keyedGate(PLACES);
 
   const countersOf = ({ address, usernameHash }: Attempt): Counter[] => {

@@ -5,6 +5,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { ANSWERS } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
 import type { Holder, Presence } from '../../runtime/coordination/presence.js';
 import type { Principal } from '../auth/principal.js';
@@ -130,7 +131,7 @@ export async function takeKey(
   now: () => number = Date.now,
   owner?: KeyOwner,
 ): Promise<HeldKey | StoredAnswer> {
-  const key = `idempotency:${commandId}`;
+  const key = ANSWERS + commandId;
   for (;;) {
     const present = await records.get<Entry>(key);
     let first: StoredAnswer | undefined;

@@ -5,12 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { SEND_CLAIMS } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';
 
 /** Personal: `to`. */
 export interface Claim {
+  /** Empty where the person was erased, and of push messages. */
   readonly to: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -54,7 +56,7 @@ const REMEMBERED = 10_000;
 
 /** `now`: milliseconds since the epoch. @throws UnavailableError */
 export async function openLedger(records: Records, now: () => number, logger: Logger): Promise<Ledger> {
-  const keyOf = (notification: string): string => `send/${notification}`;
+  const keyOf = (notification: string): string => SEND_CLAIMS + notification;
   const heldKeyOf = (notification: string): string => `sendHeld/${notification}`;
   // A later request without a claim was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });

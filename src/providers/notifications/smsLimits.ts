@@ -5,6 +5,7 @@
 import { LRUCache } from 'lru-cache';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { COUNTERS, smsMarker } from '../../domain/recordKeys.js';
 import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
@@ -41,9 +42,12 @@ export function smsLimits(
   options: SmsLimitOptions = {},
 ): SmsLimits {
   const { perNumber = PER_NUMBER, perBuyer = PER_BUYER, windowMs = WINDOW_MS } = options;
-  const limiter = (name: string, points: number): RecordsLimiter =>
-    new RecordsLimiter({ records, now, keyPrefix: `sms-${name}`, points, duration: windowMs / 1000 });
-  const counters = { number: limiter('number', perNumber), buyer: limiter('buyer', perBuyer) };
+  const limiter = (keyPrefix: string, points: number): RecordsLimiter =>
+    new RecordsLimiter({ records, now, keyPrefix, points, duration: windowMs / 1000 });
+  const counters = {
+    number: limiter(COUNTERS.smsNumber, perNumber),
+    buyer: limiter(COUNTERS.smsBuyer, perBuyer),
+  };
   // Receivers of one purchase come in parallel: the first counts, the others wait for its answer.
   const admissions = new LRUCache<string, Promise<void>>({ max: REMEMBERED });
 
@@ -66,7 +70,7 @@ export function smsLimits(
   };
 
   const admit = (kind: keyof typeof counters, key: string, transactionId: string): Promise<void> => {
-    const marker = `smsUnit/${kind}/${key}/${transactionId}`;
+    const marker = smsMarker(kind, key) + transactionId;
     const known = admissions.get(marker);
     if (known !== undefined) return known;
     const own = count(kind, key, marker);

@@ -115,7 +115,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const started = Date.parse(started_at);
       if (await ledger.neverClaimed(key, started)) return { outcome: 'never' };
       // The receiver's number may have changed since.
-      const number = claim?.to ?? to[0];
+      const number = claim === undefined || claim.to === '' ? to[0] : claim.to;
       if (number === undefined) return { outcome: 'unknown' };
       const listed = await call(() => client.messages.list({ to: number, limit: LISTED, pageSize: PAGE }));
       const oldest = started - CLOCKS_MS;

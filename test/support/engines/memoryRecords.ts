@@ -24,7 +24,11 @@ export function memoryRecords(now: () => number): Records {
     async delete(key, expected) {
       return (expected === undefined || find(key)?.version === expected) && stored.delete(key);
     },
-    list: async <V>(prefix: string) =>
-      [...stored.keys()].filter((key) => key.startsWith(prefix)).flatMap((key) => find(key) ?? []) as StoredRecord<V>[],
+    list: async <V>(prefix: string, limit?: number, after = '') =>
+      [...stored.keys()]
+        .filter((key) => key.startsWith(prefix) && key > after)
+        .toSorted()
+        .flatMap((key) => find(key) ?? [])
+        .slice(0, limit) as StoredRecord<V>[],
   };
 }

@@ -80,14 +80,20 @@ export function openRecords(database: Database, { read, change }: RecordsAccess)
     async delete(key, expected) {
       return change<boolean>({ kind: 'delete', key, expected });
     },
-    async list<V>(prefix: string, limit = -1) {
+    async list<V>(prefix: string, limit = -1, after?: string) {
       const end = afterPrefix(prefix);
+      const first = after === undefined ? prefix : later(prefix, `${after}\0`);
       const rows = read(() =>
-        end === undefined ? from.all(prefix, Date.now(), limit) : range.all(prefix, end, Date.now(), limit),
+        end === undefined ? from.all(first, Date.now(), limit) : range.all(first, end, Date.now(), limit),
       );
       return rows.map((row) => recordOf<V>(row));
     },
   };
+}
+
+/** In the order of bytes, as SQLite compares them. */
+function later(one: string, other: string): string {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other)) > 0 ? one : other;
 }
 
 function recordOf<V>([key, value, version, expiresAt]: Row): StoredRecord<V> {

@@ -15,7 +15,7 @@ import type { RunningBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
 import { foldSome } from './foldSome.js';
 
-const REPAIRS = 'repair/';
+export const REPAIRS = 'repair/';
 const ORDER_MS = 3_600_000;
 
 export interface RepairOutcome {

@@ -1,0 +1,94 @@
+/** Removes what records hold of a person; see docs/decisions.md#records-of-a-person. */
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import { ANSWERS, COUNTERS, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
+import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
+import { REPAIRS, type RepairOrder } from '../../runtime/readmodels/maintenance/repairOrders.js';
+
+export interface ErasedPerson {
+  readonly userId?: string;
+  /** Normalised. */
+  readonly usernames: readonly string[];
+  /** In E.164. */
+  readonly numbers: readonly string[];
+  readonly phoneIds: readonly string[];
+}
+
+export interface EraseRecordsDeps {
+  readonly records: Records;
+  readonly hash: KeyedHash;
+}
+
+interface Answer {
+  readonly state: string;
+  readonly answer?: { readonly body?: string };
+}
+
+const PAGE = 500;
+
+/**
+ * Sessions, counters, the number in claims of messages, bodies of stored answers, and orders of repairs. What a request
+ * that began before the erasure still stores is not found: to be repeated once these have ended. Safe to repeat.
+ * @throws UnavailableError: a part may be done
+ */
+export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person: ErasedPerson): Promise<void> {
+  const { userId, usernames, numbers, phoneIds } = person;
+
+  const remove = async <V>(prefix: string, concerns: (value: V) => boolean = () => true): Promise<void> => {
+    for await (const { key, value } of all<V>(records, prefix)) if (concerns(value)) await records.delete(key);
+  };
+
+  if (userId !== undefined) {
+    await remove<{ readonly user: string | null }>(SESSIONS, ({ user }) => user === userId);
+    await records.delete(`${COUNTERS.smsBuyer}:${userId}`);
+    await remove(smsMarker('buyer', userId));
+  }
+  for (const username of usernames.map((name) => hash('username', name))) {
+    await records.delete(`${COUNTERS.loginUsername}:${username}`);
+    await remove(`${COUNTERS.loginPair}:${username}.`);
+  }
+  for (const number of numbers.map((one) => hash('phone', one))) {
+    await records.delete(`${COUNTERS.smsNumber}:${number}`);
+    await remove(smsMarker('number', number));
+  }
+
+  const streams = new Set([
+    ...(userId === undefined ? [] : [`user-${userId}`]),
+    ...phoneIds.map((id) => `phone-${id}`),
+  ]);
+  await remove<RepairOrder>(REPAIRS, ({ documents }) => documents.some(({ id }) => streams.has(id)));
+
+  // A claim stays, so that its message is not sent again.
+  await change<{ readonly to: string }>(records, SEND_CLAIMS, (claim) =>
+    numbers.includes(claim.to) ? { ...claim, to: '' } : undefined,
+  );
+  const texts = [...numbers.map(inJson), ...usernames.map((name) => `"${inJson(name)}"`)];
+  await change<Answer>(records, ANSWERS, (stored) => {
+    const { body, ...rest } = stored.answer ?? {};
+    return body !== undefined && texts.some((text) => body.includes(text)) ? { ...stored, answer: rest } : undefined;
+  });
+}
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+async function* all<V>(records: Records, prefix: string): AsyncGenerator<StoredRecord<V>, void> {
+  for (let after: string | undefined; ;) {
+    const page = await records.list<V>(prefix, PAGE, after);
+    yield* page;
+    after = page.at(-1)?.key;
+    if (after === undefined || page.length < PAGE) return;
+  }
+}
+
+/** @param changed `undefined`: the record stays as it is */
+async function change<V>(records: Records, prefix: string, changed: (value: V) => V | undefined): Promise<void> {
+  for await (const listed of all<V>(records, prefix)) {
+    for (let record: StoredRecord<V> | undefined = listed; record !== undefined;) {
+      const next = changed(record.value);
+      if (next === undefined) break;
+      const { key, version: expected, expiresAt }: StoredRecord<V> = record;
+      const options: PutOptions = { expected, ...(expiresAt === undefined ? {} : { expiresAt }) };
+      if ((await records.put(key, next, options)) !== undefined) break;
+      record = await records.get<V>(key);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { throttle } from '../../../src/api/auth/throttle.js';
+import { type StoredAnswer, takeKey } from '../../../src/api/pipeline/idempotency.js';
+import { keyedHash } from '../../../src/domain/keyedHash.js';
+import { SESSIONS } from '../../../src/domain/recordKeys.js';
+import { eraseRecordsOf } from '../../../src/ops/people/eraseRecords.js';
+import type { Records } from '../../../src/ports/readStore.js';
+import { openLedger } from '../../../src/providers/notifications/ledger.js';
+import { smsLimits } from '../../../src/providers/notifications/smsLimits.js';
+import { placeOrder } from '../../../src/runtime/readmodels/maintenance/repairOrders.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+
+const test = suite('erase records');
+
+const hash = keyedHash(Buffer.alloc(32, 7));
+const ADA = { userId: 'u1', usernames: ['ada'], numbers: ['+447700900001'], phoneIds: ['p1'] } as const;
+const BOB = { userId: 'u2', usernames: ['bob'], numbers: ['+447700900002'], phoneIds: ['p2'] } as const;
+const SENT = { outcome: 'sent', provider: 'twilio', message_id: 'SM1', simulated: false } as const;
+const logger = pino({ enabled: false });
+
+const keys = async (records: Records, prefix = ''): Promise<string[]> =>
+  (await records.list(prefix)).map(({ key }) => key);
+
+async function answered(records: Records, command: string, answer: StoredAnswer): Promise<void> {
+  const taken = await takeKey(records, command, 'body');
+  assert.ok('settle' in taken);
+  await taken.settle(answer);
+}
+
+/** Everything that a person leaves in records, by the parts that write it. */
+async function leaves(
+  records: Records,
+  { userId, usernames, numbers, phoneIds }: typeof ADA | typeof BOB,
+): Promise<void> {
+  for (const n of [1, 2]) await records.put(`${SESSIONS}${userId}-${n}`, { user: userId });
+  const failed = { address: '203.0.113.1', usernameHash: hash('username', usernames[0]) };
+  await throttle(records, hash, Date.now).attempt(failed, async (reserve) => {
+    await reserve();
+    return false;
+  });
+  const unit = { transactionId: `t-${userId}`, buyerId: userId, number: numbers[0] };
+  await smsLimits(records, hash, Date.now).admit(unit);
+  const ledger = await openLedger(records, Date.now, logger);
+  await ledger.once(
+    `gift-of-${userId}`,
+    numbers[0],
+    async () => SENT,
+    () => false,
+  );
+  const headers = { 'Gift-Position': 'log:1' };
+  await answered(records, `to-${userId}`, { status: 201, headers, body: `{"phone_number":"${numbers[0]}"}` });
+  for (const id of [`user-${userId}`, `phone-${phoneIds[0]}`]) {
+    const document = { id, position: '1', body: { name: usernames[0], phone_number: numbers[0] } };
+    await placeOrder({ records }, { name: 'accounts', build: 1, documents: [{ id, document }], through: '1' });
+  }
+}
+
+test('removes all that records hold of a person, and nothing of another', async () => {
+  const alone = memoryRecords(Date.now);
+  await leaves(alone, BOB);
+  const both = memoryRecords(Date.now);
+  await leaves(both, BOB);
+  await leaves(both, ADA);
+  assert.ok((await keys(both)).length > (await keys(alone)).length);
+  for (let time = 0; time < 2; time++) {
+    await eraseRecordsOf({ records: both, hash }, ADA);
+    const text = JSON.stringify(await both.list(''));
+    for (const left of [
+      ADA.numbers[0],
+      '"ada"',
+      hash('username', 'ada'),
+      hash('phone', ADA.numbers[0]),
+      SESSIONS + 'u1',
+    ])
+      assert.not.match(text, left);
+    const others = [...(await keys(both))].filter((key) => !key.includes('u1') && !key.startsWith('repair/'));
+    assert.equal(
+      others,
+      (await keys(alone)).filter((key) => !key.startsWith('repair/')),
+    );
+    assert.is((await keys(both, 'repair/')).length, 2, 'orders for the other stay');
+    assert.match(text, BOB.numbers[0]);
+  }
+});
+
+test('keeps an answer without its body, and a claim without its number', async () => {
+  const records = memoryRecords(Date.now);
+  await leaves(records, ADA);
+  const before = (await records.list('send/'))[0];
+  await eraseRecordsOf({ records, hash }, ADA);
+  const taken = await takeKey(records, 'to-u1', 'body');
+  assert.ok('settle' in taken, 'the answer is to be made again');
+  assert.equal(taken.first, { status: 201, headers: { 'Gift-Position': 'log:1' } });
+  const claim = (await records.list<{ readonly to: string; readonly reply: unknown }>('send/'))[0];
+  assert.is(claim?.value.to, '');
+  assert.equal(claim?.value.reply, SENT, 'so it is not sent again');
+  assert.is(claim?.expiresAt, before?.expiresAt);
+});
+
+test('finds a person among thousands of records, though others change meanwhile', async () => {
+  const stored = memoryRecords(Date.now);
+  for (let n = 0; n < 1_201; n++)
+    await stored.put(`${SESSIONS}${String(n).padStart(5, '0')}`, { user: n % 3 === 0 ? ADA.userId : BOB.userId });
+  const claim = { to: ADA.numbers[0], at: 1 };
+  await stored.put('send/g', claim);
+  let raced = false;
+  const records: Records = {
+    ...stored,
+    async put(key, value, options) {
+      if (!raced && key === 'send/g') {
+        raced = true;
+        await stored.put(key, { ...claim, reply: SENT });
+      }
+      return stored.put(key, value, options);
+    },
+  };
+  await eraseRecordsOf({ records, hash }, ADA);
+  assert.is((await keys(stored, SESSIONS)).length, 800);
+  assert.equal((await stored.get('send/g'))?.value, { ...claim, to: '', reply: SENT });
+});
+
+test.run();
