@@ -9,6 +9,7 @@
  * readers over at once. So a process that was frozen while it swapped can't put an outdated version over a newer one.
  * - A document whose stored body is damaged is read as an `UnreadableBody`; the others stay readable.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
+ * - `scrub` leaves no byte of replaced and deleted records and personal documents in the store's files.
  */
 import type { Position } from './eventStore.js';
 
@@ -35,6 +36,8 @@ export interface CollectionSpec {
   /** Raised when the documents' shape or fold changes: a new version is built beside the old one. */
   readonly version: number;
   readonly indexes: readonly IndexSpec[];
+  /** Its documents hold personal data in the clear: what was replaced or deleted can be scrubbed from the store. */
+  readonly personal?: true;
 }
 
 export interface StoredDocument<B extends Body = Body> {
@@ -182,6 +185,13 @@ export interface ReadStore {
    * @returns whether no version is active now: false when another one is (nothing was changed)
    */
   deactivate(name: string, version: number): Promise<boolean>;
+
+  /**
+   * What was replaced or deleted before, of records and of documents of personal collections, is in none of the store's
+   * files once it resolves; a server frees it by its own rules. Takes time with the number of both; reads and writes go
+   * on meanwhile. Safe to repeat.
+   */
+  scrub(): Promise<void>;
 
   /** The id of the log that this store was filled from; set by the first call. */
   boundTo(logId: string): Promise<string>;

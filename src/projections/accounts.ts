@@ -59,6 +59,7 @@ const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({
 export const accountsProjection: Projection<AccountDocument> = {
   name: 'accounts',
   version: 1,
+  personal: true,
   hidden: HIDDEN_FIELDS,
   indexes: [],
   types: [...entryEventTypes(ACCOUNT_KINDS), ...RESERVATION_TYPES],

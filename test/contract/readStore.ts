@@ -17,6 +17,7 @@ import { checkPromises } from './promises.js';
 import { CORRECTION_PROMISES } from './readStoreCorrections.js';
 import { QUERY_PROMISES } from './readStoreQueries.js';
 import { RECORD_PROMISES } from './readStoreRecords.js';
+import { SCRUB_PROMISES } from './readStoreScrub.js';
 
 /** The port's guarantees, as tests of one adapter. `deviations`: see `checkPromises`. */
 export function readStoreContract(
@@ -681,4 +682,5 @@ const PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   ...CORRECTION_PROMISES,
   ...QUERY_PROMISES,
   ...RECORD_PROMISES,
+  ...SCRUB_PROMISES,
 };

@@ -35,6 +35,6 @@ export function breathe(heldMs: number, agoMs = 0): void {
   if (heldMs > LONG_MS && agoMs < BREATH_MS) blockThread(BREATH_MS - agoMs);
 }
 
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
 }

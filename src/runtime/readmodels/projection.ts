@@ -13,6 +13,8 @@ export interface Projection<B extends Body = Body> {
    */
   readonly previous?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
+  /** Its documents hold personal data in the clear. */
+  readonly personal?: true;
   /** Fields, at any depth, that a verification masks in its report. */
   readonly hidden: ReadonlySet<string>;
   /**
@@ -46,8 +48,13 @@ export function touchedBy(projection: Projection, event: RecordedEvent): readonl
   return ids;
 }
 
-export function collectionOf(projection: Pick<Projection, 'name' | 'version' | 'indexes'>): CollectionSpec {
-  return { name: projection.name, version: projection.version, indexes: projection.indexes };
+export function collectionOf({
+  name,
+  version,
+  indexes,
+  personal,
+}: Pick<Projection, 'name' | 'version' | 'indexes' | 'personal'>): CollectionSpec {
+  return { name, version, indexes, ...(personal === undefined ? {} : { personal }) };
 }
 
 export function checkpointName(projection: Pick<Projection, 'name' | 'version'>): string {

@@ -6,6 +6,7 @@ import { READ_STORE_FILE } from '../../../src/adapters/embedded/readStore/file.j
 import { layoutOf } from '../../../src/adapters/embedded/readStore/layout.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
+import { textsInDatabase } from './textsInDatabase.js';
 import type { ReadStoreFixture } from './readStoreDocuments.js';
 
 /** A new folder of its own. */
@@ -31,6 +32,7 @@ export async function embeddedFixture(folder?: string): Promise<ReadStoreFixture
       file.prepare(`UPDATE ${layoutOf(collection).table} SET body = ? WHERE id = ?`).run(body, id);
       file.close();
     },
+    textsInFiles: (texts) => textsInDatabase(join(dir, READ_STORE_FILE), texts),
     async destroy() {
       for (const store of opened) await store.close();
       await rm(dir, { recursive: true, force: true });

@@ -19,6 +19,7 @@ export interface Layout {
   /** As in messages and checkpoints: `gifts@3`. */
   readonly name: string;
   readonly table: string;
+  readonly personal: boolean;
   readonly columns: readonly FieldColumn[];
   /** `fields` lacks `id`; the SQL index ends with it, so that ties are in order. */
   readonly indexes: readonly {
@@ -59,6 +60,7 @@ function makeLayout(collection: CollectionSpec): Layout {
   const layout = {
     name,
     table: quoted(table),
+    personal: collection.personal === true,
     columns,
     indexes: indexes.map((index) => {
       const own = index.fields.filter((field) => field !== 'id');

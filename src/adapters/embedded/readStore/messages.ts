@@ -49,9 +49,15 @@ export type WriterRequest =
       readonly expected: number | undefined;
     }
   | { readonly kind: 'deactivate'; readonly name: string; readonly version: number }
-  | { readonly kind: 'bind'; readonly logId: string };
+  | { readonly kind: 'bind'; readonly logId: string }
+  | { readonly kind: 'scrub'; readonly owner: string }
+  | { readonly kind: 'wipe' }
+  /** Between transactions. Answered with whether the WAL is empty. */
+  | { readonly kind: 'empty WAL' };
 
 export type Numbered = NumberedRequest<WriterRequest>;
+/** Made within a transaction. */
+export type NumberedChange = NumberedRequest<Exclude<WriterRequest, { kind: 'empty WAL' }>>;
 export type { Answer } from '../writerClient.js';
 
 export type LookupQuestion = readonly { readonly table: string; readonly ids: readonly string[] }[];

@@ -1,12 +1,15 @@
 /**
  * Documents and records in one SQLite file. The opening thread reads, with a thread for many look-ups; another writes.
  */
+import { randomUUID } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { Logger } from 'pino';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
@@ -21,6 +24,7 @@ import { createMemory } from './memory.js';
 import { createBatchEncoder, encodeCorrections } from './batchEncoder.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
+import type { Scrubbing } from './scrub.js';
 import { readSnapshot } from './snapshot.js';
 import { DOCUMENTS_VERSIONS } from './tables.js';
 import { createCheckpointWaiters } from './checkpointWaiters.js';
@@ -28,6 +32,10 @@ import { createCheckpointWaiters } from './checkpointWaiters.js';
 export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
   readonly logger?: Logger | undefined;
 }
+
+/** Between two tries. */
+const BUSY_MS = 20;
+const EMPTY_WAL_MS = 10_000;
 
 /**
  * Several processes may share the store. Writes survive a killed process. A power cut may lose the last ones, but never
@@ -139,8 +147,9 @@ export async function openEmbeddedReadStore({
     },
     async drop(collection) {
       const layout = layoutOf(collection);
-      await writer.call<void>({ kind: 'drop', layout });
+      const rowsAreLeft = await writer.call<boolean>({ kind: 'drop', layout });
       waiters.forget(layout.name);
+      while (rowsAreLeft && !(await writer.call<boolean>({ kind: 'wipe' })));
     },
     get<B extends Body>(collection: CollectionSpec, id: string) {
       return documents.get(collection, id) as Promise<StoredDocument<B> | undefined>;
@@ -183,6 +192,19 @@ export async function openEmbeddedReadStore({
     },
     async deactivate(name, version) {
       return writer.call<boolean>({ kind: 'deactivate', name, version });
+    },
+    async scrub() {
+      const owner = randomUUID();
+      for (let outcome: string | undefined; outcome !== 'done';) {
+        outcome = await writer.call<ReturnType<Scrubbing['step']>>({ kind: 'scrub', owner });
+        if (outcome === 'busy') await sleep(BUSY_MS);
+      }
+      for (const until = performance.now() + EMPTY_WAL_MS; ;) {
+        snapshot.renew();
+        if (await writer.call<boolean>({ kind: 'empty WAL' })) return;
+        if (performance.now() > until) throw new UnavailableError('the read store: its WAL is being read all the time');
+        await sleep(BUSY_MS);
+      }
     },
     async boundTo(logId) {
       return writer.call<string>({ kind: 'bind', logId });

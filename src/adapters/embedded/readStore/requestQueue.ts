@@ -1,30 +1,30 @@
 import type { ThreadFault } from '../sqlite.js';
-import type { Answer, Numbered } from './messages.js';
+import type { Answer, NumberedChange } from './messages.js';
 
 export interface RequestQueue {
-  add(requests: readonly Numbered[]): void;
+  add(requests: readonly NumberedChange[]): void;
   empty(): boolean;
-  next(): Numbered | undefined;
+  next(): NumberedChange | undefined;
   /** The fault of an earlier part of the same write. */
-  faultBefore(numbered: Numbered): ThreadFault | undefined;
-  fail(numbered: Numbered, fault: ThreadFault): void;
+  faultBefore(numbered: NumberedChange): ThreadFault | undefined;
+  fail(numbered: NumberedChange, fault: ThreadFault): void;
   answer(made: readonly Answer[]): void;
   takeAnswers(): Answer[];
 }
 
 export function openRequestQueue(): RequestQueue {
   /** Changes to records go first: requests wait for them, and they are small. */
-  const urgent: Numbered[] = [];
-  const others: Numbered[] = [];
+  const urgent: NumberedChange[] = [];
+  const others: NumberedChange[] = [];
   /** Faults of failed writes, by call, until their last part. */
   const failed = new Map<number, ThreadFault>();
   let answers: Answer[] = [];
 
-  function faultBefore({ request }: Numbered): ThreadFault | undefined {
+  function faultBefore({ request }: NumberedChange): ThreadFault | undefined {
     return request.kind === 'write' ? failed.get(request.call) : undefined;
   }
 
-  function fail({ id, request }: Numbered, fault: ThreadFault): void {
+  function fail({ id, request }: NumberedChange, fault: ThreadFault): void {
     if (request.kind === 'write') {
       if (request.last) failed.delete(request.call);
       else failed.set(request.call, fault);

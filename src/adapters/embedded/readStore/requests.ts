@@ -1,13 +1,15 @@
 /** Runs within the caller's transaction. */
 import type { Database } from 'better-sqlite3';
-import type { Answer, Numbered, WriterRequest } from './messages.js';
+import type { Answer, NumberedChange, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
+import { openScrubbing } from './scrub.js';
+import { secureDelete } from './secureDelete.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
 
 export interface Requests {
   begin(): void;
   /** @returns an upper bound of its changes */
-  execute(numbered: Numbered, made: Answer[]): number;
+  execute(numbered: NumberedChange, made: Answer[]): number;
   /** Before the commit. */
   end(): void;
   /** After a rollback. */
@@ -19,7 +21,9 @@ const SWEEP_MS = 10_000;
 
 /** @param now milliseconds since the epoch, for expiry */
 export function openRequests(database: Database, now: () => number): Requests {
-  const tables = tablesOf(database);
+  const secure = secureDelete(database);
+  const scrubbing = openScrubbing(database);
+  const tables = tablesOf(database, { scrubbing, secure });
   const records = recordsTable(database);
   const active = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
@@ -30,7 +34,7 @@ export function openRequests(database: Database, now: () => number): Requests {
   const changed = new Set<string>();
   let nextSweep = 0;
 
-  function administer(request: Exclude<WriterRequest, { kind: 'write' | 'put' | 'delete' }>): unknown {
+  function administer(request: Exclude<WriterRequest, { kind: 'write' | 'put' | 'delete' | 'empty WAL' }>): unknown {
     switch (request.kind) {
       case 'ensure':
         return tables.ensure(request.layout, request.deferIndexes);
@@ -40,6 +44,10 @@ export function openRequests(database: Database, now: () => number): Requests {
       case 'correct':
         changed.add(request.layout.name);
         return tables.correct(request.layout, request.corrections);
+      case 'scrub':
+        return scrubbing.step(request.owner, now());
+      case 'wipe':
+        return scrubbing.wipe();
       case 'activate':
         return swap(request);
       case 'deactivate':
@@ -70,6 +78,7 @@ export function openRequests(database: Database, now: () => number): Requests {
   return {
     begin: () => changed.clear(),
     execute({ id, request }, made) {
+      if (request.kind !== 'write') secure(true);
       switch (request.kind) {
         case 'write': {
           for (const batch of request.batches) {
@@ -89,6 +98,7 @@ export function openRequests(database: Database, now: () => number): Requests {
       }
     },
     end() {
+      secure(true);
       for (const collection of changed) count.run(collection);
       if (sweepIsDue() && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
     },

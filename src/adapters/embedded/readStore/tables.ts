@@ -2,6 +2,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { Scalar } from '../../../ports/readStore.js';
 import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
+import type { Scrubbing } from './scrub.js';
 import type { EncodedBatch, EncodedCorrection } from './messages.js';
 
 export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
@@ -12,7 +13,8 @@ export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting W
 export interface Tables {
   /** Also fills a new index's column from stored documents. */
   ensure(layout: Layout, deferIndexes: boolean): void;
-  drop(layout: Layout): void;
+  /** @returns whether rows are left to be wiped (`Scrubbing`) */
+  drop(layout: Layout): boolean;
   /** Documents first, then the checkpoint, skipping older ones. Creates a missing table. */
   write(batch: EncodedBatch): void;
   /** Creates a missing table. @returns whether each was repaired */
@@ -28,7 +30,12 @@ interface Plan {
   readonly replace?: Statement<SqlScalar[]>;
 }
 
-export function tablesOf(database: Database): Tables {
+export interface TablesDeps {
+  readonly scrubbing: Pick<Scrubbing, 'markPersonal' | 'takeAway'>;
+  readonly secure: (on: boolean) => void;
+}
+
+export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps): Tables {
   const plans = new Map<string, Plan>();
   const advance = database.prepare<[string, string]>(
     `INSERT INTO checkpoint (projection, position) VALUES (?, ?)
@@ -47,6 +54,7 @@ export function tablesOf(database: Database): Tables {
       ...columns.map(({ column }) => column),
     ];
     database.exec(`CREATE TABLE IF NOT EXISTS ${table} (${declared.join(', ')})`);
+    if (layout.personal) scrubbing.markPersonal(unquoted(table));
     const present = new Set(columnNames.all(unquoted(table)));
     for (const { field, column } of columns) if (!present.has(unquoted(column))) addColumn(table, field, column);
     if (deferIndexes) return;
@@ -90,10 +98,15 @@ export function tablesOf(database: Database): Tables {
     ensure,
     drop(layout) {
       plans.clear();
-      database.exec(`DROP TABLE IF EXISTS ${layout.table}`);
       forgetCheckpoint.run(layout.name);
+      if (scrubbing.takeAway(unquoted(layout.table))) return true;
+      // Zeroing the pages of a million documents would write a gigabyte.
+      secure(false);
+      database.exec(`DROP TABLE IF EXISTS ${layout.table}`);
+      return false;
     },
     write({ layout, rows, checkpoint }) {
+      secure(layout.personal);
       if (rows.length > 0) writeAll(planOf(layout), rows, 3 + layout.columns.length);
       if (checkpoint !== undefined) advance.run(checkpoint.projection, checkpoint.position);
     },

@@ -1,9 +1,10 @@
 import type { Database } from 'better-sqlite3';
 import { UNGUARDED, type WriteGuard } from '../openedFiles.js';
-import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
+import { emptyWal } from '../checkpoint.js';
+import { beginWriting, breathe, isBusy, LOCK_WAIT_MS } from '../writeLock.js';
 import { makeRoom } from './file.js';
 import { faultOf } from '../sqlite.js';
-import type { Answer, Numbered } from './messages.js';
+import type { Answer, Numbered, NumberedChange } from './messages.js';
 import { openRequestQueue } from './requestQueue.js';
 import { openRequests } from './requests.js';
 
@@ -29,6 +30,9 @@ const SMALL_GROUPS_IN_A_ROW = 10;
 const SMALL_GROUP_CHANGES = 1_000;
 /** After this many, some seconds under load, no rebuild runs at full speed: the writer's cache shrinks. */
 const SMALL_GROUPS = 1_000;
+/** How long writes wait for the WAL to be emptied. */
+const EMPTY_MS = 25;
+
 export interface WriterOptions {
   /** Milliseconds since the epoch, for expiry. */
   readonly now?: () => number;
@@ -47,6 +51,7 @@ export function createWriter(
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
+  const emptying: Numbered[] = [];
   let uncheckpointed = 0;
   let lastGroup = 0;
   let smallGroups = SMALL_GROUPS;
@@ -71,6 +76,26 @@ export function createWriter(
     }
   }
 
+  function admit(numbered: readonly Numbered[]): void {
+    for (const one of numbered) {
+      if (isChange(one)) queue.add([one]);
+      else emptying.push(one);
+    }
+  }
+
+  /** Readers and other processes may need the WAL for a moment. */
+  function emptyWals(): void {
+    for (const { id } of emptying.splice(0)) {
+      try {
+        guard.refuse();
+        emptyWal(database, performance.now() + EMPTY_MS);
+        queue.answer([{ id, value: true }]);
+      } catch (error) {
+        queue.answer([isBusy(error) ? { id, value: false } : { id, fault: faultOf(error) }]);
+      }
+    }
+  }
+
   function fitRoom(): void {
     const roomy = smallGroups < SMALL_GROUPS;
     smallGroups = lastGroup < SMALL_GROUP_CHANGES ? smallGroups + 1 : 0;
@@ -79,7 +104,7 @@ export function createWriter(
 
   /** When a group fails, each of its requests is tried alone. */
   function commitGroup(): void {
-    const taken: Numbered[] = [];
+    const taken: NumberedChange[] = [];
     try {
       guard.refuse();
       beginWriting(begin, performance.now() + lockWaitMs);
@@ -90,7 +115,7 @@ export function createWriter(
           taken.push(numbered);
           changes += requests.execute(numbered, into);
           if (changes >= GROUP_CHANGES || performance.now() - startedAt > GROUP_MS) break;
-          queue.add(port.receive());
+          admit(port.receive());
         }
         return changes;
       });
@@ -106,7 +131,7 @@ export function createWriter(
     }
   }
 
-  function commitAlone(numbered: Numbered, until: number): void {
+  function commitAlone(numbered: NumberedChange, until: number): void {
     const fault = queue.faultBefore(numbered);
     if (fault !== undefined) return queue.fail(numbered, fault);
     try {
@@ -121,13 +146,14 @@ export function createWriter(
 
   return {
     run(first) {
-      queue.add(first);
-      while (!queue.empty()) {
-        commitGroup();
+      admit(first);
+      while (!queue.empty() || emptying.length > 0) {
+        if (!queue.empty()) commitGroup();
+        emptyWals();
         const answers = queue.takeAnswers();
         if (answers.length > 0) port.answer(answers);
         fitRoom();
-        queue.add(port.receive());
+        admit(port.receive());
         if (uncheckpointed >= CHECKPOINT_CHANGES && smallGroups >= SMALL_GROUPS_IN_A_ROW) {
           uncheckpointed = 0;
           port.checkpoint();
@@ -135,4 +161,8 @@ export function createWriter(
       }
     },
   };
+}
+
+function isChange(numbered: Numbered): numbered is NumberedChange {
+  return numbered.request.kind !== 'empty WAL';
 }

@@ -7,6 +7,7 @@ import { openWriterClient, type WriterClient } from '../../../../src/adapters/em
 import type { WriterRequest } from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createBatchEncoder } from '../../../../src/adapters/embedded/readStore/batchEncoder.js';
 import { createReader } from '../../../../src/adapters/embedded/readStore/reader.js';
+import { openScrubbing } from '../../../../src/adapters/embedded/readStore/scrub.js';
 import { tablesOf } from '../../../../src/adapters/embedded/readStore/tables.js';
 import { createCheckpointWaiters } from '../../../../src/adapters/embedded/readStore/checkpointWaiters.js';
 import { afterPrefix } from '../../../../src/adapters/prefix.js';
@@ -300,8 +301,12 @@ test('gives a page of one moment, however much is written while its documents ar
   const database = new Sqlite(':memory:');
   const things = newCollection([['n']]);
   const layout = layoutOf(things);
-  database.exec('CREATE TABLE checkpoint (projection TEXT NOT NULL PRIMARY KEY, position TEXT NOT NULL)');
-  const tables = tablesOf(database);
+  for (const [table, columns] of [
+    ['checkpoint', 'projection TEXT NOT NULL PRIMARY KEY, position TEXT NOT NULL'],
+    ['setting', 'name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL'],
+  ])
+    database.exec(`CREATE TABLE ${table} (${columns})`);
+  const tables = tablesOf(database, { scrubbing: openScrubbing(database), secure: () => undefined });
   const write = (n: number, id: number, position: number): void =>
     tables.write({ layout, rows: [`d${id}`, at(position), JSON.stringify({ n }), n] });
   for (let id = 1; id <= 600; id++) write(id, id, id);
