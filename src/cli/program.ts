@@ -11,6 +11,7 @@ import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
 import { keysCommand } from './keys.js';
 import { parkedCommand } from './parked/parked.js';
+import { peopleCommand } from './people/people.js';
 import { projectionsCommand } from './projections/projections.js';
 import { reconcileCommand } from './reconcile.js';
 import { refundCommand, refundsCommand } from './refund.js';
@@ -56,6 +57,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   );
   gift.addCommand(giftsCommand(terminal));
   gift.addCommand(parkedCommand(terminal));
+  gift.addCommand(peopleCommand(terminal));
   gift.addCommand(historyCommand(terminal));
   gift.addCommand(auditCommand(terminal));
   gift.addCommand(projectionsCommand(terminal));

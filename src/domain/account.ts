@@ -5,6 +5,7 @@
 
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
+import type { PersonErased } from './erasure.js';
 
 /** At the merchant's own locations. */
 export type Permission = 'redeem' | 'unredeem';
@@ -91,7 +92,11 @@ export type ClientEvent = EntryEvent<'client', Client>;
 /** Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
 export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod>;
 
+const NOTHING_PERSONAL = { username: '', password_hash: '', name: '', phone_number: null, device_tokens: [] } as const;
+
 export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> {
+  if (event.type === 'PersonErased' && state.status !== 'none')
+    return { status: 'erased', value: { ...state.value, ...NOTHING_PERSONAL, active: false } };
   const next = evolveEntry(state, event);
   return next.status === 'retired'
     ? { status: 'retired', value: { ...next.value, phone_number: null, device_tokens: [] } }
@@ -117,7 +122,7 @@ export type PhoneGivenUp = DomainEvent<'PhoneGivenUp', { readonly user_id: strin
 
 export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | PhoneGivenUp;
 
-export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent;
+export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent | PersonErased;
 
 /** In order of time. */
 export type Reservation = readonly PhoneHolder[];

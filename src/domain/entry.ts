@@ -14,9 +14,9 @@ export type EntryRetired<K extends string> = DomainEvent<`${Capitalize<K>}Retire
 
 export type EntryEvent<K extends string, V extends object> = EntryAdded<K, V> | EntryChanged<K, V> | EntryRetired<K>;
 
-/** A retired entry keeps its last values. */
+/** A retired entry keeps its last values; an erased one has nothing personal left, and never comes back. */
 export type Entry<V extends object> =
-  { readonly status: 'none' } | { readonly status: 'live' | 'retired'; readonly value: V };
+  { readonly status: 'none' } | { readonly status: 'live' | 'retired' | 'erased'; readonly value: V };
 
 export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Changed' | 'Retired'): EntryEventType<K> {
   return `${kind.charAt(0).toUpperCase()}${kind.slice(1)}${what}` as EntryEventType<K>;

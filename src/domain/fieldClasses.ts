@@ -79,6 +79,7 @@ export const FIELD_CLASSES = {
   UsernameGivenUp: OPEN,
   PhoneTaken: OPEN,
   PhoneGivenUp: OPEN,
+  PersonErased: OPEN,
   VoucherCodeAdded: { secret: ['code', 'pin'], personal: [] },
   VoucherCodeChanged: { secret: ['pin'], personal: [] },
   VoucherCodeAssigned: OPEN,

@@ -29,6 +29,8 @@ export const REFUSALS = {
   amount_too_small: 'Amount too small: a card is charged at least 0.30.',
   amount_too_large: 'Amount too large: a card is charged at most 999999.99.',
   receiver_not_found: 'Receiver not found.',
+  person_not_found: 'Person not found',
+  number_of_user: 'this number is that of a user: erase the user.',
   invalid_phone_number: 'Invalid phone number.',
   transaction_pending: 'transaction is not settled yet.',
   gift_not_in_transaction: 'gift not in this transaction.',

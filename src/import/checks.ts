@@ -12,8 +12,8 @@ import { reservedId, type Wanted, type WantedImport, type WantedPaymentMethod, t
 /** With its metadata an entry must fit into an event of 1,000,000 bytes. */
 const MAX_ENTRY_BYTES = 900_000;
 
-/** In histories: users of the command line, and parts of the service. */
-const RESERVED_PREFIXES = /^(?:cli|system):/i;
+/** In histories: users of the command line, and parts of the service; among persons: numbers. */
+const RESERVED_PREFIXES = /^(?:cli|system|phone):/i;
 
 export interface CheckInput extends ReferenceInput {
   readonly wanted: WantedImport;
@@ -30,7 +30,9 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   });
   await inSlices(wanted.users ?? [], ({ index, id, secret, usernameFaulty, phoneFaulty }) => {
     if (RESERVED_PREFIXES.test(id))
-      faults.add('users', index, '.id', 'must not start with cli: or system:, by which histories name who is no user');
+      faults.add('users', index, '.id', 'must not start with cli:, system: or phone:, by which others than users are named');
+    if (input.log.entries.user.get(id)?.state.status === 'erased')
+      faults.add('users', index, '.id', 'is that of an erased user: somebody who comes back gets another id');
     if (usernameFaulty)
       faults.add(
         'users',

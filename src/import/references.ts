@@ -75,6 +75,7 @@ function checkOne(
   const word = NAMES[kind];
   if (status === 'none') add(`no such ${word} "${id}"`);
   else if (status === 'retired') add(`${word} "${id}" is retired: bring it back in the same file`);
+  else if (status === 'erased') add(`${word} "${id}" was erased`);
   else if (prune && declared !== undefined) add(`${word} "${id}" has gone from the file and would be pruned`);
 }
 

@@ -62,7 +62,7 @@ export const accountsProjection: Projection<AccountDocument> = {
   personal: true,
   hidden: HIDDEN_FIELDS,
   indexes: [],
-  types: [...entryEventTypes(ACCOUNT_KINDS), ...RESERVATION_TYPES],
+  types: [...entryEventTypes(ACCOUNT_KINDS), ...RESERVATION_TYPES, 'PersonErased'],
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
     const kind = kindOf(id);

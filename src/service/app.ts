@@ -19,6 +19,7 @@ import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
+import type { Log } from './personal.js';
 import { startProcesses } from './processManagers.js';
 import { projectOnThread } from './projector/workerThread.js';
 import { projectInProcess } from './projector/inProcess.js';
@@ -70,7 +71,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     // First, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
-    const { engines: found, subjects, keyStore, keys } = await openWithKeys(config, logger, open);
+    const { engines: found, subjects, keyStore, fencedEvents, keys } = await openWithKeys(config, logger, open);
     const reached = through(found);
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
@@ -166,6 +167,8 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           tokenKeys: keys.tokenKeys,
           hash,
           subjects,
+          keyStore,
+          fencedEvents,
           publicUrl,
           version: VERSION,
           logger,
@@ -215,7 +218,7 @@ function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projec
   );
 }
 
-interface Opened {
+interface Opened extends Pick<Log, 'fencedEvents'> {
   readonly engines: Engines;
   readonly subjects: Subjects;
   readonly keyStore: KeyStore;
@@ -224,8 +227,8 @@ interface Opened {
 
 /** Never makes a key for a log that was made with another key. */
 async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<Opened> {
-  const { subjects, keys: keyStore, ...engines } = await openEngines(config, logger, open);
+  const { subjects, keys: keyStore, fencedEvents, ...engines } = await openEngines(config, logger, open);
   await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
   await keyStore.ping();
-  return { engines, subjects, keyStore, keys: loadKeys(config) };
+  return { engines, subjects, keyStore, fencedEvents, keys: loadKeys(config) };
 }

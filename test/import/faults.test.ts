@@ -238,7 +238,7 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ...['cli:root@till-7', 'system:payment-provider', 'CLI:root@till-7'].map(
     (id) =>
       [
-        'users[1].id: must not start with cli: or system:, by which histories name who is no user',
+        'users[1].id: must not start with cli:, system: or phone:, by which others than users are named',
         (file: AnyFile) => {
           file['users']![1]!['id'] = id;
           file['payment_methods']![1]!['users'] = ['u1'];

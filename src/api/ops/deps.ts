@@ -7,6 +7,7 @@ import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
+import type { ErasureDeps } from '../../ops/people/erasure/erasePerson.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
 export interface OpsDeps {
@@ -16,6 +17,7 @@ export interface OpsDeps {
   readonly models: ReadModels;
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
   readonly upkeep: Upkeep;
+  readonly erasure: ErasureDeps;
 }
 
 export interface Upkeep {

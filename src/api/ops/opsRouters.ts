@@ -3,6 +3,7 @@ import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessRoutes } from './access.js';
 import { giftAuditRoutes } from './gifts.js';
 import { supportActionRoutes } from './supportActions.js';
+import { erasureRoutes } from './erasures.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
@@ -28,5 +29,6 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
     router('transactions', refundRoutes(deps)),
     router('payments', reconciliationRoutes(deps)),
     router('parked', parkedRoutes(deps)),
+    router('people', erasureRoutes(deps)),
   ];
 }

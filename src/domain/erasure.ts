@@ -1,0 +1,25 @@
+/** A person's end in the log (docs/decisions.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
+import type { DomainEvent } from './decider.js';
+
+/** What opened the personal data of the stream's person was destroyed before. `messages`: how many went with it. */
+export type PersonErased = DomainEvent<
+  'PersonErased',
+  { readonly erasure_id: string; readonly messages: number; readonly reason: string }
+>;
+
+/** A user, or a phone number that is no user's. */
+export type Person =
+  | { readonly kind: 'user'; readonly userId: string }
+  | { readonly kind: 'number'; readonly phoneId: string };
+
+const NUMBER = 'phone:';
+
+/** In paths and on the command line: a user's id, or `phone:{phone_id}`. */
+export const personId = (person: Person): string =>
+  person.kind === 'user' ? person.userId : `${NUMBER}${person.phoneId}`;
+
+export const personOf = (id: string): Person =>
+  id.startsWith(NUMBER) ? { kind: 'number', phoneId: id.slice(NUMBER.length) } : { kind: 'user', userId: id };
+
+export const personStream = (person: Person): string =>
+  person.kind === 'user' ? `user-${person.userId}` : `phone-${person.phoneId}`;

@@ -1,0 +1,162 @@
+/**
+ * ErasePerson (docs/decisions.md#erasure): what opens the personal data of a person is destroyed, then the log says so,
+ * then everything that was derived from it goes. Each step may be repeated: an erasure that was killed anywhere, or
+ * failed, is finished by the same call again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type CommandContext } from '../../../commands/context.js';
+import { transact } from '../../../commands/transact.js';
+import { holderOf, reservationAggregate } from '../../../domain/account.js';
+import { type Aggregate, type DomainEvent, fold } from '../../../domain/decider.js';
+import { type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
+import type { KeyedHash } from '../../../domain/keyedHash.js';
+import { Refusal } from '../../../domain/refusal.js';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { KeyStore } from '../../../ports/keyStore.js';
+import { SECRETS_CACHED_MS, type Subjects } from '../../../runtime/personal/subjects.js';
+import { type Erasure, erasureOf, newErasureId, storeErasure } from './erasureRecord.js';
+import { fencePerson, type Fenced } from './fencePerson.js';
+import { moneyInFlight } from './moneyInFlight.js';
+import type { Names } from './names.js';
+import { removeSubjects, fenceThings } from './removeSubjects.js';
+import { partOf } from './retire.js';
+import { type Traces, tracesOf } from './traces.js';
+
+export interface ErasureDeps {
+  readonly events: EventStore;
+  /** Shows the personal fields of fenced subjects too. */
+  readonly fencedEvents: Pick<EventStore, 'read'>;
+  readonly keys: KeyStore;
+  readonly subjects: Pick<Subjects, 'secretsForErasure'>;
+  readonly hash: KeyedHash;
+  /** Removes records that were made for the person, while their names are known. @throws UnavailableError */
+  readonly removeRecords: (person: Erasing) => Promise<void>;
+  /** Removes what read models held up to the position. @throws UnavailableError */
+  readonly removeDerived: (position: Position) => Promise<void>;
+}
+
+export interface Erasing extends Names {
+  readonly userId?: string;
+  readonly phoneIds: readonly string[];
+}
+
+export interface ErasureOutcome {
+  readonly erasure: Erasure;
+  /** It had been done before. */
+  readonly already: boolean;
+  readonly position: Position;
+}
+
+/** Money of the person is not settled. They are fenced: nothing new begins. The same call again goes on. */
+export class ErasureWaitsError extends Error {
+  override readonly name = 'ErasureWaitsError';
+  readonly waitsFor: readonly string[];
+  constructor(waitsFor: readonly string[]) {
+    const [first = '', ...others] = waitsFor;
+    super(`the erasure has begun and waits for ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`);
+    this.waitsFor = waitsFor;
+  }
+}
+
+/** A request that read a key before the fence has ended by then. */
+const SETTLED_MS = SECRETS_CACHED_MS + 1_000;
+
+/** @throws Refusal `person_not_found`, `number_of_user`; ErasureWaitsError; UnavailableError */
+export async function erasePerson(
+  deps: ErasureDeps,
+  person: Person,
+  context: CommandContext,
+  reason: string,
+): Promise<ErasureOutcome> {
+  const { events, keys } = deps;
+  const before = await erasedAt(events, person);
+  const begun = await erasureOf(keys, person);
+  if (before !== undefined && begun?.done_at !== undefined) return { erasure: begun, already: true, position: before };
+  if (before === undefined) await refuseUnlessErasable(deps, person);
+
+  const erasure = begun ?? newErasure(person, context, reason);
+  await storeErasure(keys, erasure);
+  const fenced = await fencePerson(deps, person, context);
+  const traces = tracesOf(events, { person, phoneIds: new Set(fenced.phoneIds) });
+  await refuseWhileMoneyMoves(events, traces);
+  await fenceThings(deps, traces);
+  await sleep(SETTLED_MS);
+  // What was bought just before the fence.
+  await refuseWhileMoneyMoves(events, traces);
+  const messages = await destroy(deps, fenced, traces, context);
+  const position = await appendErased(events, person, partOf(context), {
+    erasure_id: erasure.id,
+    messages,
+    reason: erasure.reason,
+  });
+  await deps.removeDerived(position);
+  // What was decided before the fence may have been appended since.
+  await destroy(deps, await fencePerson(deps, person, context), traces, context);
+  const finished: Erasure = { ...erasure, done_at: context.now };
+  await storeErasure(keys, finished);
+  return { erasure: finished, already: false, position };
+}
+
+function newErasure(person: Person, { by, requestId, now }: CommandContext, reason: string): Erasure {
+  return {
+    id: newErasureId(),
+    person,
+    reason,
+    by,
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+    at: now,
+  };
+}
+
+async function refuseUnlessErasable({ events, keys }: ErasureDeps, person: Person): Promise<void> {
+  const history = await events.read(personStream(person));
+  if (person.kind === 'user') {
+    if (history.length === 0) throw new Refusal('person_not_found');
+    return;
+  }
+  if (holderOf(fold(reservationAggregate, history)) !== undefined) throw new Refusal('number_of_user');
+  if (!(await keys.byId([person.phoneId])).has(person.phoneId)) throw new Refusal('person_not_found');
+}
+
+async function refuseWhileMoneyMoves(events: EventStore, traces: Traces): Promise<void> {
+  await traces.readOn();
+  const open = await moneyInFlight(events, traces.bought);
+  if (open.length > 0) throw new ErasureWaitsError(open);
+}
+
+/** The key of the user's own fields goes last: a repeat finds the others by what it opens. @returns how many messages */
+async function destroy(deps: ErasureDeps, fenced: Fenced, traces: Traces, context: CommandContext): Promise<number> {
+  await traces.readOn();
+  const messages = await removeSubjects(deps, fenced, traces, context);
+  const { userId, names, phoneIds } = fenced;
+  await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds });
+  await deps.keys.remove(fenced.last);
+  return messages;
+}
+
+const erasedAggregate: Aggregate<boolean, DomainEvent> = {
+  initial: false,
+  evolve: (erased, { type }) => type === 'PersonErased' || (erased && type !== 'UserAdded'),
+};
+
+/** `undefined`: the person is not erased, or has come back by an import that raced with the erasure. */
+async function erasedAt(events: EventStore, person: Person): Promise<Position | undefined> {
+  const history = await events.read(personStream(person));
+  return fold(erasedAggregate, history)
+    ? history.findLast(({ type }) => type === 'PersonErased')?.position
+    : undefined;
+}
+
+async function appendErased(
+  events: EventStore,
+  person: Person,
+  context: CommandContext,
+  data: PersonErased['data'],
+): Promise<Position> {
+  const { history } = await transact(events, erasedAggregate, personStream(person), context, (erased) =>
+    erased ? [] : [{ type: 'PersonErased', data }],
+  );
+  const erased = history.findLast(({ type }) => type === 'PersonErased');
+  if (erased === undefined) throw new Error('an erasure was appended and is not there');
+  return erased.position;
+}

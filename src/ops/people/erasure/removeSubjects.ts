@@ -1,0 +1,53 @@
+/** The rows of what a person wrote, got and paid with. */
+import type { CommandContext } from '../../../commands/context.js';
+import { lookupOf, messageSubject, paymentMethodSubject, type PersonName } from '../../../domain/personalFields.js';
+import { inParallel } from '../../../lib/async/inParallel.js';
+import type { ErasureDeps } from './erasePerson.js';
+import type { Fenced } from './fencePerson.js';
+import { retirePaymentMethod } from './retire.js';
+import type { Traces } from './traces.js';
+
+const AT_ONCE = 1_000;
+const STREAMS_AT_ONCE = 16;
+
+type Deps = Pick<ErasureDeps, 'events' | 'keys' | 'hash'>;
+
+/** @throws UnavailableError */
+export async function fenceThings(deps: Deps, traces: Traces): Promise<void> {
+  for (const ids of await rowsOf(deps, [...messagesOf(traces), ...methodsOf(traces)])) await deps.keys.fence(ids);
+}
+
+/** @returns how many messages were removed. @throws UnavailableError, ConflictError */
+export async function removeSubjects(
+  deps: Deps,
+  { first }: Pick<Fenced, 'first'>,
+  traces: Traces,
+  context: CommandContext,
+): Promise<number> {
+  const { events, keys } = deps;
+  await inParallel(traces.ownMethods(), STREAMS_AT_ONCE, async (reference) =>
+    retirePaymentMethod(events, reference, context),
+  );
+  for (const ids of await rowsOf(deps, methodsOf(traces))) await keys.remove(ids);
+  let messages = 0;
+  for (const ids of await rowsOf(deps, messagesOf(traces))) {
+    await keys.remove(ids);
+    messages += ids.length;
+  }
+  await keys.remove(first);
+  return messages;
+}
+
+const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(messageSubject);
+
+const methodsOf = (traces: Traces): PersonName[] => traces.ownMethods().map(paymentMethodSubject);
+
+/** Ids of the rows that are there, in pieces. */
+async function rowsOf({ keys, hash }: Deps, names: readonly PersonName[]): Promise<string[][]> {
+  const pieces: string[][] = [];
+  for (let from = 0; from < names.length; from += AT_ONCE) {
+    const lookups = names.slice(from, from + AT_ONCE).map((name) => lookupOf(hash, name));
+    pieces.push([...(await keys.byLookup(lookups)).values()].map(({ id }) => id));
+  }
+  return pieces;
+}

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import {
+  accountStream,
+  evolveUser,
+  giveUpReservation,
+  holderOf,
+  reservationAggregate,
+  type ReservationKind,
+  reservationStream,
+  type PaymentMethod,
+  type User,
+} from '../../../domain/account.js';
+import type { CommandContext } from '../../../commands/context.js';
+import { transact } from '../../../commands/transact.js';
+import type { Aggregate, DomainEvent } from '../../../domain/decider.js';
+import { type Entry, evolveEntry, retireEntry } from '../../../domain/entry.js';
+import type { EventStore } from '../../../ports/eventStore.js';
+
+const REASON = 'erasure';
+
+const userAggregate: Aggregate<Entry<User>, DomainEvent> = { initial: { status: 'none' }, evolve: evolveUser };
+const methodAggregate: Aggregate<Entry<PaymentMethod>, DomainEvent> = {
+  initial: { status: 'none' },
+  evolve: evolveEntry,
+};
+
+/** A part of a larger command. A repeat is recognised by the state of its stream, not by the command's id. */
+export function partOf({ bodyHash: _, ...context }: CommandContext): CommandContext {
+  return { ...context, commandId: randomUUID(), causationId: context.commandId };
+}
+
+/** Ends logins and purchases of a user. @throws UnavailableError, ConflictError */
+export async function retireUser(events: EventStore, userId: string, context: CommandContext): Promise<void> {
+  await transact(events, userAggregate, accountStream('user', userId), partOf(context), (state) =>
+    retireEntry('user', state, REASON),
+  );
+}
+
+/** @throws UnavailableError, ConflictError */
+export async function retirePaymentMethod(
+  events: EventStore,
+  reference: string,
+  context: CommandContext,
+): Promise<void> {
+  await transact(events, methodAggregate, accountStream('paymentMethod', reference), partOf(context), (state) =>
+    retireEntry('paymentMethod', state, REASON),
+  );
+}
+
+/**
+ * Ends a user's hold of a username or number. @returns whether another user holds it now
+ * @throws UnavailableError, ConflictError
+ */
+export async function freeReservation(
+  events: EventStore,
+  kind: ReservationKind,
+  id: string,
+  userId: string,
+  context: CommandContext,
+): Promise<boolean> {
+  const { state } = await transact(events, reservationAggregate, reservationStream(kind, id), partOf(context), (held) =>
+    giveUpReservation(kind, held, userId),
+  );
+  const holder = holderOf(state);
+  return holder !== undefined && holder !== userId;
+}
