@@ -1,12 +1,12 @@
 /** Rules shared by all key stores. */
-import { MAX_SECRET_BYTES, type SubjectRow } from '../ports/keyStore.js';
+import { type ErasureRow, MAX_ERASURE_BYTES, MAX_SECRET_BYTES, type SubjectRow } from '../ports/keyStore.js';
 
 /** 128 bits of base64url. */
 const KEY = /^[A-Za-z0-9_-]{22}$/;
 
 /** @throws Error naming what is wrong; it tells nothing of lookup and secret */
 export function refuseInvalid(row: SubjectRow): void {
-  if (!KEY.test(row.id)) throw new Error(`${JSON.stringify(row.id)} is no id of a subject: 22 characters of base64url`);
+  refuseInvalidId(row.id);
   if (!KEY.test(row.lookup)) throw new Error(`the lookup of subject ${row.id} is not 22 characters of base64url`);
   refuseLongSecret(row);
 }
@@ -18,6 +18,19 @@ export function refuseLongSecret({ id, secret }: Pick<SubjectRow, 'id' | 'secret
   const bytes = Buffer.byteLength(secret);
   if (bytes > MAX_SECRET_BYTES)
     throw new Error(`the secret of subject ${id} has ${bytes} bytes, at most ${MAX_SECRET_BYTES} are allowed`);
+}
+
+/** @throws Error */
+export function refuseInvalidId(id: string): void {
+  if (!KEY.test(id)) throw new Error(`${JSON.stringify(id)} is no id of a subject: 22 characters of base64url`);
+}
+
+/** @throws Error; it tells nothing of the text */
+export function refuseInvalidErasure({ id, text }: ErasureRow): void {
+  if (!KEY.test(id)) throw new Error(`${JSON.stringify(id)} is no id of an erasure: 22 characters of base64url`);
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_ERASURE_BYTES)
+    throw new Error(`the text of erasure ${id} has ${bytes} bytes, at most ${MAX_ERASURE_BYTES} are allowed`);
 }
 
 export function takenId(id: string): Error {

@@ -9,8 +9,7 @@ export type PersonErased = DomainEvent<
 
 /** A user, or a phone number that is no user's. */
 export type Person =
-  | { readonly kind: 'user'; readonly userId: string }
-  | { readonly kind: 'number'; readonly phoneId: string };
+  { readonly kind: 'user'; readonly userId: string } | { readonly kind: 'number'; readonly phoneId: string };
 
 const NUMBER = 'phone:';
 

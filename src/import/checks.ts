@@ -30,7 +30,12 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   });
   await inSlices(wanted.users ?? [], ({ index, id, secret, usernameFaulty, phoneFaulty }) => {
     if (RESERVED_PREFIXES.test(id))
-      faults.add('users', index, '.id', 'must not start with cli:, system: or phone:, by which others than users are named');
+      faults.add(
+        'users',
+        index,
+        '.id',
+        'must not start with cli:, system: or phone:, by which others than users are named',
+      );
     if (input.log.entries.user.get(id)?.state.status === 'erased')
       faults.add('users', index, '.id', 'is that of an erased user: somebody who comes back gets another id');
     if (usernameFaulty)

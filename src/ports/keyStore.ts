@@ -10,6 +10,7 @@
  * - What is removed is given to no reader, of any process, from then on, and no byte of its secret or lookup is left in
  *   the store's files; a server frees it by its own rules.
  * - A removed id never comes back: an `add` of it that arrives late, or comes from a backup, adds nothing.
+ * - A malformed id is refused, and nothing is stored then: a removed one is kept for good, and must tell nothing.
  */
 export interface SubjectRow {
   /** 22 characters of base64url, 128 random bits. */
@@ -68,10 +69,13 @@ export interface KeyStore {
   /** Rows of these ids are given as `fenced` from now on, to every process. @throws UnavailableError */
   fence(ids: readonly string[]): Promise<void>;
 
-  /** Removes rows for good; one that is not there is removed already. @throws UnavailableError */
+  /** Removes rows for good; an id that is not there can't be added from then on. @throws UnavailableError */
   remove(ids: readonly string[]): Promise<void>;
 
-  /** Adds an erasure, or puts another text in place of its own. @throws UnavailableError; Error when it is malformed */
+  /** Those of these ids that were removed. @throws UnavailableError */
+  removed(ids: readonly string[]): Promise<ReadonlySet<string>>;
+
+  /** Adds an erasure, or puts another text in place of its own. @throws UnavailableError; Error when malformed */
   putErasure(row: ErasureRow): Promise<void>;
 
   /** Erasures in the order of their ids, after `after`, at most `limit`. @throws UnavailableError */

@@ -16,6 +16,9 @@ import type { KeyStore } from '../ports/keyStore.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import { type Listener, listen } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
+import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import { finishErasures } from '../ops/people/erasure/finishErasures.js';
+import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
@@ -144,6 +147,10 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const processes = config.roles.has('processor')
       ? open.add(startProcesses({ engines, models, subjects, publicUrl, logger, holder, followers: parts }))
       : undefined;
+    if (config.roles.has('processor')) {
+      const erasure = erasureDeps({ ...engines, fencedEvents, keys: keyStore, subjects, hash, models });
+      open.add(parts.start('erasures', async (run) => finishErasures(erasure, { now: currentTime }, run)));
+    }
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
       withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),

@@ -19,7 +19,7 @@ const MOST_STREAMS = 20;
 
 export interface CheckedLog {
   readonly events: Pick<EventStore, 'read' | 'readAll'>;
-  readonly keys: Pick<KeyStore, 'byId'>;
+  readonly keys: Pick<KeyStore, 'byId' | 'removed'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
 }
 
@@ -99,8 +99,10 @@ async function* probes({ events, keys, subjects }: CheckedLog, after: Position |
     { batchSize: MOST_STREAMS },
   )) {
     const ids = batch.events.flatMap(({ type, stream }) => (type === 'UsernameTaken' ? [idOf(stream)] : []));
-    const [rows, names] = [await keys.byId(ids), await subjects.secrets(ids)];
+    const [rows, names, removed] = [await keys.byId(ids), await subjects.secrets(ids), await keys.removed(ids)];
     for (const { type, stream, data } of batch.events) {
+      // Of an erased user.
+      if (removed.has(idOf(stream))) continue;
       if (type === 'VoucherCodeAdded') {
         const { segment_id, code } = data as VoucherCodeAdded['data'];
         yield { fits: (hash) => stream === voucherCodeStream(segment_id, hash('code', code)) };

@@ -114,7 +114,11 @@ function openedWhenNeeded(engine: string, open: () => Promise<KeyStore>): KeySto
     add: async (rows) => (await opened()).add(rows),
     rewrap: async (rows) => (await opened()).rewrap(rows),
     page: async (after, limit) => (await opened()).page(after, limit),
+    fence: async (ids) => (await opened()).fence(ids),
     remove: async (ids) => (await opened()).remove(ids),
+    removed: async (ids) => (ids.length === 0 ? new Set() : (await opened()).removed(ids)),
+    putErasure: async (row) => (await opened()).putErasure(row),
+    erasures: async (after, limit) => (await opened()).erasures(after, limit),
     ping: async () => (await opened()).ping(),
     async close() {
       closed = true;

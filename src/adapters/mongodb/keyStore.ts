@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Collection, Filter, UpdateOneModel } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection, Filter, FindCursor, UpdateFilter } from 'mongodb';
 import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { inSlices } from '../../lib/async/slices.js';
-import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import type { ErasureRow, KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { refuseInvalid, refuseLongSecret, takenId } from '../keyStoreRules.js';
+import { refuseInvalid, refuseInvalidErasure, refuseInvalidId, refuseLongSecret, takenId } from '../keyStoreRules.js';
 import { addressOf, engineErrorOf, KEY_STORE } from './address.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
 import { ensureIndexes } from './collections.js';
@@ -23,13 +23,36 @@ export interface MongoKeyStoreOptions {
 
 interface Subject {
   readonly _id: string;
-  /** Lookup. */
+  /** Lookup; of a removed subject `noLookup`. */
   readonly l: string;
-  /** Secret. */
+  /** Secret; a removed subject has none. */
+  readonly s?: string;
+  /** Fenced. */
+  readonly f?: true;
+}
+
+interface Standing extends Subject {
   readonly s: string;
 }
 
+interface Erasure {
+  readonly _id: string;
+  /** Text. */
+  readonly t: string;
+}
+
+/** A document of any collection here. */
+interface Keyed {
+  readonly _id: string;
+  readonly [field: string]: unknown;
+}
+
 const SUBJECTS = 'subjects';
+const ERASURES = 'erasures';
+/** Not removed. */
+const STANDING = { s: { $exists: true } } as const;
+/** The index takes one document a lookup, so a removed subject needs one of its own that no other has. */
+const noLookup = (id: string): string => `.${id}`;
 const BY_LOOKUP = { name: 'l', key: { l: 1 }, unique: true } as const;
 /** Rows of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
 const ANSWER = 1_000;
@@ -60,14 +83,31 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     });
     return found;
   }
+  /** Removed ones, too. */
   const byId = (ids: readonly string[]): Promise<readonly Subject[]> => read((some) => ({ _id: { $in: some } }), ids);
-  const byLookup = (lookups: readonly string[]): Promise<readonly Subject[]> =>
-    read((some) => ({ l: { $in: some } }), lookups);
+  const byLookup = async (lookups: readonly string[]): Promise<readonly Standing[]> =>
+    (await read((some) => ({ l: { $in: some } }), lookups)).filter(stands);
+
+  async function page<D extends { readonly _id: string }, T>(
+    collectionOf: (database: Database) => Collection<D>,
+    only: Filter<D>,
+    [after, limit]: readonly [after: string | undefined, limit: number],
+    of: (document: D) => T,
+  ): Promise<readonly T[]> {
+    // To the driver a limit of 0 means none.
+    if (limit === 0) return [];
+    const filter = (after === undefined ? only : { ...only, _id: { $gt: after } }) as Filter<D>;
+    const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit, batchSize: ANSWER } as const;
+    return connection.read(
+      (db) => all(collectionOf(db).find(filter, options) as FindCursor<D>, of),
+      limit <= ANSWER ? CALL_MS : BULK_MS,
+    );
+  }
 
   /** Adds subjects whose lookups differ. @returns those that stand now, of which `left` is not known yet */
   async function insert(
-    wanted: readonly Subject[],
-  ): Promise<{ readonly standing: readonly Subject[]; readonly left: readonly Subject[] }> {
+    wanted: readonly Standing[],
+  ): Promise<{ readonly standing: readonly Standing[]; readonly left: readonly Standing[] }> {
     const met = await insertFree(connection, wanted);
     const others = met.length === 0 ? [] : await byLookup(met.map(({ l }) => l));
     const known = new Set(others.map(({ l }) => l));
@@ -78,41 +118,55 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     };
   }
 
-  /** @throws Error when the id of one of these has another lookup */
-  async function refuseTakenIds(wanted: readonly Subject[]): Promise<void> {
+  /** @returns which of these ids were removed. @throws Error when one has another lookup */
+  async function removedAmong(wanted: readonly Standing[]): Promise<ReadonlySet<string>> {
     const lookupOf = new Map(wanted.map(({ _id, l }) => [_id, l]));
-    const taken = (await byId([...lookupOf.keys()])).find(({ _id, l }) => lookupOf.get(_id) !== l);
+    const present = await byId([...lookupOf.keys()]);
+    const taken = present.filter(stands).find(({ _id, l }) => lookupOf.get(_id) !== l);
     if (taken !== undefined) throw takenId(taken._id);
+    return new Set(present.filter((subject) => !stands(subject)).map(({ _id }) => _id));
+  }
+
+  /** Adds rows, of one lookup the first, into `rowsNow`. @returns the ids that were removed before */
+  async function addFirst(rows: readonly SubjectRow[], rowsNow: Map<string, SubjectRow>): Promise<ReadonlySet<string>> {
+    const first = new Map<string, Standing>();
+    await inSlices(rows, ({ id, lookup, secret }) => {
+      if (!first.has(lookup)) first.set(lookup, { _id: id, l: lookup, s: secret });
+    });
+    const gone = new Set<string>();
+    let left: readonly Standing[] = [...first.values()];
+    for (let attempt = 0; left.length > 0; attempt++) {
+      if (attempt === MAJORITY_ATTEMPTS)
+        throw new UnavailableError('subjects of another process do not reach a majority of the servers', {
+          outcomeUnknown: true,
+        });
+      if (attempt > 0) {
+        for (const id of await removedAmong(left)) gone.add(id);
+        left = left.filter(({ _id }) => !gone.has(_id));
+        if (left.length === 0) break;
+        await sleep(MAJORITY_PAUSE_MS);
+      }
+      const inserted = await insert(left);
+      await inSlices(inserted.standing, (subject) => rowsNow.set(subject.l, rowOf(subject)));
+      left = inserted.left;
+    }
+    return gone;
   }
 
   return {
     engine: 'mongodb',
     async byId(ids) {
-      return new Map((await byId(ids)).map((subject) => [subject._id, rowOf(subject)]));
+      return new Map((await byId(ids)).filter(stands).map((subject) => [subject._id, rowOf(subject)]));
     },
     async byLookup(lookups) {
       return new Map((await byLookup(lookups)).map((subject) => [subject.l, rowOf(subject)]));
     },
     async add(rows) {
-      const first = new Map<string, Subject>();
-      await inSlices(rows, (row) => {
-        refuseInvalid(row);
-        if (!first.has(row.lookup)) first.set(row.lookup, { _id: row.id, l: row.lookup, s: row.secret });
-      });
+      await inSlices(rows, refuseInvalid);
       const rowsNow = new Map<string, SubjectRow>();
-      let left: readonly Subject[] = [...first.values()];
-      for (let attempt = 0; left.length > 0; attempt++) {
-        if (attempt === MAJORITY_ATTEMPTS)
-          throw new UnavailableError('subjects of another process do not reach a majority of the servers', {
-            outcomeUnknown: true,
-          });
-        if (attempt > 0) {
-          await refuseTakenIds(left);
-          await sleep(MAJORITY_PAUSE_MS);
-        }
-        const inserted = await insert(left);
-        await inSlices(inserted.standing, (subject) => rowsNow.set(subject.l, rowOf(subject)));
-        left = inserted.left;
+      for (let left = rows; left.length > 0;) {
+        const gone = await addFirst(left, rowsNow);
+        left = left.filter(({ id, lookup }) => !gone.has(id) && !rowsNow.has(lookup));
       }
       return rowsNow;
     },
@@ -121,26 +175,38 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       const last = [...new Map(rows.map(({ id, secret }) => [id, { _id: id, s: secret }])).values()];
       await inParallel(inCommands(last.sort(byKey(({ _id }) => _id))), SIDE_BY_SIDE, async (command) => {
         if (command.length === 0) return;
-        const operations = command.map(({ _id, s }): { updateOne: UpdateOneModel<Subject> } => ({
-          updateOne: { filter: { _id }, update: { $set: { s } } },
+        const operations = command.map(({ _id, s }): AnyBulkWriteOperation<Subject> => ({
+          updateOne: { filter: { _id, ...STANDING }, update: { $set: { s } } },
         }));
         await connection.write((db) => subjects(db).bulkWrite(operations, { ordered: false }), BULK_MS);
       });
     },
-    async page(after, limit) {
-      // To the driver a limit of 0 means none.
-      if (limit === 0) return [];
-      const filter = after === undefined ? {} : { _id: { $gt: after } };
-      const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit, batchSize: ANSWER } as const;
-      return connection.read(
-        (db) => all(subjects(db).find(filter, options), rowOf),
-        limit <= ANSWER ? CALL_MS : BULK_MS,
-      );
+    async page(...asked) {
+      return page<Subject, SubjectRow>(subjects, STANDING, asked, (subject) => rowOf(subject as Standing));
+    },
+    async fence(ids) {
+      await inSlices(ids, refuseInvalidId);
+      await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
+        const filter = { _id: { $in: some }, ...STANDING };
+        await connection.write((db) => subjects(db).updateMany(filter, { $set: { f: true } }), BULK_MS);
+      });
     },
     async remove(ids) {
-      await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
-        await connection.write((db) => subjects(db).deleteMany({ _id: { $in: some } }), BULK_MS);
+      await inSlices(ids, refuseInvalidId);
+      await inParallel(inParts([...new Set(ids)].sort()), SIDE_BY_SIDE, async (some) => {
+        await upsert(connection, SUBJECTS, some, (id) => ({ $set: { l: noLookup(id) }, $unset: { s: 1, f: 1 } }));
       });
+    },
+    async removed(ids) {
+      return new Set((await byId(ids)).filter((subject) => !stands(subject)).map(({ _id }) => _id));
+    },
+    async putErasure(row) {
+      refuseInvalidErasure(row);
+      await upsert(connection, ERASURES, [row.id], () => ({ $set: { t: row.text } }));
+    },
+    async erasures(...asked) {
+      const of = ({ _id, t }: Erasure): ErasureRow => ({ id: _id, text: t });
+      return page<Erasure, ErasureRow>((db) => db.collection<Erasure>(ERASURES), {}, asked, of);
     },
     async ping() {
       await connection.read(({ db }) => db.command({ ping: 1 }));
@@ -153,8 +219,8 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
  * Inserts subjects whose id and lookup are free. In the order of lookups: so two processes that add the same ones do not
  * wait for each other. @returns the others
  */
-async function insertFree(connection: Connection, wanted: readonly Subject[]): Promise<readonly Subject[]> {
-  const met: Subject[] = [];
+async function insertFree(connection: Connection, wanted: readonly Standing[]): Promise<readonly Standing[]> {
+  const met: Standing[] = [];
   await inParallel(inCommands(wanted.toSorted(byKey(({ l }) => l))), SIDE_BY_SIDE, async (command) => {
     await connection.write(async (db) => {
       try {
@@ -162,19 +228,51 @@ async function insertFree(connection: Connection, wanted: readonly Subject[]): P
       } catch (error) {
         const duplicates = duplicatesOf(error);
         if (duplicates === undefined) throw error;
-        met.push(...duplicates.map((index) => command[index] as Subject));
+        met.push(...duplicates.map((index) => command[index] as Standing));
       }
     }, BULK_MS);
   });
   return met;
 }
 
+/**
+ * Changes documents, or makes them. One that another process makes at the same moment fails the change, and takes it
+ * when it is repeated.
+ */
+async function upsert(
+  connection: Connection,
+  collection: string,
+  ids: readonly string[],
+  changeOf: (id: string) => UpdateFilter<Keyed>,
+): Promise<void> {
+  const change = (some: readonly string[], again: boolean): Promise<readonly string[]> =>
+    connection.write(async (db) => {
+      const operations = some.map((_id): AnyBulkWriteOperation<Keyed> => ({
+        updateOne: { filter: { _id }, update: changeOf(_id), upsert: true },
+      }));
+      try {
+        await db.collection<Keyed>(collection).bulkWrite(operations, { ordered: false });
+        return [];
+      } catch (error) {
+        const met = again ? undefined : duplicatesOf(error);
+        if (met === undefined) throw error;
+        return met.map((index) => some[index] as string);
+      }
+    }, BULK_MS);
+  const met = await change(ids, false);
+  if (met.length > 0) await change(met, true);
+}
+
 function subjects(database: Database): Collection<Subject> {
   return database.collection<Subject>(SUBJECTS);
 }
 
-function rowOf({ _id, l, s }: Subject): SubjectRow {
-  return { id: _id, lookup: l, secret: s };
+function stands(subject: Subject): subject is Standing {
+  return subject.s !== undefined;
+}
+
+function rowOf({ _id, l, s, f }: Standing): SubjectRow {
+  return f === true ? { id: _id, lookup: l, secret: s, fenced: true } : { id: _id, lookup: l, secret: s };
 }
 
 function byKey<T>(keyOf: (item: T) => string): (a: T, b: T) => number {

@@ -7,7 +7,7 @@ import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
-import type { ErasureDeps } from '../../ops/people/erasure/erasePerson.js';
+import type { ErasureDeps } from '../../ops/people/erasure/erasureDeps.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
 export interface OpsDeps {

@@ -28,7 +28,8 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   const encryptAll = async (stream: string, clear: readonly NewEvent[]): Promise<NewEvent[]> => {
     const personal = clear.filter(isPersonal);
     const names = personal.map(({ type, data }) => ruleOf(type).subjectOf(stream, data));
-    const { ids, keys } = await keysOf(names);
+    const ids = await subjects.ids(names);
+    const keys = await subjects.secrets(ids);
     const idOf = new Map(personal.map((event, index) => [event, ids[index] as string]));
     return clear.map((event) => {
       const subject = idOf.get(event);
@@ -37,18 +38,6 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
       if (key === undefined) throw new UnavailableError('a subject of personal data is being erased');
       return encrypt(stream, event, subject, key);
     });
-  };
-
-  /** What was erased a moment ago may still be known here: a second look finds its successor. */
-  const keysOf = async (
-    names: readonly SubjectName[],
-  ): Promise<{ readonly ids: readonly string[]; readonly keys: ReadonlyMap<string, Buffer> }> => {
-    const ids = await subjects.ids(names);
-    const keys = await subjects.secrets(ids);
-    if (ids.every((id) => keys.has(id))) return { ids, keys };
-    subjects.forget(names);
-    const anew = await subjects.ids(names);
-    return { ids: anew, keys: await subjects.secrets(anew) };
   };
 
   const ruleOf = (type: string): PersonalRule => rules.get(type) as PersonalRule;

@@ -6,12 +6,16 @@ import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../lib/async/slices.js';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import type { MasterKeys } from './masterKeys.js';
 
-/** Kept in memory at most, of each kind of look-up. */
+/** Secrets kept in memory at most. */
 const CACHED = 50_000;
-/** How long a removed subject may still be known to a process that did not remove it. */
-const CACHED_MS = 60_000;
+/**
+ * How long a process may still use a secret that another one has fenced: an erasure waits for it. Ids are not kept, so
+ * that a fence counts for the next event.
+ */
+export const SECRETS_CACHED_MS = 5_000;
 const ID_BYTES = 16;
 const ADDED_AT_ONCE = 10_000;
 
@@ -35,7 +39,7 @@ export interface SubjectsDeps {
   readonly lookupOf: (name: SubjectName) => string;
   /** What is kept for a new subject: its data key, or the text that its id stands for. */
   readonly secretFor: (name: SubjectName) => Buffer;
-  /** How many of each kind are kept in memory; default 50,000. */
+  /** How many secrets are kept in memory; default 50,000. */
   readonly cached?: number;
 }
 
@@ -48,32 +52,14 @@ export interface Subjects {
   propose(names: readonly SubjectName[]): Promise<readonly Proposal[]>;
   /** Adds what was proposed. False: another process was first with one, so that proposals are void. @throws UnavailableError */
   keep(proposals: readonly Proposal[]): Promise<boolean>;
-  /** Ids that were removed meanwhile are found anew from now on. */
-  forget(names: readonly SubjectName[]): void;
-  /** The secrets of ids; an erased subject is absent. @throws UnavailableError */
+  /** The secrets of ids; one that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+  /** As `secrets`, those of fenced rows too. @throws UnavailableError */
+  secretsForErasure(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 
 export function openSubjects({ store, master, lookupOf, secretFor, cached = CACHED }: SubjectsDeps): Subjects {
-  const idByLookup = new LRUCache<string, string>({ max: cached, ttl: CACHED_MS });
-  const secretById = new LRUCache<string, Buffer>({ max: cached, ttl: CACHED_MS });
-
-  /** By lookup; of those that are known. */
-  const known = async (lookups: readonly string[]): Promise<Map<string, string>> => {
-    const ids = new Map<string, string>();
-    const unknown: string[] = [];
-    for (const lookup of new Set(lookups)) {
-      const id = idByLookup.get(lookup);
-      if (id === undefined) unknown.push(lookup);
-      else ids.set(lookup, id);
-    }
-    if (unknown.length === 0) return ids;
-    for (const { id, lookup } of (await store.byLookup(unknown)).values()) {
-      ids.set(lookup, id);
-      idByLookup.set(lookup, id);
-    }
-    return ids;
-  };
+  const secretById = new LRUCache<string, Buffer>({ max: cached, ttl: SECRETS_CACHED_MS });
 
   const lookupsOf = async (names: readonly SubjectName[]): Promise<string[]> => {
     const lookups: string[] = [];
@@ -83,12 +69,13 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
 
   const propose = async (names: readonly SubjectName[]): Promise<readonly Proposal[]> => {
     const lookups = await lookupsOf(names);
-    const ids = await known(lookups);
+    const rows = await store.byLookup([...new Set(lookups)]);
+    refuseFenced(rows.values());
     const made = new Map<string, Proposal>();
     const proposals: Proposal[] = [];
     await inSlices(names, (name, index) => {
       const lookup = lookups[index] as string;
-      const id = ids.get(lookup);
+      const id = rows.get(lookup)?.id;
       let proposal = id === undefined ? made.get(lookup) : { id };
       if (proposal === undefined) {
         const newId = randomBytes(ID_BYTES).toString('base64url');
@@ -109,16 +96,14 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     ];
     const present = new Map<string, SubjectRow>();
     for (let from = 0; from < rows.length; from += ADDED_AT_ONCE)
-      for (const row of (await store.add(rows.slice(from, from + ADDED_AT_ONCE))).values()) {
+      for (const row of (await store.add(rows.slice(from, from + ADDED_AT_ONCE))).values())
         present.set(row.lookup, row);
-        idByLookup.set(row.lookup, row.id);
-      }
+    refuseFenced(present.values());
     return present;
   };
 
   return {
     propose,
-    forget: (names) => names.forEach((name) => idByLookup.delete(lookupOf(name))),
     async ids(names) {
       const proposals = await propose(names);
       const present = await add(proposals);
@@ -127,7 +112,10 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     async find(names) {
       const lookups = await lookupsOf(names);
       const rows = await store.byLookup(lookups);
-      return lookups.map((lookup) => rows.get(lookup)?.id);
+      return lookups.map((lookup) => {
+        const row = rows.get(lookup);
+        return row?.fenced === true ? undefined : row?.id;
+      });
     },
     async keep(proposals) {
       const present = await add(proposals);
@@ -142,12 +130,22 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
         else found.set(id, secret);
       }
       if (missing.length === 0) return found;
-      await inSlices((await store.byId(missing)).values(), ({ id, secret }) => {
+      await inSlices((await store.byId(missing)).values(), ({ id, secret, fenced }) => {
+        if (fenced === true) return;
         const opened = master.open(secret, id);
         secretById.set(id, opened);
         found.set(id, opened);
       });
       return found;
     },
+    async secretsForErasure(ids) {
+      const rows = [...(await store.byId([...new Set(ids)])).values()];
+      return new Map(rows.map(({ id, secret }) => [id, master.open(secret, id)]));
+    },
   };
+}
+
+/** @throws UnavailableError: an event of a person must not outlive their erasure */
+function refuseFenced(rows: Iterable<SubjectRow>): void {
+  for (const { fenced } of rows) if (fenced === true) throw new UnavailableError('a person is being erased');
 }

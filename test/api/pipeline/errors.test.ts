@@ -857,6 +857,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   DataFileError: 'ends a start',
   DeclinedError: 'ends in a worker',
   EngineError: 'ends a start',
+  ErasureWaitsError: '409, with its message',
   EventStoreDbError: 'ends a start',
   EventTooLargeError: '413',
   FilesGoneError: 'an UnavailableError once it leaves the adapter',

@@ -1,4 +1,4 @@
-import type { KeyStore, SubjectRow } from '../../../src/ports/keyStore.js';
+import type { ErasureRow, KeyStore, SubjectRow } from '../../../src/ports/keyStore.js';
 
 /** A key store in memory, with its rows to look into. */
 export interface MemoryKeys extends KeyStore {
@@ -9,6 +9,8 @@ export interface MemoryKeys extends KeyStore {
 
 export function memoryKeys(): MemoryKeys {
   const rows = new Map<string, SubjectRow>();
+  const removed = new Set<string>();
+  const erasures = new Map<string, ErasureRow>();
   const reads = { count: 0 };
   const withLookup = (lookup: string): SubjectRow | undefined =>
     [...rows.values()].find((row) => row.lookup === lookup);
@@ -27,7 +29,7 @@ export function memoryKeys(): MemoryKeys {
       return byLookup(lookups);
     },
     async add(added) {
-      for (const row of added) if (withLookup(row.lookup) === undefined) rows.set(row.id, row);
+      for (const row of added) if (withLookup(row.lookup) === undefined && !removed.has(row.id)) rows.set(row.id, row);
       return byLookup(added.map(({ lookup }) => lookup));
     },
     async rewrap(changed) {
@@ -41,9 +43,27 @@ export function memoryKeys(): MemoryKeys {
         .sort((a, b) => (a.id < b.id ? -1 : 1))
         .filter(({ id }) => after === undefined || id > after)
         .slice(0, limit),
-    async remove(ids) {
-      for (const id of ids) rows.delete(id);
+    async fence(ids) {
+      for (const id of ids) {
+        const row = rows.get(id);
+        if (row !== undefined) rows.set(id, { ...row, fenced: true });
+      }
     },
+    async remove(ids) {
+      for (const id of ids) {
+        rows.delete(id);
+        removed.add(id);
+      }
+    },
+    removed: async (ids) => new Set(ids.filter((id) => removed.has(id))),
+    async putErasure(row) {
+      erasures.set(row.id, row);
+    },
+    erasures: async (after, limit) =>
+      [...erasures.values()]
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .filter(({ id }) => after === undefined || id > after)
+        .slice(0, limit),
     ping: async () => undefined,
     close: async () => undefined,
   };

@@ -7,6 +7,7 @@
  * free space always fits.
  * - `editPage` moves the pointers to a page's rows together with up to as many bytes behind them: `FILLER` makes rows
  * so long that these bytes are never a row's.
+ * `ended` and `erasure` hold nothing that must go: rows there are of any length.
  */
 import type { Database } from 'better-sqlite3';
 import { openDatabase } from '../sqlite.js';
@@ -55,5 +56,8 @@ function createTables(database: Database): void {
       filler TEXT NOT NULL DEFAULT '${FILLER}'
     ) WITHOUT ROWID;
     CREATE UNIQUE INDEX subject_lookup ON subject (lookup, filler);
+    -- A subject that is fenced (0), or an id that was removed (1) and is never added again.
+    CREATE TABLE ended (id TEXT NOT NULL PRIMARY KEY, removed INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE erasure (id TEXT NOT NULL PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;
   `);
 }

@@ -3,17 +3,15 @@ import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Statement } from 'better-sqlite3';
 import { inSlices, slices } from '../../../lib/async/slices.js';
-import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
-import { refuseInvalid, refuseLongSecret } from '../../keyStoreRules.js';
+import type { ErasureRow, KeyStore, SubjectRow } from '../../../ports/keyStore.js';
+import { refuseInvalid, refuseInvalidErasure, refuseInvalidId, refuseLongSecret } from '../../keyStoreRules.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { errorOfFault, readFailure, VALUE } from '../sqlite.js';
 import { threadData } from '../thread.js';
 import { openWriterClient } from '../writerClient.js';
 import { KEY_STORE_FILE, openReader } from './file.js';
-import type { KeyRequest } from './messages.js';
-
-type Row = readonly [id: string, lookup: string, secret: string];
+import { type Added, type KeyRequest, type Row, ROW_FIELDS } from './messages.js';
 
 /** Rows read between two looks at the clock: less than 1 ms. */
 const READ_ROWS = 256;
@@ -40,13 +38,22 @@ export async function openEmbeddedKeyStore({
     errorOf: (fault) => errorOfFault(fault, file),
   });
   const rowsWhere = (table: string, rest: string): string =>
-    `SELECT s.id, s.lookup, k.secret FROM ${table} CROSS JOIN secret AS k ON k.slot = s.slot ${rest}`;
+    `SELECT s.id, s.lookup, k.secret, e.id IS NOT NULL FROM ${table} CROSS JOIN secret AS k ON k.slot = s.slot
+      LEFT JOIN ended AS e ON e.id = s.id ${rest}`;
   const wanted = 'json_each(?) AS wanted CROSS JOIN subject AS s ON';
   const byId = database.prepare<[string], Row>(rowsWhere(`${wanted} s.id = wanted.value`, '')).raw();
   const byLookup = database.prepare<[string], Row>(rowsWhere(`${wanted} s.lookup = wanted.value`, '')).raw();
   const after = database
     .prepare<[string, number], Row>(rowsWhere('subject AS s', `WHERE s.id > ${VALUE} ORDER BY s.id LIMIT ${VALUE}`))
     .raw();
+  const removed = database
+    .prepare<[string], string>(
+      'SELECT e.id FROM json_each(?) AS wanted CROSS JOIN ended AS e ON e.id = wanted.value WHERE e.removed = 1',
+    )
+    .pluck();
+  const erasures = database.prepare<[string, number], ErasureRow>(
+    `SELECT id, text FROM erasure WHERE id > ${VALUE} ORDER BY id LIMIT ${VALUE}`,
+  );
   const version = database.prepare<[], number>('PRAGMA data_version').pluck();
 
   function read<T>(work: () => T): T {
@@ -74,6 +81,24 @@ export async function openEmbeddedKeyStore({
     return found;
   }
 
+  /** `next`: at most so many after a key. */
+  async function pageOf<T extends { readonly id: string }>(
+    next: (from: string, most: number) => readonly T[],
+    last = '',
+    limit: number,
+  ): Promise<readonly T[]> {
+    const rows: T[] = [];
+    const time = slices();
+    for (let from = last; rows.length < limit; from = rows.at(-1)?.id ?? from) {
+      if (time.due()) await time.rest();
+      const most = Math.min(READ_ROWS, limit - rows.length);
+      const some = read(() => next(from, most));
+      rows.push(...some);
+      if (some.length < most) break;
+    }
+    return rows;
+  }
+
   return {
     engine: 'embedded',
     async byId(ids) {
@@ -86,12 +111,14 @@ export async function openEmbeddedKeyStore({
       await inSlices(rows, refuseInvalid);
       const standing = new Map<string, SubjectRow>();
       for (const some of parts(rows, WRITE_ROWS)) {
-        const others = await writer.call<readonly string[]>({
+        const added = await writer.call<Added>({
           kind: 'add',
           rows: some.flatMap(({ id, lookup, secret }) => [id, lookup, secret]),
         });
-        for (const row of some) if (!standing.has(row.lookup)) standing.set(row.lookup, row);
-        for (const other of parts(others, 3)) {
+        const gone = new Set(added.removed);
+        for (const { id, lookup, secret } of some)
+          if (!standing.has(lookup) && !gone.has(id)) standing.set(lookup, { id, lookup, secret });
+        for (const other of parts(added.others, ROW_FIELDS)) {
           const row = subjectOf(other as unknown as Row);
           standing.set(row.lookup, row);
         }
@@ -103,20 +130,32 @@ export async function openEmbeddedKeyStore({
       for (const some of parts(rows, WRITE_ROWS))
         await writer.call<void>({ kind: 'rewrap', rows: some.flatMap(({ id, secret }) => [id, secret]) });
     },
-    async page(last = '', limit) {
-      const rows: SubjectRow[] = [];
-      const time = slices();
-      for (let from = last; rows.length < limit; from = rows.at(-1)?.id ?? from) {
-        if (time.due()) await time.rest();
-        const most = Math.min(READ_ROWS, limit - rows.length);
-        const some = read(() => after.all(from, most));
-        rows.push(...some.map(subjectOf));
-        if (some.length < most) break;
-      }
-      return rows;
+    async page(last, limit) {
+      return pageOf((from, most) => after.all(from, most).map(subjectOf), last, limit);
+    },
+    async fence(ids) {
+      await inSlices(ids, refuseInvalidId);
+      for (const some of parts(ids, WRITE_ROWS)) await writer.call<void>({ kind: 'fence', ids: some });
     },
     async remove(ids) {
+      await inSlices(ids, refuseInvalidId);
       for (const some of parts(ids, WRITE_ROWS)) await writer.call<void>({ kind: 'remove', ids: some });
+    },
+    async removed(ids) {
+      const found = new Set<string>();
+      const time = slices();
+      for (const some of parts(ids, READ_ROWS)) {
+        if (time.due()) await time.rest();
+        for (const id of read(() => removed.all(JSON.stringify(some)))) found.add(id);
+      }
+      return found;
+    },
+    async putErasure(row) {
+      refuseInvalidErasure(row);
+      await writer.call<void>({ kind: 'putErasure', row: { id: row.id, text: row.text } });
+    },
+    async erasures(last, limit) {
+      return pageOf((from, most) => erasures.all(from, most), last, limit);
     },
     async ping() {
       await writer.loaded;
@@ -131,8 +170,8 @@ export async function openEmbeddedKeyStore({
   };
 }
 
-function subjectOf([id, lookup, secret]: Row): SubjectRow {
-  return { id, lookup, secret };
+function subjectOf([id, lookup, secret, fenced]: Row): SubjectRow {
+  return fenced === 1 ? { id, lookup, secret, fenced: true } : { id, lookup, secret };
 }
 
 function* parts<T>(all: readonly T[], size: number): Iterable<readonly T[]> {

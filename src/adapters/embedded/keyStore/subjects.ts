@@ -1,20 +1,21 @@
 /** Carries out requests to the key store's writer, within the caller's transaction. */
 import type { Database } from 'better-sqlite3';
+import type { ErasureRow } from '../../../ports/keyStore.js';
 import { takenId } from '../../keyStoreRules.js';
-import type { KeyRequest } from './messages.js';
+import type { Added, KeyRequest, Row } from './messages.js';
 
 export interface Subjects {
   /** @returns the answer */
   execute(request: KeyRequest): unknown;
 }
 
-type Row = readonly [id: string, lookup: string, secret: string];
 type Slot = readonly [slot: number, secret: string];
 
 export function openSubjects(database: Database): Subjects {
   const standing = database
     .prepare<[string], Row>(
-      'SELECT s.id, s.lookup, k.secret FROM subject AS s JOIN secret AS k ON k.slot = s.slot WHERE s.lookup = ?',
+      `SELECT s.id, s.lookup, k.secret, e.id IS NOT NULL FROM subject AS s JOIN secret AS k ON k.slot = s.slot
+        LEFT JOIN ended AS e ON e.id = s.id WHERE s.lookup = ?`,
     )
     .raw();
   const slotOf = database
@@ -29,17 +30,29 @@ export function openSubjects(database: Database): Subjects {
   );
   const move = database.prepare<[number | bigint, string]>('UPDATE subject SET slot = ? WHERE id = ?');
   const remove = database.prepare<[string]>('DELETE FROM subject WHERE id = ?');
+  const isRemoved = database.prepare<[string], number>('SELECT removed FROM ended WHERE id = ?').pluck();
+  const fence = database.prepare<[string]>(
+    'INSERT OR IGNORE INTO ended (id, removed) SELECT id, 0 FROM subject WHERE id = ?',
+  );
+  const end = database.prepare<[string]>(
+    'INSERT INTO ended (id, removed) VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET removed = 1',
+  );
+  const putErasure = database.prepare<[string, string]>(
+    'INSERT INTO erasure (id, text) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET text = excluded.text',
+  );
 
-  function add(rows: readonly string[]): string[] {
-    const others: string[] = [];
+  function add(rows: readonly string[]): Added {
+    const others: Row[number][] = [];
+    const removed: string[] = [];
     for (let at = 0; at < rows.length; at += 3) {
       const [id, lookup, secret] = rows.slice(at, at + 3) as [string, string, string];
       const present = standing.get(lookup);
       if (present !== undefined) others.push(...present);
+      else if (isRemoved.get(id) === 1) removed.push(id);
       // The lookup is free, so what is ignored has a taken id.
       else if (insert.run(id, lookup, append.run(secret).lastInsertRowid).changes === 0) throw takenId(id);
     }
-    return others;
+    return { others, removed };
   }
 
   function erase([slot, secret]: Slot): void {
@@ -62,11 +75,20 @@ export function openSubjects(database: Database): Subjects {
 
   function removeAll(ids: readonly string[]): void {
     for (const id of ids) {
+      end.run(id);
       const present = slotOf.get(id);
       if (present === undefined) continue;
       erase(present);
       remove.run(id);
     }
+  }
+
+  function fenceAll(ids: readonly string[]): void {
+    for (const id of ids) fence.run(id);
+  }
+
+  function store({ id, text }: ErasureRow): void {
+    putErasure.run(id, text);
   }
 
   return {
@@ -76,6 +98,10 @@ export function openSubjects(database: Database): Subjects {
           return add(request.rows);
         case 'rewrap':
           return rewrap(request.rows);
+        case 'fence':
+          return fenceAll(request.ids);
+        case 'putErasure':
+          return store(request.row);
         case 'remove':
           return removeAll(request.ids);
         default:

@@ -3,42 +3,20 @@
  * then everything that was derived from it goes. Each step may be repeated: an erasure that was killed anywhere, or
  * failed, is finished by the same call again.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type CommandContext } from '../../../commands/context.js';
+import type { CommandContext } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
 import { holderOf, reservationAggregate } from '../../../domain/account.js';
 import { type Aggregate, type DomainEvent, fold } from '../../../domain/decider.js';
 import { type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
-import type { KeyedHash } from '../../../domain/keyedHash.js';
 import { Refusal } from '../../../domain/refusal.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
-import type { KeyStore } from '../../../ports/keyStore.js';
-import { SECRETS_CACHED_MS, type Subjects } from '../../../runtime/personal/subjects.js';
 import { type Erasure, erasureOf, newErasureId, storeErasure } from './erasureRecord.js';
+import type { ErasureDeps } from './erasureDeps.js';
 import { fencePerson, type Fenced } from './fencePerson.js';
 import { moneyInFlight } from './moneyInFlight.js';
-import type { Names } from './names.js';
 import { removeSubjects, fenceThings } from './removeSubjects.js';
 import { partOf } from './retire.js';
 import { type Traces, tracesOf } from './traces.js';
-
-export interface ErasureDeps {
-  readonly events: EventStore;
-  /** Shows the personal fields of fenced subjects too. */
-  readonly fencedEvents: Pick<EventStore, 'read'>;
-  readonly keys: KeyStore;
-  readonly subjects: Pick<Subjects, 'secretsForErasure'>;
-  readonly hash: KeyedHash;
-  /** Removes records that were made for the person, while their names are known. @throws UnavailableError */
-  readonly removeRecords: (person: Erasing) => Promise<void>;
-  /** Removes what read models held up to the position. @throws UnavailableError */
-  readonly removeDerived: (position: Position) => Promise<void>;
-}
-
-export interface Erasing extends Names {
-  readonly userId?: string;
-  readonly phoneIds: readonly string[];
-}
 
 export interface ErasureOutcome {
   readonly erasure: Erasure;
@@ -57,9 +35,6 @@ export class ErasureWaitsError extends Error {
     this.waitsFor = waitsFor;
   }
 }
-
-/** A request that read a key before the fence has ended by then. */
-const SETTLED_MS = SECRETS_CACHED_MS + 1_000;
 
 /** @throws Refusal `person_not_found`, `number_of_user`; ErasureWaitsError; UnavailableError */
 export async function erasePerson(
@@ -80,7 +55,7 @@ export async function erasePerson(
   const traces = tracesOf(events, { person, phoneIds: new Set(fenced.phoneIds) });
   await refuseWhileMoneyMoves(events, traces);
   await fenceThings(deps, traces);
-  await sleep(SETTLED_MS);
+  await deps.settle();
   // What was bought just before the fence.
   await refuseWhileMoneyMoves(events, traces);
   const messages = await destroy(deps, fenced, traces, context);
@@ -124,12 +99,15 @@ async function refuseWhileMoneyMoves(events: EventStore, traces: Traces): Promis
   if (open.length > 0) throw new ErasureWaitsError(open);
 }
 
-/** The key of the user's own fields goes last: a repeat finds the others by what it opens. @returns how many messages */
+/**
+ * Records go while the names are known, and the key of the user's own fields goes last: a repeat finds the others by
+ * what it opens. @returns how many messages
+ */
 async function destroy(deps: ErasureDeps, fenced: Fenced, traces: Traces, context: CommandContext): Promise<number> {
   await traces.readOn();
-  const messages = await removeSubjects(deps, fenced, traces, context);
   const { userId, names, phoneIds } = fenced;
   await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds });
+  const messages = await removeSubjects(deps, fenced, traces, context);
   await deps.keys.remove(fenced.last);
   return messages;
 }
@@ -142,9 +120,7 @@ const erasedAggregate: Aggregate<boolean, DomainEvent> = {
 /** `undefined`: the person is not erased, or has come back by an import that raced with the erasure. */
 async function erasedAt(events: EventStore, person: Person): Promise<Position | undefined> {
   const history = await events.read(personStream(person));
-  return fold(erasedAggregate, history)
-    ? history.findLast(({ type }) => type === 'PersonErased')?.position
-    : undefined;
+  return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
 }
 
 async function appendErased(

@@ -1,32 +1,46 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeyedHash } from '../../../domain/keyedHash.js';
-import type { EventStore } from '../../../ports/eventStore.js';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { KeyStore } from '../../../ports/keyStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import type { ReadModels } from '../../../projections/index.js';
-import type { Subjects } from '../../../runtime/personal/subjects.js';
-import { eraseRecordsOf } from '../eraseRecords.js';
-import type { ErasureDeps } from './erasePerson.js';
+import { SECRETS_CACHED_MS, type Subjects } from '../../../runtime/personal/subjects.js';
+import { type ErasedPerson, eraseRecordsOf } from '../eraseRecords.js';
 import { removeDerived } from './removeDerived.js';
 
-export interface ErasureSources {
+/** A request that read a key before the fence has ended by then. */
+const SETTLED_MS = SECRETS_CACHED_MS + 1_000;
+
+export interface ErasureDeps {
   readonly events: EventStore;
+  /** Shows the personal fields of fenced subjects too. */
   readonly fencedEvents: Pick<EventStore, 'read'>;
   readonly keys: KeyStore;
-  readonly subjects: Subjects;
+  readonly subjects: Pick<Subjects, 'secretsForErasure'>;
   readonly hash: KeyedHash;
+  /** Resolves when no process uses a key any more that was fenced before. */
+  readonly settle: () => Promise<void>;
+  /** @throws UnavailableError */
+  readonly removeRecords: (person: ErasedPerson) => Promise<void>;
+  /** Removes what read models held up to the position. @throws UnavailableError */
+  readonly removeDerived: (position: Position) => Promise<void>;
+}
+
+export interface ErasureSources extends Pick<ErasureDeps, 'events' | 'fencedEvents' | 'keys' | 'subjects' | 'hash'> {
   readonly store: ReadStore;
   readonly models: Pick<ReadModels, 'accounts'>;
 }
 
-export function erasureDeps(sources: ErasureSources): ErasureDeps {
-  const { events, fencedEvents, keys, subjects, hash, store, models } = sources;
+export function erasureDeps({ store, models, ...sources }: ErasureSources): ErasureDeps {
+  const { events, fencedEvents, keys, subjects, hash } = sources;
   return {
     events,
     fencedEvents,
     keys,
     subjects,
     hash,
-    removeRecords: (person) => eraseRecordsOf({ records: store.records, hash }, person),
-    removeDerived: (position) => removeDerived(models, position),
+    settle: async () => sleep(SETTLED_MS),
+    removeRecords: async (person) => eraseRecordsOf({ records: store.records, hash }, person),
+    removeDerived: async (position) => removeDerived(models, position),
   };
 }

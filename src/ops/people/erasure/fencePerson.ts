@@ -1,8 +1,14 @@
 import type { CommandContext } from '../../../commands/context.js';
 import type { ReservationKind } from '../../../domain/account.js';
 import type { Person } from '../../../domain/erasure.js';
-import { lookupOf, type PersonName, phoneSubject, usernameSubject, userSubject } from '../../../domain/personalFields.js';
-import type { ErasureDeps } from './erasePerson.js';
+import {
+  lookupOf,
+  type PersonName,
+  phoneSubject,
+  usernameSubject,
+  userSubject,
+} from '../../../domain/personalFields.js';
+import type { ErasureDeps } from './erasureDeps.js';
 import { type Names, namesOf } from './names.js';
 import { freeReservation, retireUser } from './retire.js';
 

@@ -2,7 +2,7 @@
 import type { CommandContext } from '../../../commands/context.js';
 import { lookupOf, messageSubject, paymentMethodSubject, type PersonName } from '../../../domain/personalFields.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
-import type { ErasureDeps } from './erasePerson.js';
+import type { ErasureDeps } from './erasureDeps.js';
 import type { Fenced } from './fencePerson.js';
 import { retirePaymentMethod } from './retire.js';
 import type { Traces } from './traces.js';

@@ -25,8 +25,9 @@ const methodAggregate: Aggregate<Entry<PaymentMethod>, DomainEvent> = {
 };
 
 /** A part of a larger command. A repeat is recognised by the state of its stream, not by the command's id. */
-export function partOf({ bodyHash: _, ...context }: CommandContext): CommandContext {
-  return { ...context, commandId: randomUUID(), causationId: context.commandId };
+export function partOf(context: CommandContext): CommandContext {
+  const { bodyHash: _, ...part } = context;
+  return { ...part, commandId: randomUUID() };
 }
 
 /** Ends logins and purchases of a user. @throws UnavailableError, ConflictError */

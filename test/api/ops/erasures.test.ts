@@ -1,0 +1,139 @@
+/** A person is erased over HTTP: what is left, what goes on, and who comes back. */
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import type { ImportFaultsError } from '../../../src/import/faults.js';
+import { loadConfig } from '../../../src/service/config.js';
+import { openStoredEvents } from '../../../src/service/engines.js';
+import { eventually } from '../../support/assertions/until.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+
+const test = suite('erasure under /ops');
+let service: Service;
+test.before(async () => {
+  service = await startService({ catalogue: CATALOGUE });
+  await service.import(userFile('eve', '07700 900131'));
+});
+test.after(() => service.close());
+
+const PASSWORD = 'the password of eve and others';
+const ANN = (CATALOGUE.users as { readonly id: string }[]).find(({ id }) => id === 'ann') as { readonly id: string };
+const MESSAGE = 'Good luck with everything, dear friend';
+
+function userFile(id: string, phone_number: string): object {
+  return {
+    users: [{ id, username: `${id}@person.example`, password: PASSWORD, name: `Name of ${id}`, phone_number }],
+    payment_methods: [{ reference: `pm_${id}`, kind: 'card', users: [id], customer: `cus_${id}` }],
+  };
+}
+
+const erase = async (person: string, user = 'sue', reason = 'asked for it'): Promise<Reply> =>
+  service.ask('POST', `/ops/people/${person}/erasure`, { token: await service.userToken(user), body: { reason } });
+
+const login = async (id: string): Promise<Reply> =>
+  service.ask('POST', '/oauth/token', {
+    token: await service.clientToken(),
+    body: {
+      grant_type: 'password',
+      username: `${id}@person.example`,
+      password: PASSWORD,
+    },
+  });
+
+async function bought(token: string, receivers: readonly object[], reference?: string): Promise<string> {
+  const reply = await service.ask('POST', '/api/v2/transactions', {
+    token,
+    body: purchaseOf('latte', receivers, { message: MESSAGE, ...(reference === undefined ? {} : { reference }) }),
+  });
+  assert.equal(reply.status, 201, reply.text);
+  const id = (reply.json['data']['gifts'] as string[])[0] ?? '';
+  await eventually(async () => (await shown(id)).data.gift_status === 'sent');
+  return id;
+}
+
+async function shown(id: string, user = 'ann'): Promise<Json> {
+  const reply = await service.ask('GET', `/api/v2/gifts/${id}?embed[]=message`, {
+    token: await service.userToken(user),
+  });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json;
+}
+
+async function storedText(): Promise<string> {
+  const stored = await openStoredEvents(loadConfig(service.settings));
+  let text = '';
+  for await (const batch of stored.readAll(undefined)) text += JSON.stringify(batch.events);
+  await stored.close();
+  return text;
+}
+
+test('erases a user: no login, no name, no message either way; gifts go on', async () => {
+  const session = (await login('eve')).json;
+  const token = session['access_token'] as string;
+  const ann = await service.userToken('ann');
+  const from = await bought(token, [{ user_id: 'ann' }], 'pm_eve');
+  const to = await bought(ann, [{ user_id: 'eve' }]);
+  const between = await bought(ann, [{ user_id: 'bob' }]);
+  const redeemed = await bought(ann, [{ phone_number: '07700 900131' }]);
+  assert.equal((await redeem(service, redeemed)).status, 201);
+
+  refused(await erase('eve', 'ann'), 403, 'Forbidden.');
+  refused(await erase('nobody'), 404, 'Person not found');
+  const reply = await erase('eve');
+  assert.equal(reply.status, 200, reply.text);
+  const { person, erased_at, complete_at, already } = reply.json['data'] as Record<string, string>;
+  assert.deepEqual([person, already], ['eve', false]);
+  assert.equal(Date.parse(complete_at ?? '') - Date.parse(erased_at ?? ''), 30 * 86_400_000);
+
+  assert.equal((await login('eve')).status, 401);
+  assert.equal((await service.ask('GET', `/api/v2/gifts/${from}`, { token })).status, 401, 'sessions end');
+  for (const id of [from, to, redeemed]) assert.equal((await shown(id)).embedded.messages[0].message, '', id);
+  assert.equal((await shown(between)).embedded.messages[0].message, MESSAGE, 'of others it stays');
+  assert.equal((await shown(redeemed)).data.gift_status, 'redeemed');
+  for (const id of [from, to]) assert.equal((await redeem(service, id)).status, 201);
+
+  const again = await erase('eve');
+  assert.deepEqual([again.status, again.json['data']['already']], [200, true], again.text);
+  assert.equal(again.json['data']['erased_at'], erased_at);
+});
+
+test('takes no user of the same id again, and whoever comes back is somebody new', async () => {
+  const file = userFile('eve', '07700 900131');
+  await assert.rejects(service.import(file), (error: ImportFaultsError) =>
+    /is that of an erased user/.test(error.faults[0]?.fault ?? ''),
+  );
+  await service.import(userFile('eve2', '07700 900131'));
+  await eventually(async () => (await login('eve2')).status === 200);
+  const gift = await bought(await service.userToken('ann'), [{ phone_number: '07700 900131' }]);
+  assert.equal((await shown(gift)).embedded.messages[0].message, MESSAGE);
+});
+
+test('erases a number that is no user’s, and refuses one that is', async () => {
+  const number = '07700 900177';
+  const id = await bought(await service.userToken('ann'), [{ phone_number: number }]);
+  const before = await storedText();
+  const [, phoneId = ''] = /"phone_id":"([\w-]{22})"/.exec(before.slice(before.lastIndexOf('GiftsPurchased'))) ?? [];
+  refused(await erase(`phone:${'A'.repeat(22)}`), 404, 'Person not found');
+  refused(await erase('phone:short'), 404, 'Person not found');
+  const reply = await erase(`phone:${phoneId}`);
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal((await shown(id)).embedded.messages[0].message, '');
+  assert.equal((await redeem(service, id)).status, 201);
+  const text = await storedText();
+  assert.ok(!text.includes('900177'));
+
+  const held = await service.ask('GET', `/ops/access?day=${new Date().toISOString().slice(0, 10)}&limit=1000`, {
+    token: await service.userToken('aud'),
+  });
+  assert.ok(held.text.includes('/ops/people/:personId/erasure'), 'who asked stands in the access records');
+  await service.import({ users: [{ ...ANN, phone_number: number }] });
+  const taken = (await storedText()).match(/"phone-[\w-]{22}"/g)?.at(-1) ?? '';
+  refused(
+    await erase(`phone:${taken.slice('"phone-'.length, -1)}`),
+    409,
+    'this number is that of a user: erase the user.',
+  );
+});
+
+test.run();
