@@ -31,6 +31,11 @@ export type ReadBySome = (typeof BY_SOME)[number];
 
 export const PROJECTIONS = Object.values(ALL) as unknown as readonly Projection[];
 
+/** Read models whose documents hold personal data in the clear. */
+export const PERSONAL_READ_MODELS: readonly string[] = PROJECTIONS.flatMap(({ name, personal }) =>
+  personal === undefined ? [] : [name],
+);
+
 export type ReadModels = {
   readonly [N in keyof typeof ALL]: (typeof ALL)[N] extends Projection<infer B> ? ReadModel<B> : never;
 };

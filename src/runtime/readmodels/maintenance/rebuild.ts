@@ -240,7 +240,12 @@ export async function requestRollback(
       { busy: true, remedy: 'abort' },
     );
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
-  if (previous === undefined || from === previous.number || !(await store.versions(name)).includes(previous.number)) {
+  if (previous !== undefined && from !== previous.number && !(await store.versions(name)).includes(previous.number)) {
+    throw new RebuildRefusedError(
+      `${name}: no previous build is kept any more: ${buildText(previous.number)} was dropped, since its time was over or a person was erased`,
+    );
+  }
+  if (previous === undefined || from === previous.number) {
     throw new RebuildRefusedError(`${name}: no previous build is kept, so there is nothing to go back to`);
   }
   if (from !== undefined && !sameVersion(from, version) && sameVersion(previous.number, version)) {
