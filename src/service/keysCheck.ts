@@ -20,7 +20,8 @@ const MOST_STREAMS = 20;
 export interface CheckedLog {
   readonly events: Pick<EventStore, 'read' | 'readAll'>;
   readonly keys: Pick<KeyStore, 'byId' | 'removed'>;
-  readonly subjects: Pick<Subjects, 'secrets'>;
+  /** A user who is being erased still tells that the key fits. */
+  readonly subjects: Pick<Subjects, 'secretsForErasure'>;
 }
 
 /** A stream that is found by a key: whether it would be by this one, and whether the key store has its row. */
@@ -99,7 +100,8 @@ async function* probes({ events, keys, subjects }: CheckedLog, after: Position |
     { batchSize: MOST_STREAMS },
   )) {
     const ids = batch.events.flatMap(({ type, stream }) => (type === 'UsernameTaken' ? [idOf(stream)] : []));
-    const [rows, names, removed] = [await keys.byId(ids), await subjects.secrets(ids), await keys.removed(ids)];
+    const [rows, removed] = [await keys.byId(ids), await keys.removed(ids)];
+    const names = await subjects.secretsForErasure(ids);
     for (const { type, stream, data } of batch.events) {
       // Of an erased user.
       if (removed.has(idOf(stream))) continue;

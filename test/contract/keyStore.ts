@@ -1,6 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import { MAX_SECRET_BYTES, type KeyStore, type SubjectRow } from '../../src/ports/keyStore.js';
+import {
+  MAX_ERASURE_BYTES,
+  MAX_SECRET_BYTES,
+  type ErasureRow,
+  type KeyStore,
+  type SubjectRow,
+} from '../../src/ports/keyStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { heldDuring } from '../support/assertions/loopHold.js';
 import { eventually, until } from '../support/assertions/until.js';
@@ -37,6 +43,8 @@ const RACERS = 64;
 const CHANGES = 40;
 
 const idsOf = (rows: readonly SubjectRow[]): string[] => rows.map(({ id }) => id);
+const fenced = (rows: readonly SubjectRow[]): SubjectRow[] => rows.map((row) => ({ ...row, fenced: true }));
+const newErasure = (text = '{"done":false}'): ErasureRow => ({ id: newKey(), text });
 const lookupsOf = (rows: readonly SubjectRow[]): string[] => rows.map(({ lookup }) => lookup);
 
 async function nothingOf(
@@ -66,7 +74,9 @@ const PROMISES: Readonly<Record<string, Promised>> = {
       [new Map(), new Map(), new Map()],
     );
     await store.rewrap([]);
+    await store.fence([]);
     await store.remove([]);
+    assert.equal([await store.removed([]), await store.removed(idsOf(rows))], [new Set(), new Set()]);
   },
 
   async 'secrets of any text up to the limit are given back as they were added'(store) {
@@ -213,6 +223,155 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal(await store.add([again]), mapBy([again], 'lookup'), 'who comes again is another subject');
     await nothingOf(store, gone.slice(1));
     assert.is((await store.byId([gone[0]!.id])).size, 0);
+    for (const client of [store, other])
+      assert.equal(await client.removed(idsOf([...gone, ...stays, again])), new Set(idsOf(gone)));
+  },
+
+  async 'a fenced row is given as such to every client, also after a kill and a reopening'(
+    store,
+    { second, elsewhere, reopen },
+  ) {
+    const other = await second();
+    const process = await elsewhere();
+    const [being, stays] = [newRows(30), newRows(30)];
+    await store.add([...being, ...stays]);
+    await other.byId(idsOf(being));
+    await process.fence(idsOf(being));
+    await process.kill();
+    const rows = [...fenced(being), ...stays];
+    const check = async (client: KeyStore): Promise<void> => {
+      assert.equal(await client.byId(idsOf(rows)), mapBy(rows, 'id'));
+      assert.equal(await client.byLookup(lookupsOf(rows)), mapBy(rows, 'lookup'));
+      assert.equal(await allRows(client, 7), byId(rows));
+    };
+    for (const client of [store, other]) await check(client);
+    await other.fence(idsOf(being));
+    await store.close();
+    await check(await reopen());
+  },
+
+  async 'a fenced row stands until it is removed, and its lookup is free then'(store, { second }) {
+    const other = await second();
+    const rows = newRows(20);
+    await store.add(rows);
+    await other.fence(idsOf(rows));
+    const late = rows.map(({ lookup }) => newRow({ lookup }));
+    for (const client of [store, other]) assert.equal(await client.add(late), mapBy(fenced(rows), 'lookup'));
+    assert.equal(await store.add(rows), mapBy(fenced(rows), 'lookup'), 'the same rows again');
+    const next = rows.map((row) => ({ ...row, secret: newSecret(80) }));
+    await store.rewrap(next);
+    assert.equal(await other.byId(idsOf(rows)), mapBy(fenced(next), 'id'), 'wrapped anew it is fenced');
+    await store.remove(idsOf(rows));
+    await store.fence(idsOf(rows));
+    await nothingOf(other, rows);
+    assert.equal(await other.add(late), mapBy(late, 'lookup'), 'who comes again is another subject');
+    assert.equal(await store.byId(idsOf([...rows, ...late])), mapBy(late, 'id'));
+  },
+
+  async 'a fence of an unknown id fails nothing, and no row is fenced by adding it'(store) {
+    const [unknown, own] = newRows(2);
+    await store.fence([unknown!.id]);
+    assert.is((await store.add([unknown!])).get(unknown!.lookup)?.id, unknown!.id);
+    assert.equal(await store.add(fenced([own!])), mapBy([own!], 'lookup'));
+    assert.equal(await store.byId([own!.id]), mapBy([own!], 'id'));
+  },
+
+  async 'an add of a removed id adds nothing, whoever removed it, and though it was never there'(
+    store,
+    { second, elsewhere, reopen },
+  ) {
+    const other = await second();
+    const process = await elsewhere();
+    const [gone, never, fresh] = [newRows(20), newRows(20), newRows(5)];
+    await store.add(gone);
+    await process.remove(idsOf([...gone, ...never]));
+    await process.kill();
+    const late = [...gone, ...never, ...gone.map(({ id }) => newRow({ id }))];
+    for (const client of [store, other]) {
+      assert.equal(await client.add([...late, ...fresh]), mapBy(fresh, 'lookup'));
+      await nothingOf(client, late);
+    }
+    const successor = newRow({ lookup: gone[0]!.lookup });
+    assert.equal(await store.add([gone[0]!, successor]), mapBy([successor], 'lookup'), 'the next of its lookup stays');
+    assert.equal(await store.add([gone[0]!]), mapBy([successor], 'lookup'));
+    await store.close();
+    const again = await reopen();
+    await again.add(late);
+    await nothingOf(again, late.slice(1, 40));
+    assert.equal(await again.removed(idsOf([...late, ...fresh])), new Set(idsOf(late)));
+  },
+
+  async 'an add of a row that is removed at the same moment leaves none'(store, { elsewhere }) {
+    const other = await elsewhere();
+    try {
+      const [known, fresh] = [newRows(60), newRows(60)];
+      await store.add(known);
+      const rows = [...known, ...fresh];
+      await Promise.all([
+        ...rows.map((row) => store.add([row])),
+        ...rows.map(({ id }) => other.remove([id])),
+        ...rows.map(({ id }) => store.remove([id])),
+      ]);
+      await nothingOf(store, rows);
+      assert.is((await store.add(rows)).size, 0);
+    } finally {
+      await other.kill();
+    }
+  },
+
+  async 'fences and removals of malformed ids are refused, and nothing is done'(store) {
+    const row = newRow();
+    await store.add([row]);
+    for (const ask of [
+      () => store.remove([row.id, '+491701234567']),
+      () => store.fence([row.id, '+491701234567']),
+      () => store.remove([row.id, '']),
+    ])
+      assert.not.instance(await rejectionOf(ask()), UnavailableError);
+    assert.equal(await store.byId([row.id]), mapBy([row], 'id'));
+  },
+
+  async 'erasures are kept, replaced and given in pages in their order, after a kill too'(
+    store,
+    { second, elsewhere, reopen },
+  ) {
+    const other = await second();
+    const process = await elsewhere();
+    assert.equal(await store.erasures(undefined, 10), []);
+    const erasures = Array.from({ length: 25 }, () => newErasure()).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    await Promise.all(erasures.map((row, n) => (n % 2 === 0 ? store : process).putErasure(row)));
+    const next = { id: erasures[3]!.id, text: `{"words":"${'€'.repeat((MAX_ERASURE_BYTES - 12) / 3)}"}` };
+    await process.putErasure(next);
+    await process.kill();
+    await other.putErasure(next);
+    erasures[3] = next;
+    const check = async (client: KeyStore): Promise<void> => {
+      assert.equal(await client.erasures(undefined, 100), erasures);
+      assert.equal(await client.erasures(undefined, 10), erasures.slice(0, 10));
+      assert.equal(await client.erasures(erasures[9]!.id, 10), erasures.slice(10, 20));
+      assert.equal(await client.erasures(erasures.at(-1)!.id, 10), []);
+      assert.equal(await client.erasures(undefined, 0), []);
+    };
+    for (const client of [store, other]) await check(client);
+    await store.close();
+    await check(await reopen());
+  },
+
+  async 'an erasure that two clients put at the same moment stands once'(store, { elsewhere }) {
+    const other = await elsewhere();
+    try {
+      const erasures = Array.from({ length: 30 }, () => newErasure());
+      await Promise.all(erasures.flatMap((row) => [store.putErasure(row), other.putErasure(row)]));
+      assert.is((await store.erasures(undefined, 100)).length, erasures.length);
+    } finally {
+      await other.kill();
+    }
+  },
+
+  async 'malformed and over-long erasures are refused, and nothing is stored'(store) {
+    for (const row of [{ ...newErasure(), id: '+491701234567' }, newErasure('€'.repeat(MAX_ERASURE_BYTES / 3 + 1))])
+      assert.not.instance(await rejectionOf(store.putErasure(row)), UnavailableError);
+    assert.equal(await store.erasures(undefined, 10), []);
   },
 
   async 'no byte of a removed secret or lookup is left in the files'(store, { textsInFiles, second }) {
@@ -230,8 +389,11 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     const goneIds = new Set(idsOf(gone));
     for (let at = 0; at < gone.length; at += 200) {
       const some = gone.slice(at, at + 200);
+      await other.fence(idsOf(some));
       await store.remove(idsOf(some));
       assert.equal(textsInFiles(texts(some)), [], `after ${at + some.length}`);
+      await store.add(some);
+      await store.putErasure(newErasure());
     }
     assert.equal(textsInFiles(texts([...gone, ...rewrapped.filter(({ id }) => goneIds.has(id))])), []);
     await other.add(newRows(500));
@@ -336,7 +498,10 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal(await measured('by lookup', () => store.byLookup(lookupsOf(rows))), standing);
     assert.equal(await measured('page', () => store.page(undefined, many)), byId(rows));
     await measured('rewrap', () => store.rewrap(rows.map(({ id }) => ({ id, secret: newSecret() }))));
+    await measured('fence', () => store.fence(idsOf(rows)));
     await measured('remove', () => store.remove(idsOf(rows)));
+    assert.equal(await measured('add removed ones', () => store.add(rows)), new Map());
+    assert.equal(await measured('removed', () => store.removed(idsOf(rows))), new Set(idsOf(rows)));
     assert.equal(await store.page(undefined, 1), []);
     console.log(`KeyStore, ${store.engine}, ${many} rows: ${told.join('; ')}`);
   },
@@ -400,9 +565,13 @@ function everyCall(store: KeyStore): Record<string, () => Promise<unknown>> {
     'read by id': () => store.byId([newKey()]),
     'read by lookup': () => store.byLookup([newKey()]),
     'read a page': () => store.page(undefined, 10),
+    'read removed ones': () => store.removed([newKey()]),
+    'read erasures': () => store.erasures(undefined, 10),
     ping: () => store.ping(),
     add: () => store.add([newRow()]),
     rewrap: () => store.rewrap([{ id: newKey(), secret: newSecret() }]),
+    fence: () => store.fence([newKey()]),
     remove: () => store.remove([newKey()]),
+    'put an erasure': () => store.putErasure(newErasure()),
   };
 }

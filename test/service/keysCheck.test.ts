@@ -79,6 +79,28 @@ test('accepts any key for a log without users and codes', async ({ log }) => {
   await refuseUnlessKeysFit(log, () => OTHER);
 });
 
+test('accepts the key of a log whose only user is being erased', async ({ log }) => {
+  withUser(log, 'ada', 'ada');
+  await log.keys.fence(['id-of-ada']);
+  await refuseUnlessKeysFit(log, () => KEY);
+  await assert.rejects(
+    refuseUnlessKeysFit(log, () => OTHER),
+    /^EngineError: HASH_KEY: /,
+  );
+});
+
+test('accepts a log all of whose users were erased, and asks the key of those that came later', async ({ log }) => {
+  withUser(log, 'ada', 'ada');
+  await log.keys.remove(['id-of-ada']);
+  await refuseUnlessKeysFit(log, () => KEY);
+  withUser(log, 'ben', 'ben');
+  await refuseUnlessKeysFit(log, () => KEY);
+  await assert.rejects(
+    refuseUnlessKeysFit(log, () => OTHER),
+    /^EngineError: HASH_KEY: /,
+  );
+});
+
 test('refuses a key store that holds none of the log’s usernames', async ({ log }) => {
   withUser(log, 'ada', 'ada');
   withUser(log, 'ben', 'ben');

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AnyBulkWriteOperation, Collection, Filter, FindCursor, UpdateFilter } from 'mongodb';
+import type { AnyBulkWriteOperation, Collection, Filter, UpdateFilter, WithId } from 'mongodb';
 import type { Logger } from 'pino';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { inSlices } from '../../lib/async/slices.js';
@@ -21,8 +21,11 @@ export interface MongoKeyStoreOptions {
   readonly logger?: Logger | undefined;
 }
 
-interface Subject {
+interface Keyed {
   readonly _id: string;
+}
+
+interface Subject extends Keyed {
   /** Lookup; of a removed subject `noLookup`. */
   readonly l: string;
   /** Secret; a removed subject has none. */
@@ -35,16 +38,9 @@ interface Standing extends Subject {
   readonly s: string;
 }
 
-interface Erasure {
-  readonly _id: string;
+interface Erasure extends Keyed {
   /** Text. */
   readonly t: string;
-}
-
-/** A document of any collection here. */
-interface Keyed {
-  readonly _id: string;
-  readonly [field: string]: unknown;
 }
 
 const SUBJECTS = 'subjects';
@@ -88,18 +84,18 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
   const byLookup = async (lookups: readonly string[]): Promise<readonly Standing[]> =>
     (await read((some) => ({ l: { $in: some } }), lookups)).filter(stands);
 
-  async function page<D extends { readonly _id: string }, T>(
-    collectionOf: (database: Database) => Collection<D>,
+  async function page<D extends Keyed, T>(
+    collection: string,
     only: Filter<D>,
-    [after, limit]: readonly [after: string | undefined, limit: number],
-    of: (document: D) => T,
+    [after, limit]: Parameters<KeyStore['page']>,
+    of: (document: WithId<D>) => T,
   ): Promise<readonly T[]> {
     // To the driver a limit of 0 means none.
     if (limit === 0) return [];
-    const filter = (after === undefined ? only : { ...only, _id: { $gt: after } }) as Filter<D>;
+    const filter = after === undefined ? only : ({ ...only, _id: { $gt: after } } as Filter<D>);
     const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit, batchSize: ANSWER } as const;
     return connection.read(
-      (db) => all(collectionOf(db).find(filter, options) as FindCursor<D>, of),
+      (db) => all(db.collection<D>(collection).find(filter, options), of),
       limit <= ANSWER ? CALL_MS : BULK_MS,
     );
   }
@@ -182,7 +178,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       });
     },
     async page(...asked) {
-      return page<Subject, SubjectRow>(subjects, STANDING, asked, (subject) => rowOf(subject as Standing));
+      return page<Standing, SubjectRow>(SUBJECTS, STANDING, asked, rowOf);
     },
     async fence(ids) {
       await inSlices(ids, refuseInvalidId);
@@ -206,7 +202,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     },
     async erasures(...asked) {
       const of = ({ _id, t }: Erasure): ErasureRow => ({ id: _id, text: t });
-      return page<Erasure, ErasureRow>((db) => db.collection<Erasure>(ERASURES), {}, asked, of);
+      return page<Erasure, ErasureRow>(ERASURES, {}, asked, of);
     },
     async ping() {
       await connection.read(({ db }) => db.command({ ping: 1 }));

@@ -43,18 +43,25 @@ export interface SubjectsDeps {
   readonly cached?: number;
 }
 
+/** A subject that is being erased is unavailable, and comes back as another one. */
 export interface Subjects {
   /** Ids in the order of the names; new subjects are added. @throws UnavailableError */
   ids(names: readonly SubjectName[]): Promise<readonly string[]>;
-  /** As `ids`, of known subjects alone. It takes as long for unknown ones: logins must not tell. @throws UnavailableError */
+  /**
+   * As `ids`, of known subjects alone, without those that are being erased. It takes as long for unknown ones: logins
+   * must not tell. @throws UnavailableError
+   */
   find(names: readonly SubjectName[]): Promise<readonly (string | undefined)[]>;
   /** Ids that the names have or would get; nothing is added. @throws UnavailableError */
   propose(names: readonly SubjectName[]): Promise<readonly Proposal[]>;
-  /** Adds what was proposed. False: another process was first with one, so that proposals are void. @throws UnavailableError */
+  /**
+   * Adds what was proposed. False: another process was first with one, or erased one, so that proposals are void.
+   * @throws UnavailableError
+   */
   keep(proposals: readonly Proposal[]): Promise<boolean>;
-  /** The secrets of ids; one that was erased, or is being erased, is absent. @throws UnavailableError */
+  /** The secrets of ids; a subject that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
-  /** As `secrets`, those of fenced rows too. @throws UnavailableError */
+  /** As `secrets`, also of subjects that are being erased, and as the key store has them now. @throws UnavailableError */
   secretsForErasure(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
 }
 
@@ -69,13 +76,12 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
 
   const propose = async (names: readonly SubjectName[]): Promise<readonly Proposal[]> => {
     const lookups = await lookupsOf(names);
-    const rows = await store.byLookup([...new Set(lookups)]);
-    refuseFenced(rows.values());
+    const known = unfenced(await store.byLookup([...new Set(lookups)]));
     const made = new Map<string, Proposal>();
     const proposals: Proposal[] = [];
     await inSlices(names, (name, index) => {
       const lookup = lookups[index] as string;
-      const id = rows.get(lookup)?.id;
+      const id = known.get(lookup)?.id;
       let proposal = id === undefined ? made.get(lookup) : { id };
       if (proposal === undefined) {
         const newId = randomBytes(ID_BYTES).toString('base64url');
@@ -96,18 +102,29 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     ];
     const present = new Map<string, SubjectRow>();
     for (let from = 0; from < rows.length; from += ADDED_AT_ONCE)
-      for (const row of (await store.add(rows.slice(from, from + ADDED_AT_ONCE))).values())
+      for (const row of unfenced(await store.add(rows.slice(from, from + ADDED_AT_ONCE))).values())
         present.set(row.lookup, row);
-    refuseFenced(present.values());
     return present;
   };
+
+  /** Whether none of these was removed. */
+  const stand = async (ids: readonly string[]): Promise<boolean> =>
+    ids.length === 0 || unfenced(await store.byId(ids)).size === ids.length;
+
+  const open = async (rows: Iterable<SubjectRow>, each: (id: string, secret: Buffer) => void): Promise<void> =>
+    inSlices(rows, ({ id, secret }) => each(id, master.open(secret, id)));
 
   return {
     propose,
     async ids(names) {
       const proposals = await propose(names);
       const present = await add(proposals);
-      return proposals.map(({ id, row }) => (row === undefined ? id : (present.get(row.lookup)?.id ?? id)));
+      return proposals.map(({ id, row }) => {
+        if (row === undefined) return id;
+        const standing = present.get(row.lookup);
+        if (standing === undefined) throw beingErased();
+        return standing.id;
+      });
     },
     async find(names) {
       const lookups = await lookupsOf(names);
@@ -118,6 +135,8 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
       });
     },
     async keep(proposals) {
+      const known = new Set(proposals.flatMap(({ id, row }) => (row === undefined ? [id] : [])));
+      if (!(await stand([...known]))) return false;
       const present = await add(proposals);
       return proposals.every(({ id, row }) => row === undefined || present.get(row.lookup)?.id === id);
     },
@@ -130,22 +149,29 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
         else found.set(id, secret);
       }
       if (missing.length === 0) return found;
-      await inSlices((await store.byId(missing)).values(), ({ id, secret, fenced }) => {
-        if (fenced === true) return;
-        const opened = master.open(secret, id);
-        secretById.set(id, opened);
-        found.set(id, opened);
+      // From before the read: a fence may come while it is under way.
+      const start = performance.now();
+      const rows = [...(await store.byId(missing)).values()].filter(({ fenced }) => fenced !== true);
+      await open(rows, (id, secret) => {
+        secretById.set(id, secret, { start });
+        found.set(id, secret);
       });
       return found;
     },
     async secretsForErasure(ids) {
-      const rows = [...(await store.byId([...new Set(ids)])).values()];
-      return new Map(rows.map(({ id, secret }) => [id, master.open(secret, id)]));
+      const found = new Map<string, Buffer>();
+      await open((await store.byId([...new Set(ids)])).values(), (id, secret) => found.set(id, secret));
+      return found;
     },
   };
 }
 
-/** @throws UnavailableError: an event of a person must not outlive their erasure */
-function refuseFenced(rows: Iterable<SubjectRow>): void {
-  for (const { fenced } of rows) if (fenced === true) throw new UnavailableError('a person is being erased');
+/** @throws UnavailableError where one of them is being erased */
+function unfenced(rows: ReadonlyMap<string, SubjectRow>): ReadonlyMap<string, SubjectRow> {
+  for (const { fenced } of rows.values()) if (fenced === true) throw beingErased();
+  return rows;
+}
+
+function beingErased(): UnavailableError {
+  return new UnavailableError('a person is being erased');
 }

@@ -79,32 +79,39 @@ test('asks for majority and primary whatever the address says, in the order of w
     const ids = rows.map(({ id }) => id);
     await store.add(rows);
     await store.rewrap(rows);
+    await store.fence(ids);
     await store.remove(ids);
     await store.byId(ids);
     await store.byLookup(ids);
     await store.page('x', 10);
+    await store.erasures('x', 10);
     await store.close();
     for (const command of asked) assert.is(command['$db'], 'keys');
     const reads = asked.filter((command) => 'find' in command);
-    assert.is(reads.length, 3);
+    assert.is(reads.length, 4);
     for (const read of reads)
       assert.equal(
         [read['readConcern'], read['$readPreference'] ?? { mode: 'primary' }],
         [{ level: 'majority' }, { mode: 'primary' }],
       );
-    const [inserts, updates, deletes] = asked.filter((command) => !('find' in command)) as [
+    const [inserts, updates, fences, removals] = asked.filter((command) => !('find' in command)) as [
+      Document,
       Document,
       Document,
       Document,
     ];
-    for (const write of [inserts, updates, deletes])
+    for (const write of [inserts, updates, fences, removals])
       assert.equal(write['writeConcern'], { w: 'majority', wtimeout: 10_000, j: true });
     const lookups = (inserts['documents'] as Document[]).map((document) => document['l'] as string);
     assert.equal(lookups, rows.map(({ lookup }) => lookup).toSorted());
-    const updated = (updates['updates'] as Document[]).map((update) => (update['q'] as Document)['_id'] as string);
-    assert.equal(updated, ids.toSorted());
+    for (const write of [updates, removals]) {
+      const updated = (write['updates'] as Document[]).map((update) => (update['q'] as Document)['_id'] as string);
+      assert.equal(updated, ids.toSorted());
+    }
     for (const update of updates['updates'] as Document[]) assert.not.ok(update['upsert']);
-    assert.equal((deletes['deletes'] as Document[])[0]?.['q'], { _id: { $in: ids.toSorted() } });
+    assert.equal((fences['updates'] as Document[])[0]?.['q'], { _id: { $in: ids.toSorted() }, s: { $exists: true } });
+    for (const update of removals['updates'] as Document[])
+      assert.equal(Object.keys((update['u'] as Document)['$unset'] as Document), ['s', 'f']);
   } finally {
     await server.stop();
   }

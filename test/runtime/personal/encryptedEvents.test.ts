@@ -11,6 +11,7 @@ import { encryptedEvents, type PersonalRules } from '../../../src/runtime/person
 import { masterKeys } from '../../../src/runtime/personal/masterKeys.js';
 import { openSubjects, type Subjects } from '../../../src/runtime/personal/subjects.js';
 import { type MemoryKeys, memoryKeys } from '../../support/engines/memoryKeys.js';
+import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 import { eventOf } from '../../support/service/house.js';
 
 const test = suite<Opened>('encrypted events');
@@ -120,7 +121,7 @@ for (const [what, change] of [
     }
   });
 
-test('refuses an event before it would lose a field, where its subject has no key any more', async ({ stored }) => {
+test('refuses to append where the key was erased a moment ago, before it would lose a field', async ({ stored }) => {
   const subjects: Subjects = {
     ids: async (names) => names.map(() => 'gone'),
     find: async () => [],
@@ -130,13 +131,17 @@ test('refuses an event before it would lose a field, where its subject has no ke
     secretsForErasure: async () => new Map(),
   };
   const events = encryptedEvents(stored, subjects, RULES);
-  try {
-    await events.append('user-anna', [added('Anna')], 'none');
-    assert.unreachable();
-  } catch (error) {
-    assert.instance(error, UnavailableError);
-  }
+  assert.instance(await rejectionOf(events.append('user-anna', [added('Anna')], 'none')), UnavailableError);
   assert.is((await stored.read('user-anna')).length, 0);
+});
+
+test('refuses to append and reads empty fields while a subject is being erased', async ({ stored, keys, open }) => {
+  await open().append('user-anna', [added('Anna')], 'none');
+  await keys.fence([...keys.rows.keys()]);
+  const events = open();
+  assert.instance(await rejectionOf(events.append('user-anna', [added('Anna B')], 0)), UnavailableError);
+  assert.is((await stored.read('user-anna')).length, 1);
+  assert.equal((await events.read('user-anna'))[0]?.data, { name: '', devices: [], active: true });
 });
 
 test('repeats an append whose outcome is unknown', async ({ stored, open }) => {

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { masterKeys } from '../../../src/runtime/personal/masterKeys.js';
-import { openSubjects, type Subjects } from '../../../src/runtime/personal/subjects.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { openSubjects, SECRETS_CACHED_MS, type Subjects } from '../../../src/runtime/personal/subjects.js';
 import { memoryKeys } from '../../support/engines/memoryKeys.js';
+import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 
 const test = suite('subjects');
 
@@ -91,6 +94,83 @@ test('gives no secret of a row that is gone', async () => {
   const [id = ''] = await open(store).ids([phone('1')]);
   await store.remove([id]);
   assert.is((await open(store).secrets([id])).size, 0);
+});
+
+test('refuses ids of a subject that is being erased, and finds it no more', async () => {
+  const store = memoryKeys();
+  const subjects = open(store);
+  const [early, unkept] = [await subjects.propose([phone('1')]), await open(store).propose([phone('1')])];
+  const [id = ''] = await subjects.ids([phone('1'), phone('2')]);
+  const proposed = await subjects.propose([phone('1')]);
+  await store.fence([id]);
+  for (const ask of [
+    () => subjects.ids([phone('2'), phone('1')]),
+    () => subjects.propose([phone('1')]),
+    () => subjects.keep(early),
+    () => subjects.keep(unkept),
+    () => subjects.keep(proposed),
+  ])
+    assert.instance(await rejectionOf(ask()), UnavailableError);
+  assert.is((await subjects.find([phone('1')]))[0], undefined);
+  assert.is((await subjects.ids([phone('2')])).length, 1, 'others go on');
+
+  await store.remove([id]);
+  assert.is(await subjects.keep(proposed), false, 'what was proposed is void');
+  assert.is.not((await subjects.ids([phone('1')]))[0], id);
+});
+
+test('adds no id again that was erased meanwhile', async () => {
+  const store = memoryKeys();
+  const subjects = open(store);
+  const proposed = await subjects.propose([phone('1')]);
+  await subjects.keep(proposed);
+  await store.remove(proposed.map(({ id }) => id));
+  assert.is(await subjects.keep(proposed), false);
+  assert.is(store.rows.size, 0);
+});
+
+test('gives the secret of a subject that is being erased to the erasure alone', async () => {
+  const store = memoryKeys();
+  const [id = '', other = ''] = await open(store).ids([phone('1'), phone('2')]);
+  await store.fence([id]);
+  const subjects = open(store);
+  for (let n = 0; n < 2; n++) {
+    assert.equal([...(await subjects.secrets([id, other])).keys()], [other]);
+    assert.equal(
+      [...(await subjects.secretsForErasure([id, other, id])).values()].map((secret) => secret.toString()),
+      ['1', '2'],
+    );
+  }
+  await store.remove([id]);
+  assert.is((await subjects.secretsForErasure([id])).size, 0);
+});
+
+test('knows a secret no longer after a fence than an erasure waits, however slow the read', async () => {
+  const store = memoryKeys();
+  const [id = ''] = await open(store).ids([phone('1')]);
+  let ahead = 0;
+  const subjects = open({
+    ...store,
+    async byId(ids) {
+      const rows = await store.byId(ids);
+      if (!rows.has(id) || rows.get(id)?.fenced) return rows;
+      await store.fence([id]);
+      ahead = SECRETS_CACHED_MS - 1_000;
+      return rows;
+    },
+  });
+  const clock = performance.now.bind(performance);
+  performance.now = () => clock() + ahead;
+  try {
+    assert.is((await subjects.secrets([id])).size, 1);
+    assert.is((await subjects.secrets([id])).size, 1, 'from memory');
+    ahead = SECRETS_CACHED_MS + 50;
+    // The cache looks at the clock once in a millisecond.
+    await sleep(10);
+    assert.is((await subjects.secrets([id])).size, 0);
+  } finally {
+    performance.now = clock;
+  }
 });
 
 test('lets no secret be moved to another row', async () => {

@@ -10,10 +10,10 @@ import { type KeyStoreLoad, type KeyStoreProcess, newRows } from './keyStoreRows
 /** Where the store is. */
 export type KeyStorePlace = { readonly dir: string } | { readonly url: string };
 
+type Method = 'add' | 'byLookup' | 'fence' | 'putErasure' | 'remove' | 'rewrap';
+
 /** A call of the store; or without end: added groups of rows, of which every third is removed again. */
-type Order =
-  | { readonly id: number; readonly method: 'add' | 'byLookup' | 'remove' | 'rewrap'; readonly argument: unknown }
-  | { readonly load: number };
+type Order = { readonly id: number; readonly method: Method; readonly argument: unknown } | { readonly load: number };
 
 type Report =
   | { readonly answers: number; readonly value?: unknown; readonly error?: string }
@@ -37,7 +37,7 @@ export async function startKeyStore(place: KeyStorePlace): Promise<KeyStoreProce
   });
   await once(child, 'message');
 
-  async function call<T>(method: Extract<Order, { id: number }>['method'], argument: unknown): Promise<T> {
+  async function call<T>(method: Method, argument: unknown): Promise<T> {
     const id = ++last;
     const { value, error } = await new Promise<{ value?: unknown; error?: string }>((resolve) => {
       waiting.set(id, resolve);
@@ -50,6 +50,8 @@ export async function startKeyStore(place: KeyStorePlace): Promise<KeyStoreProce
   return {
     add: async (rows) => call('add', rows),
     byLookup: async (lookups) => call('byLookup', lookups),
+    fence: async (ids) => call('fence', ids),
+    putErasure: async (row) => call('putErasure', row),
     remove: async (ids) => call('remove', ids),
     rewrap: async (rows) => call('rewrap', rows),
     load(group) {

@@ -11,7 +11,10 @@ export interface KeyStoreLoad {
 }
 
 /** The process, opened and ready. */
-export interface KeyStoreProcess extends Pick<KeyStore, 'add' | 'byLookup' | 'remove' | 'rewrap'> {
+export interface KeyStoreProcess extends Pick<
+  KeyStore,
+  'add' | 'byLookup' | 'fence' | 'putErasure' | 'remove' | 'rewrap'
+> {
   /** Starts to add and remove without end, `group` rows at a time. */
   load(group: number): KeyStoreLoad;
   /** Ends it at once (SIGKILL); resolves when everything it said has been heard. */

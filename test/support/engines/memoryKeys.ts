@@ -16,6 +16,11 @@ export function memoryKeys(): MemoryKeys {
     [...rows.values()].find((row) => row.lookup === lookup);
   const byLookup = (lookups: readonly string[]): ReadonlyMap<string, SubjectRow> =>
     new Map(lookups.flatMap((lookup) => [withLookup(lookup)].flatMap((row) => (row ? [[lookup, row] as const] : []))));
+  const pageOf = <R extends { readonly id: string }>(all: Iterable<R>, after: string | undefined, limit: number): R[] =>
+    [...all]
+      .sort((a, b) => (a.id < b.id ? -1 : 1))
+      .filter(({ id }) => after === undefined || id > after)
+      .slice(0, limit);
   return {
     engine: 'memory',
     rows,
@@ -29,7 +34,8 @@ export function memoryKeys(): MemoryKeys {
       return byLookup(lookups);
     },
     async add(added) {
-      for (const row of added) if (withLookup(row.lookup) === undefined && !removed.has(row.id)) rows.set(row.id, row);
+      for (const { id, lookup, secret } of added)
+        if (withLookup(lookup) === undefined && !removed.has(id)) rows.set(id, { id, lookup, secret });
       return byLookup(added.map(({ lookup }) => lookup));
     },
     async rewrap(changed) {
@@ -38,11 +44,7 @@ export function memoryKeys(): MemoryKeys {
         if (row !== undefined) rows.set(id, { ...row, secret });
       }
     },
-    page: async (after, limit) =>
-      [...rows.values()]
-        .sort((a, b) => (a.id < b.id ? -1 : 1))
-        .filter(({ id }) => after === undefined || id > after)
-        .slice(0, limit),
+    page: async (after, limit) => pageOf(rows.values(), after, limit),
     async fence(ids) {
       for (const id of ids) {
         const row = rows.get(id);
@@ -59,11 +61,7 @@ export function memoryKeys(): MemoryKeys {
     async putErasure(row) {
       erasures.set(row.id, row);
     },
-    erasures: async (after, limit) =>
-      [...erasures.values()]
-        .sort((a, b) => (a.id < b.id ? -1 : 1))
-        .filter(({ id }) => after === undefined || id > after)
-        .slice(0, limit),
+    erasures: async (after, limit) => pageOf(erasures.values(), after, limit),
     ping: async () => undefined,
     close: async () => undefined,
   };

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
 import { KEY_STORE_FILE, openReader, openWriter } from '../../../../src/adapters/embedded/keyStore/file.js';
 import { openEmbeddedKeyStore } from '../../../../src/adapters/embedded/keyStore/keyStore.js';
-import type { KeyRequest } from '../../../../src/adapters/embedded/keyStore/messages.js';
+import type { Added, KeyRequest } from '../../../../src/adapters/embedded/keyStore/messages.js';
 import { createKeyWriter } from '../../../../src/adapters/embedded/keyStore/writer.js';
 import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
 import type { Answer } from '../../../../src/adapters/embedded/writerClient.js';
@@ -37,6 +37,9 @@ async function inStore<T>(dir: string, work: (store: KeyStore) => Promise<T>): P
     await store.close();
   }
 }
+
+/** The answer to an `add` that added every row. */
+const NONE_OTHER: Added = { others: [], removed: [] };
 
 const idsOf = (rows: readonly SubjectRow[]): string[] => rows.map(({ id }) => id);
 const flat = (rows: readonly SubjectRow[]): string[] => rows.flatMap(({ id, lookup, secret }) => [id, lookup, secret]);
@@ -98,6 +101,8 @@ test('fails one call after a read that failed once, and nothing after it', ({ di
           () => store.byId([row.id]),
           () => store.byLookup([row.lookup]),
           () => store.page(undefined, 10),
+          () => store.removed([row.id]),
+          () => store.erasures(undefined, 10),
           () => store.ping(),
         ])
           assert.instance(await rejectionOf(ask()), UnavailableError, fault[0]);
@@ -119,13 +124,13 @@ test('answers a removal when no reader needs the earlier pages any more, or fail
   };
   const rows = newRows(3);
   const texts = [rows[0]!.lookup, rows[0]!.secret];
-  assert.equal(ask({ kind: 'add', rows: flat(rows) }), [{ id: 0, value: [] }]);
+  assert.equal(ask({ kind: 'add', rows: flat(rows) }), [{ id: 0, value: NONE_OTHER }]);
   reader.exec('BEGIN');
   assert.is(reader.prepare('SELECT count(*) FROM subject').pluck().get(), 3);
   const late = newRow();
   const [failed, added] = ask({ kind: 'remove', ids: [rows[0]!.id] }, { kind: 'add', rows: flat([late]) });
   assert.is(failed?.fault?.code, 'SQLITE_BUSY');
-  assert.equal(added, { id: 1, value: [] }, 'the others of the group are answered');
+  assert.equal(added, { id: 1, value: NONE_OTHER }, 'the others of the group are answered');
   assert.ok(textsInFiles(dir, texts).length > 0);
   reader.exec('COMMIT');
   assert.equal(ask({ kind: 'remove', ids: [rows[0]!.id] }), [{ id: 0, value: undefined }], 'the same call again');
