@@ -1,9 +1,10 @@
 /** `gift keys`: the key store, without which personal data can't be read. */
-import { readFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { currentTime } from '../lib/clock.js';
-import { backupKeys, KeysBackupDamagedError, readKeysBackup, restoreKeys } from '../ops/keys/keysBackup.js';
+import { backupKeys, checkKeysBackup } from '../ops/keys/keysBackup.js';
+import { restoreKeys } from '../ops/keys/restoreKeys.js';
 import { rewrapKeys } from '../ops/keys/rewrapKeys.js';
+import { BackupDamagedError } from '../ops/backup/backupLines.js';
 import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { loadConfig } from '../service/config.js';
 import { findHashKey } from '../service/keys.js';
@@ -23,7 +24,7 @@ export function keysCommand(terminal: Terminal): Command {
       new Command('backup')
         .summary('write the key store into a file')
         .description(
-          'Writes every row into a new file (mode 0600), beside a running service. Keep it for 30 days at most, apart from MASTER_KEY and from backups of the log: what was erased is in it until then.',
+          'Writes every row and erasure into a new file (mode 0600), beside a running service. Keep it for 30 days at most, apart from MASTER_KEY and from backups of the log: what was erased is in it until then.',
         )
         .argument('<file>', 'the file, which must not be there yet')
         .addHelpText('after', '\nExample:\n  $ gift keys backup /backups/keys-2026-05-04')
@@ -32,7 +33,9 @@ export function keysCommand(terminal: Terminal): Command {
     .addCommand(
       new Command('restore')
         .summary('add the rows of a backup to the key store')
-        .description('Adds what is not there; rows that stand in the key store stay as they are.')
+        .description(
+          'Adds what is not there; what stands in the key store stays as it is. Rows of persons who were erased since are left out.',
+        )
         .argument('<file>', 'a file that `gift keys backup` has written')
         .addHelpText('after', '\nExample:\n  $ gift keys restore /backups/keys-2026-05-04')
         .action(async (file: string) => runRestore(terminal, file)),
@@ -65,21 +68,26 @@ async function runBackup(terminal: Terminal, path: string): Promise<void> {
 }
 
 async function runRestore(terminal: Terminal, path: string): Promise<void> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const { signal } = terminal;
+  const backup = await checkKeysBackup(path, signal).catch((error: NodeJS.ErrnoException) => {
+    if (signal.aborted) throw interrupted('interrupted; nothing was added');
+    if (error instanceof BackupDamagedError) throw new CommandFailure(`${path} ${error.message}`);
     throw new CommandFailure(`${path} can't be read (${error.code ?? error.message})`);
   });
   const { keys } = openPersonal(loadConfig(terminal.env));
   try {
-    const rows = readKeysBackup(text);
-    const leftOut = await restoreKeys(keys, rows, terminal.signal);
-    await writeLines(terminal.stdout, [`${rows.length - leftOut} rows of ${path} are in the key store`]);
-    if (leftOut > 0)
+    const { rows, erased, others } = await restoreKeys(keys, { path, backup }, signal);
+    await writeLines(terminal.stdout, [
+      `${rows} rows of ${path} are in the key store`,
+      ...(erased === 0 ? [] : [`${erased} rows of erased persons were left out`]),
+    ]);
+    if (others > 0)
       throw new CommandFailure(
-        `${leftOut} rows were left out: the key store has other rows for the same numbers and usernames, so personal data under those left out stays unreadable; restore into an empty key store before the service adds to it`,
+        `${others} rows were left out: the key store has other rows for the same numbers and usernames, so personal data under those left out stays unreadable; restore into an empty key store before the service adds to it`,
       );
   } catch (error) {
-    if (error instanceof KeysBackupDamagedError) throw new CommandFailure(`${path}: ${error.message}`);
-    throw terminal.signal.aborted ? interrupted(REPEAT) : error;
+    if (error instanceof BackupDamagedError) throw new CommandFailure(`${path} ${error.message}`);
+    throw signal.aborted ? interrupted(REPEAT) : error;
   } finally {
     await keys.close();
   }

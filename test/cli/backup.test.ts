@@ -438,7 +438,8 @@ test('killed with -9 in the middle, a restore leaves no log that could be taken 
 test('a backup that changes between its check and its use is not restored', async ({ dir, data, file }) => {
   await fill(data, 10);
   await gift(data, ['backup', file]);
-  const { BackupDamagedError, checkBackup } = await import('../../src/ops/backup/backupFile.js');
+  const { checkBackup } = await import('../../src/ops/backup/backupFile.js');
+  const { BackupDamagedError } = await import('../../src/ops/backup/backupLines.js');
   const { restoreLog } = await import('../../src/ops/backup/restoreLog.js');
   const whole = readFileSync(file);
   const backup = await checkBackup(file);

@@ -4,15 +4,12 @@
  * `sed '1d' FILE | head -n -2 | sha256sum`.
  */
 import { createHash, type Hash } from 'node:crypto';
-import { type FileHandle, open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import type { EventMetadata, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { BackupDamagedError, linesOf, parsed } from './backupLines.js';
 
 /** Written; also the newest that is read. */
 const FORMAT = 1;
-const CHUNK = 1 << 20;
-/** Longer than any event's line: an append has at most 1,000,000 bytes. */
-const MAX_LINE = 4_000_000;
-const LINE_FEED = 10;
 
 const SEAL = '{"sha256":"';
 const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
@@ -31,10 +28,6 @@ export interface BackupFooter {
   readonly position: Position | null;
   /** SHA-256 (hex) over the events, as `gift copy` shows it. */
   readonly hash: string;
-}
-
-export class BackupDamagedError extends Error {
-  override readonly name = 'BackupDamagedError';
 }
 
 export interface BackupWriter {
@@ -178,41 +171,4 @@ function headerOf(line: Buffer): BackupHeader {
   if (found.gift_backup > FORMAT)
     throw new BackupDamagedError(`is of format ${found.gift_backup}: use the program that made it, or a newer one`);
   return { log_id: found.log_id, started_at: String(found.started_at), hash_key_check: found.hash_key_check ?? null };
-}
-
-function parsed(line: Buffer): unknown {
-  try {
-    const value: unknown = JSON.parse(line.toString());
-    return value instanceof Object ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Each line has its line feed. */
-async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
-  const file = await open(path, 'r');
-  try {
-    let rest = Buffer.alloc(0);
-    for (;;) {
-      const chunk = Buffer.allocUnsafe(CHUNK);
-      const { bytesRead } = await file.read(chunk, 0, CHUNK);
-      if (bytesRead === 0) break;
-      const text =
-        rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
-      const lines: Buffer[] = [];
-      let from = 0;
-      for (let end = text.indexOf(LINE_FEED); end >= 0; end = text.indexOf(LINE_FEED, from)) {
-        lines.push(text.subarray(from, end + 1));
-        from = end + 1;
-      }
-      rest = text.subarray(from);
-      if (rest.length > MAX_LINE)
-        throw new BackupDamagedError('is no backup of gift, or has been altered: a line of it is too long');
-      if (lines.length > 0) yield lines;
-    }
-    if (rest.length > 0) throw new BackupDamagedError('is cut short: its last line is not whole');
-  } finally {
-    await file.close();
-  }
 }

@@ -5,7 +5,8 @@
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { canonicalText, logHash } from './logHash.js';
 import { writeDraft } from './draftFile.js';
-import { type Backup, BackupDamagedError, checkBackup, writeBackup } from './backupFile.js';
+import { type Backup, checkBackup, writeBackup } from './backupFile.js';
+import { BackupDamagedError } from './backupLines.js';
 
 const BATCH = 1_000;
 

@@ -5,7 +5,8 @@ import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.j
 import { recordable } from '../../commands/context.js';
 import { type CopyProgress, type CopySource, copyLog } from './copyLog.js';
 import { append } from '../../commands/transact.js';
-import { type Backup, BackupDamagedError, eventsOfBackup, positionOf } from './backupFile.js';
+import { type Backup, eventsOfBackup, positionOf } from './backupFile.js';
+import { BackupDamagedError } from './backupLines.js';
 
 export interface RestoreOptions {
   readonly path: string;

@@ -1,27 +1,32 @@
 /**
- * A backup of the key store: a text file of JSON lines. The first is a header, then one row a line, `[id, lookup,
- * secret]`; the last holds the count of rows and the SHA-256 of everything before it. So a file that was cut or altered
- * anywhere is detected. Secrets stay wrapped under MASTER_KEY.
+ * A backup of the key store: a file of JSON lines. The first is a header, then one row a line, `[id, lookup, secret]`,
+ * and one erasure a line, an object; the last holds the count of rows and the SHA-256 of everything before it. So a file
+ * that was cut or altered anywhere is detected. Secrets stay wrapped under MASTER_KEY.
  */
 import { createHash } from 'node:crypto';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import { BackupDamagedError, linesOf, parsed } from '../backup/backupLines.js';
 import { writeDraft } from '../backup/draftFile.js';
+import { type Erasure, storedErasures } from '../people/erasure/erasureRecord.js';
 
 /** The format this program writes, and the only one it reads. */
 const FORMAT = 1;
 const AT_ONCE = 1_000;
 
-/** The file is no whole backup of a key store; the message says why. */
-export class KeysBackupDamagedError extends Error {
-  override readonly name = 'KeysBackupDamagedError';
+type Row = readonly [id: string, lookup: string, secret: string];
+
+/** What a checked backup holds, beside its rows. */
+export interface KeysBackup {
+  readonly rows: number;
+  readonly erasures: readonly Erasure[];
 }
 
 /**
- * Writes every row into a new file, see `writeDraft`. @returns how many
+ * Writes every row and erasure into a new file, see `writeDraft`. @returns how many rows
  * @throws BackupExistsError, UnavailableError, the file system's errors, the signal's reason
  */
 export async function backupKeys(
-  store: Pick<KeyStore, 'page'>,
+  store: Pick<KeyStore, 'page' | 'erasures'>,
   path: string,
   { takenAt, signal }: { readonly takenAt: string; readonly signal: AbortSignal },
 ): Promise<number> {
@@ -30,19 +35,23 @@ export async function backupKeys(
     path,
     async (file) => {
       const hash = createHash('sha256');
-      const write = async (text: string): Promise<void> => {
+      const write = async (lines: readonly object[]): Promise<void> => {
+        signal.throwIfAborted();
+        const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
         hash.update(text);
         await file.appendFile(text);
       };
-      await write(`${JSON.stringify({ gift_keys: FORMAT, taken_at: takenAt })}\n`);
+      await write([{ gift_keys: FORMAT, taken_at: takenAt }]);
+      const done = await doneErasures(store);
       for (let after: string | undefined; ;) {
-        signal.throwIfAborted();
         const page = await store.page(after, AT_ONCE);
         if (page.length === 0) break;
         rows += page.length;
         after = page.at(-1)?.id;
-        await write(page.map(({ id, lookup, secret }) => `${JSON.stringify([id, lookup, secret])}\n`).join(''));
+        await write(page.map(({ id, lookup, secret }): Row => [id, lookup, secret]));
       }
+      for await (const erasure of storedErasures(store))
+        await write([done.has(erasure.id) ? erasure : undone(erasure)]);
       await file.appendFile(`${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`);
       await file.sync();
     },
@@ -50,50 +59,76 @@ export async function backupKeys(
   );
 }
 
-/** The rows of a backup. @throws KeysBackupDamagedError */
-export function readKeysBackup(text: string): readonly SubjectRow[] {
-  const damaged = (why: string): KeysBackupDamagedError =>
-    new KeysBackupDamagedError(`this is no whole backup of a key store: ${why}`);
-  const end = text.lastIndexOf('\n', text.length - 2) + 1;
-  const [header, footer] = [parsed(text.slice(0, text.indexOf('\n'))), parsed(text.slice(end))] as Lines;
-  if (header?.gift_keys !== FORMAT) throw damaged('its first line is not that of one');
-  if (footer?.sha256 === undefined) throw damaged('its end is missing');
-  const body = text.slice(0, end);
-  if (createHash('sha256').update(body).digest('hex') !== footer.sha256) throw damaged('it was altered');
-  return body
-    .split('\n')
-    .slice(1, -1)
-    .map((line) => {
-      const [id, lookup, secret] = JSON.parse(line) as [string, string, string];
-      return { id, lookup, secret };
-    });
+async function doneErasures(store: Pick<KeyStore, 'erasures'>): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for await (const { id, done_at } of storedErasures(store)) if (done_at !== undefined) ids.add(id);
+  return ids;
 }
 
-type Lines = [{ readonly gift_keys?: number } | undefined, { readonly sha256?: string } | undefined];
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+/** One that was not done before the rows were read may have its rows among them: it is finished where they come back. */
+function undone(erasure: Erasure): Erasure {
+  const { done_at: _, ...open } = erasure;
+  return open;
 }
 
-/**
- * Adds the rows that are not there. @returns how many are left out, since the key store has another row in their place
- * @throws UnavailableError: repeating it is safe
- */
-export async function restoreKeys(
-  store: Pick<KeyStore, 'add'>,
-  rows: readonly SubjectRow[],
-  signal: AbortSignal,
-): Promise<number> {
-  let leftOut = 0;
-  for (let from = 0; from < rows.length; from += AT_ONCE) {
+/** Reads the whole file. @throws BackupDamagedError, the file system's errors, the signal's reason */
+export async function checkKeysBackup(path: string, signal: AbortSignal): Promise<KeysBackup> {
+  const hash = createHash('sha256');
+  const erasures: Erasure[] = [];
+  let rows = 0;
+  let first = true;
+  let last: Buffer | undefined;
+  const take = (line: Buffer): void => {
+    hash.update(line);
+    const found = parsed(line);
+    if (first && (found as Header | undefined)?.gift_keys !== FORMAT)
+      throw new BackupDamagedError('is no backup of a key store, or its beginning has been altered');
+    if (Array.isArray(found)) rows += 1;
+    else if (!first) erasures.push(found as Erasure);
+    first = false;
+  };
+  for await (const lines of linesOf(path)) {
     signal.throwIfAborted();
-    const some = rows.slice(from, from + AT_ONCE);
-    const standing = await store.add(some);
-    leftOut += some.filter(({ id, lookup }) => standing.get(lookup)?.id !== id).length;
+    for (const line of lines) {
+      if (last !== undefined) take(last);
+      last = line;
+    }
   }
-  return leftOut;
+  const end = last === undefined || first ? undefined : (parsed(last) as Footer | undefined);
+  if (end?.sha256 === undefined) throw new BackupDamagedError('is no whole backup of a key store: its end is missing');
+  if (end.sha256 !== hash.digest('hex') || end.rows !== rows)
+    throw new BackupDamagedError('has been altered: it is not what its hash says');
+  return { rows, erasures };
+}
+
+interface Header {
+  readonly gift_keys?: number;
+}
+
+interface Footer {
+  readonly rows?: number;
+  readonly sha256?: string;
+}
+
+/** The rows of a checked backup, up to `size` at a time. @throws BackupDamagedError where the file has changed since */
+export async function* rowsOfBackup(
+  path: string,
+  { rows: count }: Pick<KeysBackup, 'rows'>,
+  size: number,
+): AsyncGenerator<readonly SubjectRow[], void> {
+  let batch: SubjectRow[] = [];
+  let number = 0;
+  for await (const lines of linesOf(path))
+    for (const line of lines) {
+      const found = parsed(line);
+      if (!Array.isArray(found)) continue;
+      const [id, lookup, secret] = found as unknown as Row;
+      batch.push({ id, lookup, secret });
+      number += 1;
+      if (batch.length < size) continue;
+      yield batch;
+      batch = [];
+    }
+  if (batch.length > 0) yield batch;
+  if (number !== count) throw new BackupDamagedError('has been altered: it was whole a moment ago');
 }

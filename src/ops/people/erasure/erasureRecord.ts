@@ -28,7 +28,7 @@ export async function storeErasure(keys: Erasures, { id, ...rest }: Erasure): Pr
 }
 
 /** @throws UnavailableError */
-export async function* storedErasures(keys: Erasures): AsyncGenerator<Erasure> {
+export async function* storedErasures(keys: Pick<KeyStore, 'erasures'>): AsyncGenerator<Erasure> {
   for (let after: string | undefined; ;) {
     const rows = await keys.erasures(after, AT_ONCE);
     for (const { id, text } of rows) yield { id, ...(JSON.parse(text) as Omit<Erasure, 'id'>) };

@@ -1,0 +1,50 @@
+/** The lines of JSON that backups consist of. */
+import { open } from 'node:fs/promises';
+
+const CHUNK = 1 << 20;
+/** Longer than any event's line: an append has at most 1,000,000 bytes. */
+const MAX_LINE = 4_000_000;
+const LINE_FEED = 10;
+
+/** The message goes on after the file's name. */
+export class BackupDamagedError extends Error {
+  override readonly name = 'BackupDamagedError';
+}
+
+/** `undefined`: the line is no JSON of an object or array. */
+export function parsed(line: Buffer): unknown {
+  try {
+    const value: unknown = JSON.parse(line.toString());
+    return value instanceof Object ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Each line has its line feed. @throws BackupDamagedError, the file system's errors */
+export async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
+  const file = await open(path, 'r');
+  try {
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK);
+      const { bytesRead } = await file.read(chunk, 0, CHUNK);
+      if (bytesRead === 0) break;
+      const text =
+        rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      const lines: Buffer[] = [];
+      let from = 0;
+      for (let end = text.indexOf(LINE_FEED); end >= 0; end = text.indexOf(LINE_FEED, from)) {
+        lines.push(text.subarray(from, end + 1));
+        from = end + 1;
+      }
+      rest = text.subarray(from);
+      if (rest.length > MAX_LINE)
+        throw new BackupDamagedError('is no backup of gift, or has been altered: a line of it is too long');
+      if (lines.length > 0) yield lines;
+    }
+    if (rest.length > 0) throw new BackupDamagedError('is cut short: its last line is not whole');
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedKeyStore } from '../../src/adapters/embedded/keyStore/keyStore.js';
+import type { KeyStore } from '../../src/ports/keyStore.js';
+import { loadKeys } from '../../src/service/keys.js';
+import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { mapBy, newRow, newRows } from '../support/engines/keyStoreRows.js';
+import { gift } from '../support/service/cli.js';
+
+const test = suite<{ dir: string; data: string; file: string }>('cli/keys');
+
+test.before.each(async (context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'cli-keys-'));
+  context.data = join(context.dir, 'data');
+  context.file = join(context.dir, 'keys');
+  loadKeys({ dataDir: context.data });
+  await withLogIn(context.data, async () => undefined);
+});
+test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
+
+async function inKeys<T>(data: string, work: (keys: KeyStore) => Promise<T>): Promise<T> {
+  const keys = await openEmbeddedKeyStore({ dir: data });
+  try {
+    return await work(keys);
+  } finally {
+    await keys.close();
+  }
+}
+
+test('restores a backup without the rows of erased persons, and says how many', async ({ data, file }) => {
+  const rows = newRows(5);
+  const ids = rows.map(({ id }) => id);
+  await inKeys(data, (keys) => keys.add(rows));
+  assert.is((await gift(data, ['keys', 'backup', file])).out, `5 rows of the key store are in ${file}\n`);
+  const nothingGone = await gift(data, ['keys', 'restore', file]);
+  assert.equal([nothingGone.code, nothingGone.out], [0, `5 rows of ${file} are in the key store\n`]);
+  await inKeys(data, (keys) => keys.remove(ids.slice(0, 2)));
+  const restored = await gift(data, ['keys', 'restore', file]);
+  assert.equal([restored.code, restored.err], [0, '']);
+  assert.is(restored.out, `3 rows of ${file} are in the key store\n2 rows of erased persons were left out\n`);
+  await inKeys(data, async (keys) => assert.equal(await keys.byId(ids), mapBy(rows.slice(2), 'id')));
+});
+
+test('fails where other rows stand for the same numbers, and says how many', async ({ data, file }) => {
+  const rows = newRows(3);
+  await inKeys(data, (keys) => keys.add(rows));
+  await gift(data, ['keys', 'backup', file]);
+  const fresh = `${data}-fresh`;
+  loadKeys({ dataDir: fresh });
+  await inKeys(fresh, (keys) => keys.add([newRow({ lookup: rows[0]!.lookup })]));
+  const { code, out, err } = await gift(fresh, ['keys', 'restore', file]);
+  assert.equal([code, out], [1, `2 rows of ${file} are in the key store\n`]);
+  assert.match(err, '1 rows were left out: the key store has other rows');
+});
+
+test('names what is no backup of a key store, and adds nothing', async ({ dir, data, file }) => {
+  writeFileSync(file, 'my diary\n');
+  for (const [path, words] of [
+    [file, `${file} is no whole backup of a key store`],
+    [join(dir, 'nowhere'), "can't be read (ENOENT)"],
+    [dir, "can't be read (EISDIR)"],
+  ] as const) {
+    const { code, out, err } = await gift(data, ['keys', 'restore', path]);
+    assert.equal([code, out], [1, '']);
+    assert.match(err, words);
+  }
+});
+
+test.run();
