@@ -130,6 +130,14 @@ export interface Records {
   list<V>(prefix: string, limit?: number, after?: string): Promise<StoredRecord<V>[]>;
 }
 
+/** A document, a record or another row. */
+export interface StoredText {
+  /** The engine's name of its collection, and its id. */
+  readonly place: string;
+  /** All its fields, as they are stored. */
+  readonly text: string;
+}
+
 /** Every method throws UnavailableError when the engine can't be reached or its disk is full. */
 export interface ReadStore {
   /** `embedded` or `mongodb`, as shown by `/readyz`, metrics and the command line. */
@@ -192,6 +200,12 @@ export interface ReadStore {
    * on meanwhile. Safe to repeat.
    */
   scrub(): Promise<void>;
+
+  /**
+   * All that is stored, in collections that no program knows of, too: for searches. Each row once, though what changes
+   * meanwhile may be missing.
+   */
+  texts(): AsyncIterable<readonly StoredText[]>;
 
   /** The id of the log that this store was filled from; set by the first call. */
   boundTo(logId: string): Promise<string>;

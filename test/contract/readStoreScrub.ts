@@ -129,6 +129,31 @@ export const SCRUB_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     }
   },
 
+  async 'all documents and records stand in its texts, once each'(store, { second }) {
+    const collection = newCollection([['name']]);
+    const ids = Array.from({ length: 1_100 }, (_, n) => `d${n}`);
+    await store.ensure(collection);
+    for (const from of [0, 600])
+      await store.write([
+        batch(
+          collection,
+          ids.slice(from, from + 600).map((id) => doc(id, 1, { name: `of ${id} "ä"` })),
+        ),
+      ]);
+    const own = randomUUID();
+    for (const id of ids.slice(0, 300)) await store.records.put(`${own}/${id}`, { value: `"${id}"` });
+    const texts: string[] = [];
+    for await (const some of (await second()).texts())
+      for (const { place, text } of some) {
+        if (text.includes(own)) assert.ok(place.includes(own));
+        if (place.includes(collection.name) || text.includes(own)) texts.push(text);
+      }
+    const found = (part: string): number => texts.filter((text) => text.includes(part)).length;
+    for (const id of ['d0', 'd599', 'd600', 'd1099']) assert.is(found(`{"name":"of ${id} \\"ä\\""}`), 1, id);
+    for (const id of ['d0', 'd299']) assert.is(found(`{"value":"\\"${id}\\""}`), 1, id);
+    assert.ok(texts.length >= ids.length + 300);
+  },
+
   async 'a store without personal documents is scrubbed, too'(store) {
     await store.scrub();
     const collection = personalCollection();

@@ -10,6 +10,7 @@ import { openConnection } from './connection.js';
 import { createPointers } from './pointers.js';
 import { createReader } from './reader.js';
 import { createRecords, ensureRecords } from './records.js';
+import { storedTexts } from './storedTexts.js';
 import { writeBatches } from './writer.js';
 
 export interface MongoReadStoreOptions {
@@ -61,6 +62,7 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     async scrub() {
       await connection.read(({ db }) => db.command({ ping: 1 }));
     },
+    texts: () => storedTexts(connection),
     boundTo: async (logId) => boundTo(connection, logId),
     async ping() {
       await connection.read(({ db }) => db.command({ ping: 1 }));

@@ -4,8 +4,11 @@ import { dirname, join } from 'node:path';
 import { exhausted } from './folderErrors.js';
 import { EngineError } from '../engineError.js';
 
+/** What names of folders in the system's folder for temporary files start with. */
+export const TEMPORARY_FOLDERS = ['gift-look-', 'gift-dry-run-', 'gift-demo-'] as const;
+
 /** The caller removes it. @throws EngineError naming TMPDIR */
-export function temporaryFolder(prefix: string): string {
+export function temporaryFolder(prefix: (typeof TEMPORARY_FOLDERS)[number]): string {
   try {
     return mkdtempSync(join(tmpdir(), prefix));
   } catch (error) {

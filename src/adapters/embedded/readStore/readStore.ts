@@ -26,6 +26,7 @@ import { createReader } from './reader.js';
 import { openRecords } from './records.js';
 import type { Scrubbing } from './scrub.js';
 import { readSnapshot } from './snapshot.js';
+import { storedTexts } from './storedTexts.js';
 import { DOCUMENTS_VERSIONS } from './tables.js';
 import { createCheckpointWaiters } from './checkpointWaiters.js';
 
@@ -206,6 +207,7 @@ export async function openEmbeddedReadStore({
         await sleep(BUSY_MS);
       }
     },
+    texts: () => storedTexts(database, readNow),
     async boundTo(logId) {
       return writer.call<string>({ kind: 'bind', logId });
     },

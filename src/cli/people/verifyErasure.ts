@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import pino from 'pino';
+import { hasReadStore } from '../../adapters/embedded/readStore/file.js';
+import { TEMPORARY_FOLDERS } from '../../lib/files/folders.js';
+import { type ErasureVerification, type Finding, verifyErasure } from '../../ops/people/verifyErasure.js';
+import { type Config, loadConfig } from '../../service/config.js';
+import { openReadStore } from '../../service/engines.js';
+import { withLog } from '../engines.js';
+import { outputOptions, recordTaking } from '../exports.js';
+import { examples, jsonLine } from '../output.js';
+import {
+  CommandFailure,
+  interrupted,
+  readStandardInput,
+  type Terminal,
+  usageFailure,
+  writeLines,
+} from '../terminal.js';
+
+interface VerifyFlags {
+  readonly also?: readonly string[];
+  readonly json?: true;
+}
+
+interface Value {
+  /** From 1. */
+  readonly line: number;
+  readonly text: string;
+}
+
+const SHORTEST = 3;
+const MAX_VALUES = 1_000;
+const MAX_BYTES = 4_000_000;
+
+export function verifyErasureCommand(terminal: Terminal): Command {
+  return outputOptions(
+    new Command('verify-erasure')
+      .summary('look for clear values in everything that is stored')
+      .description(
+        `Reads values from standard input, one a line: numbers (+447700900123), usernames, names, messages. Looks for them in the event log as it is stored, the read store, the key store, every file of DATA_DIR, what killed commands left in the folder for temporary files, and in the folders given.
+Says what it looked at, and in which place which line was found; never the value. Exit code 1 where any was found. Values of a few characters may be found by chance.
+It looks for text as it is, in UTF-16, escaped in JSON and URLs, and in base64. What is compressed or encrypted is not looked into: unpack logs first.`,
+      )
+      .option(
+        '--also <folder>',
+        'a folder or file beside these, such as logs and exports; may be repeated',
+        (folder: string, before: readonly string[] = []) => [...before, folder],
+      ),
+    { csv: false },
+  )
+    .addHelpText('after', examples('gift people verify-erasure --also /var/log/gift < values.txt'))
+    .action(async (flags: VerifyFlags) => runVerify(terminal, flags));
+}
+
+async function runVerify(terminal: Terminal, { also = [], json }: VerifyFlags): Promise<void> {
+  const { signal } = terminal;
+  const values = await valuesOf(terminal);
+  const missing = also.find((path) => !existsSync(path));
+  if (missing !== undefined) throw usageFailure(`--also ${missing}: there is no such folder or file`);
+  const found = new Set<number>();
+  const onFinding = async ({ value, in: where, place }: Finding): Promise<void> => {
+    const { line } = values[value] as Value;
+    found.add(line);
+    await writeLines(terminal.stdout, [
+      json === true ? jsonLine({ found: { line, in: where, place } }) : `line ${line} is in the ${where}: ${place}`,
+    ]);
+  };
+  const verification = verifyErasure(
+    values.map(({ text }) => text),
+    { signal, onFinding },
+  );
+  try {
+    await lookEverywhere(terminal, verification, also, values.length);
+  } catch (error) {
+    throw signal.aborted ? interrupted('interrupted; not everything was looked at') : error;
+  }
+  await writeLines(terminal.stdout, [
+    json === true ? jsonLine({ looked_at: verification.lookedAt, found: found.size }) : lookedAtText(verification),
+  ]);
+  if (found.size > 0)
+    throw new CommandFailure(
+      `${found.size} of ${values.length} values ${found.size === 1 ? 'was' : 'were'} found: erase the person again, and remove backups, exports and logs that hold them`,
+    );
+}
+
+/** @throws CommandFailure */
+async function valuesOf(terminal: Terminal): Promise<readonly Value[]> {
+  const input = await readStandardInput(terminal, MAX_BYTES);
+  if (input === undefined) throw usageFailure(`standard input has more than ${MAX_BYTES} bytes`);
+  const values = input
+    .toString('utf8')
+    .split(/\r?\n/)
+    .map((text, index) => ({ line: index + 1, text }))
+    .filter(({ text }) => text.trim() !== '');
+  if (values.length === 0) throw usageFailure('standard input is empty: give values to look for, one a line');
+  if (values.length > MAX_VALUES)
+    throw usageFailure(`standard input has ${values.length} values, at most ${MAX_VALUES}`);
+  const short = values.find(({ text }) => Array.from(text).length < SHORTEST);
+  if (short !== undefined)
+    throw usageFailure(`line ${short.line} has fewer than ${SHORTEST} characters: it would be found by chance`);
+  return values;
+}
+
+async function lookEverywhere(
+  terminal: Terminal,
+  verification: ErasureVerification,
+  also: readonly string[],
+  count: number,
+): Promise<void> {
+  await withLog(
+    terminal,
+    async ({ config, open, events, keys, master }) => {
+      await recordTaking(terminal, events, 'gift people verify-erasure', { values: count, also }, null);
+      // A missing one is not made.
+      const store =
+        config.mongodbUrl !== undefined || hasReadStore(config.dataDir)
+          ? open.add(await openReadStore(config, events, pino({ level: 'silent' })))
+          : undefined;
+      await verification.stores({ events, store, keys, master });
+    },
+    { asStored: true },
+  );
+  // Only now: reading the files of an open store would drop its locks.
+  for (const path of [...(await ownFolders(loadConfig(terminal.env))), ...also]) await verification.files(path);
+}
+
+async function ownFolders({ dataDir }: Config): Promise<readonly string[]> {
+  const temporary = (await readdir(tmpdir())).filter((name) =>
+    TEMPORARY_FOLDERS.some((prefix) => name.startsWith(prefix)),
+  );
+  return [...(existsSync(dataDir) ? [dataDir] : []), ...temporary.map((name) => join(tmpdir(), name))];
+}
+
+function lookedAtText({ lookedAt }: ErasureVerification): string {
+  const { events, read_store, keys, erasures, files, bytes } = lookedAt;
+  return `looked at ${events} events, ${read_store} rows of the read store, ${keys} rows of the key store, ${erasures} erasures, ${files} files with ${bytes} bytes`;
+}

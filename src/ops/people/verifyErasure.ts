@@ -1,0 +1,110 @@
+/**
+ * Looks for clear values in everything that an installation stores. It reads the log as it is stored: the layer that
+ * decrypts would find what is encrypted.
+ */
+import { type ByteSearch, byteSearch } from '../../lib/files/byteSearch.js';
+import { searchFiles } from '../../lib/files/searchFiles.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { KeyStore } from '../../ports/keyStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
+
+/** One value in one place; it never holds the value itself. */
+export interface Finding {
+  /** Index of the value. */
+  readonly value: number;
+  readonly in: 'event log' | 'read store' | 'key store' | 'erasures' | 'file';
+  readonly place: string;
+}
+
+export interface LookedAt {
+  events: number;
+  /** Documents, records and the rest of the read store. */
+  read_store: number;
+  keys: number;
+  erasures: number;
+  files: number;
+  bytes: number;
+}
+
+export interface SearchedStores {
+  /** As stored. */
+  readonly events: EventStore;
+  /** Absent: there is none. */
+  readonly store: ReadStore | undefined;
+  readonly keys: KeyStore;
+  readonly master: MasterKeys;
+}
+
+export interface VerifyOptions {
+  readonly signal: AbortSignal;
+  readonly onFinding: (finding: Finding) => Promise<void>;
+}
+
+/** Each method looks once. All throw UnavailableError, and the signal's reason. */
+export interface ErasureVerification {
+  readonly lookedAt: Readonly<LookedAt>;
+  stores(stores: SearchedStores): Promise<void>;
+  /** A file, or all below a folder; see `searchFiles`. */
+  files(path: string): Promise<void>;
+}
+
+const PAGE = 1_000;
+const HIDDEN = '(its name holds the value)';
+
+export function verifyErasure(values: readonly string[], { signal, onFinding }: VerifyOptions): ErasureVerification {
+  const search = byteSearch(values);
+  const lookedAt: LookedAt = { events: 0, read_store: 0, keys: 0, erasures: 0, files: 0, bytes: 0 };
+
+  async function look(bytes: Uint8Array, where: Finding['in'], place: string): Promise<void> {
+    for (const { text } of search.in(bytes)) await onFinding({ value: text, in: where, place: shown(search, place) });
+  }
+
+  return {
+    lookedAt,
+    async stores({ events, store, keys, master }) {
+      for await (const batch of events.readAll(undefined))
+        for (const event of batch.events) {
+          signal.throwIfAborted();
+          lookedAt.events += 1;
+          await look(Buffer.from(JSON.stringify(event)), 'event log', `event at ${event.position}`);
+        }
+      for await (const texts of store?.texts() ?? [])
+        for (const { place, text } of texts) {
+          signal.throwIfAborted();
+          lookedAt.read_store += 1;
+          await look(Buffer.from(text), 'read store', place);
+        }
+      for (let after: string | undefined; ;) {
+        signal.throwIfAborted();
+        const rows = await keys.page(after, PAGE);
+        for (const { id, secret } of rows) await look(master.open(secret, id), 'key store', `subject ${id}`);
+        lookedAt.keys += rows.length;
+        after = rows.at(-1)?.id;
+        if (after === undefined) break;
+      }
+      for (let after: string | undefined; ;) {
+        signal.throwIfAborted();
+        const rows = await keys.erasures(after, PAGE);
+        for (const { id, text } of rows) await look(Buffer.from(text), 'erasures', `erasure ${id}`);
+        lookedAt.erasures += rows.length;
+        after = rows.at(-1)?.id;
+        if (after === undefined) break;
+      }
+    },
+    async files(path) {
+      const { files, bytes } = await searchFiles(
+        path,
+        search,
+        async ({ text, file, at }) =>
+          onFinding({ value: text, in: 'file', place: `${shown(search, file)}, byte ${at}` }),
+        signal,
+      );
+      lookedAt.files += files;
+      lookedAt.bytes += bytes;
+    },
+  };
+}
+
+const shown = (search: ByteSearch, place: string): string =>
+  search.in(Buffer.from(place)).length > 0 ? HIDDEN : place;
