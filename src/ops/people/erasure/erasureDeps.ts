@@ -41,6 +41,6 @@ export function erasureDeps({ store, models, ...sources }: ErasureSources): Eras
     hash,
     settle: async () => sleep(SETTLED_MS),
     removeRecords: async (person) => eraseRecordsOf({ records: store.records, hash }, person),
-    removeDerived: async (position) => removeDerived(models, position),
+    removeDerived: async (position) => removeDerived(store, models, position),
   };
 }

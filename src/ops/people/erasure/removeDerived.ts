@@ -1,13 +1,24 @@
-/** What was derived from a person's data: read models, and what their builds left behind. */
 import type { Position } from '../../../ports/eventStore.js';
+import type { ReadStore } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import type { ReadModels } from '../../../projections/index.js';
+import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
+import { dropFrozenBuilds } from '../../../runtime/readmodels/frozenBuilds.js';
 
 /** A projector that is not as far by then is not working: the same call later goes on. */
 const CAUGHT_UP_MS = 30_000;
 
-/** @throws UnavailableError */
-export async function removeDerived({ accounts }: Pick<ReadModels, 'accounts'>, position: Position): Promise<void> {
+/**
+ * Waits until read models have folded the erasure, and drops builds that never will.
+ * @throws UnavailableError where some are not as far yet: to be repeated
+ */
+export async function removeDerived(
+  store: ReadStore,
+  { accounts }: Pick<ReadModels, 'accounts'>,
+  position: Position,
+): Promise<void> {
   if (!(await accounts.reached(position, CAUGHT_UP_MS)))
     throw new UnavailableError('the accounts have not reached the erasure yet: repeat it to finish');
+  const { behind } = await dropFrozenBuilds(store, PERSONAL_READ_MODELS, position);
+  if (behind.length > 0)
+    throw new UnavailableError(`${behind.join(', ')} has not reached the erasure yet: repeat it to finish`);
 }
