@@ -1,5 +1,6 @@
 /** A person's end in the log (docs/decisions.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
 import type { DomainEvent } from './decider.js';
+import { idOf, kindOf } from './streamName.js';
 
 /** What opened the personal data of the stream's person was destroyed before. `messages`: how many went with it. */
 export type PersonErased = DomainEvent<
@@ -19,6 +20,11 @@ export const personId = (person: Person): string =>
 
 export const personOf = (id: string): Person =>
   id.startsWith(NUMBER) ? { kind: 'number', phoneId: id.slice(NUMBER.length) } : { kind: 'user', userId: id };
+
+export const personOfStream = (stream: string): Person =>
+  kindOf(stream) === 'user'
+    ? { kind: 'user', userId: idOf(stream) }
+    : { kind: 'number', phoneId: idOf(stream) };
 
 export const personStream = (person: Person): string =>
   person.kind === 'user' ? `user-${person.userId}` : `phone-${person.phoneId}`;

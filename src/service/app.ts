@@ -17,6 +17,7 @@ import type { Subjects } from '../runtime/personal/subjects.js';
 import { type Listener, listen } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import { reapplyToLog } from '../ops/people/erasure/reapplyErasures.js';
 import { finishErasures } from '../ops/people/erasure/finishErasures.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
@@ -237,5 +238,7 @@ async function openWithKeys(config: Config, logger: Logger, open: Resources): Pr
   const { subjects, keys: keyStore, fencedEvents, ...engines } = await openEngines(config, logger, open);
   await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
   await keyStore.ping();
+  const repeated = await reapplyToLog({ events: engines.events, keys: keyStore }, currentTime());
+  if (repeated > 0) logger.warn({ repeated }, 'the log was put back to before these erasures: they were repeated');
   return { engines, subjects, keyStore, fencedEvents, keys: loadKeys(config) };
 }

@@ -118,12 +118,12 @@ const erasedAggregate: Aggregate<boolean, DomainEvent> = {
 };
 
 /** `undefined`: the person is not erased, or has come back by an import that raced with the erasure. */
-async function erasedAt(events: EventStore, person: Person): Promise<Position | undefined> {
+export async function erasedAt(events: Pick<EventStore, 'read'>, person: Person): Promise<Position | undefined> {
   const history = await events.read(personStream(person));
   return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
 }
 
-async function appendErased(
+export async function appendErased(
   events: EventStore,
   person: Person,
   context: CommandContext,

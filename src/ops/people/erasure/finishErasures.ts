@@ -3,6 +3,7 @@ import { pause } from '../../../lib/async/pause.js';
 import type { FollowerRun } from '../../../runtime/supervision/followers.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import { erasePerson, ErasureWaitsError } from './erasePerson.js';
+import { reapplyToKeys } from './reapplyErasures.js';
 import { storedErasures } from './erasureRecord.js';
 
 const LOOK_MS = 30_000;
@@ -18,7 +19,8 @@ export interface FinishingOptions {
 }
 
 /**
- * Finishes erasures that were interrupted, or that waited for money. Runs until `signal` is aborted.
+ * Finishes erasures that were interrupted, or that waited for money, or that a key store from before them had undone.
+ * Runs until `signal` is aborted.
  * @throws UnavailableError
  */
 export async function finishErasures(
@@ -26,6 +28,7 @@ export async function finishErasures(
   { now, lookMs = LOOK_MS, leftAloneMs = LEFT_ALONE_MS }: FinishingOptions,
   { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
 ): Promise<void> {
+  await reapplyToKeys(deps, now());
   const waitsUntil = new Map<string, number>();
   while (!signal.aborted) {
     for await (const { id, person, reason, by, at, done_at } of storedErasures(deps.keys)) {

@@ -1,0 +1,71 @@
+/**
+ * Erasures after a log, or a key store, was put back to an earlier time: each knows those that the other has lost
+ * (docs/decisions.md#erasures-and-backups).
+ */
+import { randomUUID } from 'node:crypto';
+import type { CommandContext } from '../../../commands/context.js';
+import { type Person, type PersonErased, personOfStream, personStream } from '../../../domain/erasure.js';
+import { lookupOf, userSubject } from '../../../domain/personalFields.js';
+import type { RecordedEvent } from '../../../ports/eventStore.js';
+import type { ErasureDeps } from './erasureDeps.js';
+import { appendErased, erasedAt, erasePerson } from './erasePerson.js';
+import { type Erasure, storedErasures, storeErasure } from './erasureRecord.js';
+import { partOf, retireUser } from './retire.js';
+
+type LogDeps = Pick<ErasureDeps, 'events' | 'keys'>;
+
+const contextOf = ({ by }: Erasure, now: string): CommandContext => {
+  const commandId = randomUUID();
+  return { commandId, correlationId: commandId, by, now };
+};
+
+/**
+ * Repeats in the log what the key store says was erased: a log from before that shows these persons as active, though
+ * their data can't be read. @returns how many
+ * @throws UnavailableError
+ */
+export async function reapplyToLog({ events, keys }: LogDeps, now: string): Promise<number> {
+  let repeated = 0;
+  for await (const erasure of storedErasures(keys)) {
+    const { id, person, reason, done_at } = erasure;
+    if (done_at === undefined || (await erasedAt(events, person)) !== undefined) continue;
+    // A log from before the person.
+    if ((await events.read(personStream(person), { limit: 1 })).length === 0) continue;
+    const context = contextOf(erasure, now);
+    if (person.kind === 'user') await retireUser(events, person.userId, context);
+    await appendErased(events, person, partOf(context), { erasure_id: id, messages: 0, reason });
+    repeated += 1;
+  }
+  return repeated;
+}
+
+/**
+ * Removes from the key store what the log says was erased: a key store from before that, which was put back, has it
+ * again. Reads the log once. @returns how many
+ * @throws UnavailableError
+ */
+export async function reapplyToKeys(deps: ErasureDeps, now: string): Promise<number> {
+  const known = new Set<string>();
+  for await (const { id } of storedErasures(deps.keys)) known.add(id);
+  const lost: Erasure[] = [];
+  for await (const { events } of deps.events.readAll(undefined, { types: ['PersonErased'] }))
+    for (const event of events) {
+      const erasure = erasureIn(event);
+      if (!known.has(erasure.id) || (await hasRow(deps, erasure.person))) lost.push(erasure);
+    }
+  for (const erasure of lost) {
+    await storeErasure(deps.keys, erasure);
+    await erasePerson(deps, erasure.person, contextOf(erasure, now), erasure.reason);
+  }
+  return lost.length;
+}
+
+function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
+  const { erasure_id: id, reason } = data as PersonErased['data'];
+  return { id, person: personOfStream(stream), reason, by: metadata.by, at };
+}
+
+async function hasRow({ keys, hash }: Pick<ErasureDeps, 'keys' | 'hash'>, person: Person): Promise<boolean> {
+  if (person.kind === 'number') return (await keys.byId([person.phoneId])).size > 0;
+  return (await keys.byLookup([lookupOf(hash, userSubject(person.userId))])).size > 0;
+}
