@@ -11,6 +11,7 @@ import { findHashKey } from '../service/keys.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { openPersonal } from '../service/personal.js';
 import { withLog } from './engines.js';
+import { eraseAgain } from './people/eraseAgain.js';
 import { recordTaking } from './exports.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
@@ -81,6 +82,9 @@ async function runRestore(terminal: Terminal, path: string): Promise<void> {
       `${rows} rows of ${path} are in the key store`,
       ...(erased === 0 ? [] : [`${erased} rows of erased persons were left out`]),
     ]);
+    const again = await eraseAgain(terminal);
+    if (again > 0)
+      await writeLines(terminal.stdout, [`${again} erased persons, whose rows were in the backup, were erased again`]);
     if (others > 0)
       throw new CommandFailure(
         `${others} rows were left out: the key store has other rows for the same numbers and usernames, so personal data under those left out stays unreadable; restore into an empty key store before the service adds to it`,

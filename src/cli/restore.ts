@@ -15,6 +15,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../service/keys.js';
 import { commandLineCaller } from './caller.js';
 import { namesIn } from './dataFolder.js';
+import { eraseAgain } from './people/eraseAgain.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
@@ -89,6 +90,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       return target.logId;
     });
     bars.clear();
+    const erasedAgain = await eraseAgain(terminal);
     const { events, position, hash, log_id, started_at } = backup;
     const report = {
       action: 'done',
@@ -99,10 +101,12 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       to: logId,
       backed_up_at: started_at,
       data_dir: config.dataDir,
+      erased_again: erasedAgain,
     };
     if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine(report)]);
     await writeLines(terminal.stdout, [
       `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
+      ...(erasedAgain === 0 ? [] : [`${erasedAgain} persons that were erased after ${started_at} were erased again`]),
       `what was done after ${started_at} is not in it: compare with what the payment provider knows`,
       config.mongodbUrl === undefined
         ? 'start the service: read models are built anew'

@@ -22,9 +22,7 @@ export const personOf = (id: string): Person =>
   id.startsWith(NUMBER) ? { kind: 'number', phoneId: id.slice(NUMBER.length) } : { kind: 'user', userId: id };
 
 export const personOfStream = (stream: string): Person =>
-  kindOf(stream) === 'user'
-    ? { kind: 'user', userId: idOf(stream) }
-    : { kind: 'number', phoneId: idOf(stream) };
+  kindOf(stream) === 'user' ? { kind: 'user', userId: idOf(stream) } : { kind: 'number', phoneId: idOf(stream) };
 
 export const personStream = (person: Person): string =>
   person.kind === 'user' ? `user-${person.userId}` : `phone-${person.phoneId}`;

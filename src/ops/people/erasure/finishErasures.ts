@@ -3,7 +3,7 @@ import { pause } from '../../../lib/async/pause.js';
 import type { FollowerRun } from '../../../runtime/supervision/followers.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import { erasePerson, ErasureWaitsError } from './erasePerson.js';
-import { reapplyToKeys } from './reapplyErasures.js';
+import { storeUndone } from './reapplyErasures.js';
 import { storedErasures } from './erasureRecord.js';
 
 const LOOK_MS = 30_000;
@@ -28,7 +28,7 @@ export async function finishErasures(
   { now, lookMs = LOOK_MS, leftAloneMs = LEFT_ALONE_MS }: FinishingOptions,
   { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
 ): Promise<void> {
-  await reapplyToKeys(deps, now());
+  await storeUndone(deps, signal);
   const waitsUntil = new Map<string, number>();
   while (!signal.aborted) {
     for await (const { id, person, reason, by, at, done_at } of storedErasures(deps.keys)) {

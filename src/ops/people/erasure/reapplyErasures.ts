@@ -1,6 +1,6 @@
 /**
  * Erasures after a log, or a key store, was put back to an earlier time: each knows those that the other has lost
- * (docs/decisions.md#erasures-and-backups).
+ * (docs/decisions.md#erasure).
  */
 import { randomUUID } from 'node:crypto';
 import type { CommandContext } from '../../../commands/context.js';
@@ -40,24 +40,32 @@ export async function reapplyToLog({ events, keys }: LogDeps, now: string): Prom
 }
 
 /**
- * Removes from the key store what the log says was erased: a key store from before that, which was put back, has it
- * again. Reads the log once. @returns how many
+ * Erasures that a key store has undone which was put back to before them. They are stored as unfinished ones, so that
+ * they are finished like these. Reads the log once.
  * @throws UnavailableError
  */
-export async function reapplyToKeys(deps: ErasureDeps, now: string): Promise<number> {
+export async function storeUndone(
+  { events, keys, hash }: Pick<ErasureDeps, 'events' | 'keys' | 'hash'>,
+  signal?: AbortSignal,
+): Promise<readonly Erasure[]> {
   const known = new Set<string>();
-  for await (const { id } of storedErasures(deps.keys)) known.add(id);
-  const lost: Erasure[] = [];
-  for await (const { events } of deps.events.readAll(undefined, { types: ['PersonErased'] }))
-    for (const event of events) {
+  for await (const { id } of storedErasures(keys)) known.add(id);
+  const undone: Erasure[] = [];
+  for await (const batch of events.readAll(undefined, { types: ['PersonErased'] }, { signal }))
+    for (const event of batch.events) {
       const erasure = erasureIn(event);
-      if (!known.has(erasure.id) || (await hasRow(deps, erasure.person))) lost.push(erasure);
+      if (known.has(erasure.id) && !(await hasRow({ keys, hash }, erasure.person))) continue;
+      await storeErasure(keys, erasure);
+      undone.push(erasure);
     }
-  for (const erasure of lost) {
-    await storeErasure(deps.keys, erasure);
-    await erasePerson(deps, erasure.person, contextOf(erasure, now), erasure.reason);
-  }
-  return lost.length;
+  return undone;
+}
+
+/** As `storeUndone`, and finishes them. For a key store that no service uses. @returns how many */
+export async function reapplyToKeys(deps: ErasureDeps, now: string): Promise<number> {
+  const undone = await storeUndone(deps);
+  for (const erasure of undone) await erasePerson(deps, erasure.person, contextOf(erasure, now), erasure.reason);
+  return undone.length;
 }
 
 function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {

@@ -1,0 +1,100 @@
+/** Erasures over restores: of the log, of the key store. */
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { loadConfig } from '../../src/service/config.js';
+import { openLog } from '../../src/service/engines.js';
+import { EMBEDDED } from '../support/engines/engines.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { gift } from '../support/service/cli.js';
+import { type Service, startService } from '../support/service/service.js';
+
+interface Made {
+  readonly dir: string;
+  /** Where Bob was erased after both backups. */
+  readonly data: string;
+}
+
+const test = suite<Made>('erasures and backups');
+test.before(async (context) => {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-erasures-'));
+  const data = join(dir, 'data');
+  mkdirSync(data);
+  const service = await startService({ dataDir: data, engines: EMBEDDED, catalogue: CATALOGUE });
+  try {
+    assert.equal((await gift(data, ['backup', join(dir, 'log')])).code, 0);
+    assert.equal((await gift(data, ['keys', 'backup', join(dir, 'keys')])).code, 0);
+    const erased = await service.ask('POST', '/ops/people/bob/erasure', {
+      token: await service.userToken('sue'),
+      body: { reason: 'asked for it' },
+    });
+    assert.equal(erased.status, 200, erased.text);
+  } finally {
+    await service.close();
+  }
+  Object.assign(context, { dir, data } satisfies Made);
+});
+test.after(({ dir }) => rmSync(dir, { recursive: true }));
+
+/** The files of a data folder whose names begin so, in a new one. */
+function folderWith({ dir, data }: Made, name: string, begins: RegExp): string {
+  const made = join(dir, name);
+  mkdirSync(made);
+  for (const file of readdirSync(data).filter((one) => begins.test(one))) cpSync(join(data, file), join(made, file));
+  return made;
+}
+
+async function bobIn(dataDir: string): Promise<{ readonly name: unknown; readonly last: string | undefined }> {
+  const { events } = await openLog(loadConfig({ DATA_DIR: dataDir }));
+  try {
+    const history = await events.read('user-bob');
+    return { name: (history[0]?.data as { name?: string }).name, last: history.at(-1)?.type };
+  } finally {
+    await events.close();
+  }
+}
+
+async function canLogIn(service: Service, user: string): Promise<boolean> {
+  return service.userToken(user).then(
+    () => true,
+    () => false,
+  );
+}
+
+test('repeats an erasure in a log that is restored from before it', async (made) => {
+  const restored = folderWith(made, 'restored', /^(keys\.db|.*\.key$)/);
+  const { code, out, err } = await gift(restored, ['restore', join(made.dir, 'log'), '--reason', 'a drill']);
+  assert.equal(code, 0, err);
+  assert.match(out, /1 persons that were erased after .* were erased again/);
+  assert.deepEqual(await bobIn(restored), { name: '', last: 'PersonErased' });
+  const service = await startService({ dataDir: restored, engines: EMBEDDED });
+  try {
+    assert.deepEqual([await canLogIn(service, 'bob'), await canLogIn(service, 'ann')], [false, true]);
+  } finally {
+    await service.close();
+  }
+});
+
+test('repeats an erasure in a key store that is restored from before it', async (made) => {
+  const old = folderWith(made, 'old-keys', /^(events\.db|.*\.key$)/);
+  const { code, out, err } = await gift(old, ['keys', 'restore', join(made.dir, 'keys')]);
+  assert.equal(code, 0, err);
+  assert.match(out, /1 erased persons, whose rows were in the backup, were erased again/);
+  assert.deepEqual(await bobIn(old), { name: '', last: 'PersonErased' });
+});
+
+test('repeats an erasure at a start, whoever has put the log back', async (made) => {
+  const put = folderWith(made, 'put-back', /^(keys\.db|.*\.key$)/);
+  const without = folderWith(made, 'without-keys', /^hash\.key$/);
+  assert.equal((await gift(without, ['restore', join(made.dir, 'log'), '--reason', 'a drill'])).code, 0);
+  for (const file of readdirSync(without).filter((one) => one.startsWith('events.db')))
+    cpSync(join(without, file), join(put, file));
+  assert.notEqual((await bobIn(put)).last, 'PersonErased');
+  const service = await startService({ dataDir: put, engines: EMBEDDED });
+  await service.close();
+  assert.deepEqual(await bobIn(put), { name: '', last: 'PersonErased' });
+});
+
+test.run();
