@@ -90,7 +90,10 @@ export type UserEvent = EntryEvent<'user', User>;
 export type ClientEvent = EntryEvent<'client', Client>;
 
 /** Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
-export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod>;
+export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod> | PaymentMethodErased;
+
+/** With the only user it had. An import may bring its reference back, for somebody else. */
+export type PaymentMethodErased = DomainEvent<'PaymentMethodErased', { readonly erasure_id: string }>;
 
 const NOTHING_PERSONAL = { username: '', password_hash: '', name: '', phone_number: null, device_tokens: [] } as const;
 
@@ -101,6 +104,12 @@ export function evolveUser(state: Entry<User>, event: DomainEvent): Entry<User> 
   return next.status === 'retired'
     ? { status: 'retired', value: { ...next.value, phone_number: null, device_tokens: [] } }
     : next;
+}
+
+export function evolvePaymentMethod(state: Entry<PaymentMethod>, event: DomainEvent): Entry<PaymentMethod> {
+  return event.type === 'PaymentMethodErased' && state.status !== 'none'
+    ? { status: 'erased', value: { ...state.value, customer: null, active: false } }
+    : evolveEntry(state, event);
 }
 
 export type ReservationKind = 'username' | 'phone';

@@ -75,6 +75,7 @@ export const FIELD_CLASSES = {
   PaymentMethodAdded: PAYMENT_METHOD,
   PaymentMethodChanged: PAYMENT_METHOD,
   PaymentMethodRetired: OPEN,
+  PaymentMethodErased: OPEN,
   UsernameTaken: OPEN,
   UsernameGivenUp: OPEN,
   PhoneTaken: OPEN,

@@ -3,6 +3,7 @@ import {
   type AccountKinds,
   type Reservation,
   type ReservationKind,
+  evolvePaymentMethod,
   evolveUser,
   reservationAggregate,
 } from '../domain/account.js';
@@ -90,6 +91,11 @@ function evolve(kind: string, state: unknown, event: RecordedEvent): unknown {
       return topUpsAfter(state as Map<string, number> | undefined, event);
     case 'user':
       return evolveUser((state as Entry<AccountKinds['user']> | undefined) ?? { status: 'none' }, event);
+    case 'paymentMethod':
+      return evolvePaymentMethod(
+        (state as Entry<AccountKinds['paymentMethod']> | undefined) ?? { status: 'none' },
+        event,
+      );
     default:
       return evolveEntry((state as Entry<object> | undefined) ?? { status: 'none' }, event);
   }

@@ -7,6 +7,7 @@ import {
   type PhoneHolder,
   type ReservationEvent,
   type User,
+  evolvePaymentMethod,
   evolveUser,
   reservationAggregate,
 } from '../domain/account.js';
@@ -62,7 +63,7 @@ export const accountsProjection: Projection<AccountDocument> = {
   personal: true,
   hidden: HIDDEN_FIELDS,
   indexes: [],
-  types: [...entryEventTypes(ACCOUNT_KINDS), ...RESERVATION_TYPES, 'PersonErased'],
+  types: [...entryEventTypes(ACCOUNT_KINDS), ...RESERVATION_TYPES, 'PersonErased', 'PaymentMethodErased'],
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
     const kind = kindOf(id);
@@ -117,7 +118,7 @@ function evolvePaymentMethodDocument(
   document: PaymentMethodDocument | undefined,
   event: RecordedEvent,
 ): PaymentMethodDocument {
-  return copyWith(live(evolveEntry<PaymentMethod>(stateOf(document), event), event), { entry: 'paymentMethod' });
+  return copyWith(live(evolvePaymentMethod(stateOf(document), event), event), { entry: 'paymentMethod' });
 }
 
 function stateOf<V extends object>(document: V | undefined): Entry<V> {

@@ -158,7 +158,7 @@ async function isErased({ stored, keys, removed }: Town): Promise<void> {
   assert.not.ok([...keys.rows.values()].some(({ fenced }) => fenced === true));
   const types = (stream: string): string[] => stored.log.filter((one) => one.stream === stream).map(({ type }) => type);
   assert.equal(types('user-eve'), ['UserAdded', 'UserChanged', 'UserRetired', 'PersonErased']);
-  assert.equal(types('paymentMethod-own'), ['PaymentMethodAdded', 'PaymentMethodRetired']);
+  assert.equal(types('paymentMethod-own'), ['PaymentMethodAdded', 'PaymentMethodErased']);
   assert.equal(types('paymentMethod-shared'), ['PaymentMethodAdded']);
   assert.equal(stored.log.filter(({ type }) => type === 'UsernameGivenUp').length, 1);
   const [erased] = stored.log.filter(({ type }) => type === 'PersonErased');

@@ -47,7 +47,8 @@ export async function erasePerson(
   const before = await erasedAt(events, person);
   const begun = await erasureOf(keys, person);
   if (before !== undefined && begun?.done_at !== undefined) return { erasure: begun, already: true, position: before };
-  if (before === undefined) await refuseUnlessErasable(deps, person);
+  // Once begun, its own fences and removals would stand against it.
+  if (before === undefined && begun === undefined) await refuseUnlessErasable(deps, person);
 
   const erasure = begun ?? newErasure(person, context, reason);
   await storeErasure(keys, erasure);
@@ -58,7 +59,7 @@ export async function erasePerson(
   await deps.settle();
   // What was bought just before the fence.
   await refuseWhileMoneyMoves(events, traces);
-  const messages = await destroy(deps, fenced, traces, context);
+  const messages = await destroy(deps, fenced, traces, erasure.id, context);
   const position = await appendErased(events, person, partOf(context), {
     erasure_id: erasure.id,
     messages,
@@ -66,7 +67,7 @@ export async function erasePerson(
   });
   await deps.removeDerived(position);
   // What was decided before the fence may have been appended since.
-  await destroy(deps, await fencePerson(deps, person, context), traces, context);
+  await destroy(deps, await fencePerson(deps, person, context), traces, erasure.id, context);
   const finished: Erasure = { ...erasure, done_at: context.now };
   await storeErasure(keys, finished);
   return { erasure: finished, already: false, position };
@@ -103,11 +104,17 @@ async function refuseWhileMoneyMoves(events: EventStore, traces: Traces): Promis
  * Records go while the names are known, and the key of the user's own fields goes last: a repeat finds the others by
  * what it opens. @returns how many messages
  */
-async function destroy(deps: ErasureDeps, fenced: Fenced, traces: Traces, context: CommandContext): Promise<number> {
+async function destroy(
+  deps: ErasureDeps,
+  fenced: Fenced,
+  traces: Traces,
+  erasureId: string,
+  context: CommandContext,
+): Promise<number> {
   await traces.readOn();
   const { userId, names, phoneIds } = fenced;
   await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds });
-  const messages = await removeSubjects(deps, fenced, traces, context);
+  const messages = await removeSubjects(deps, fenced, traces, erasureId, context);
   await deps.keys.remove(fenced.last);
   return messages;
 }

@@ -8,7 +8,8 @@ import { dropFrozenBuilds } from '../../../runtime/readmodels/frozenBuilds.js';
 const CAUGHT_UP_MS = 30_000;
 
 /**
- * Waits until read models have folded the erasure, and drops builds that never will.
+ * Waits until read models have folded the erasure, drops builds that never will, and leaves nothing in unused parts of
+ * files.
  * @throws UnavailableError where some are not as far yet: to be repeated
  */
 export async function removeDerived(
@@ -21,4 +22,5 @@ export async function removeDerived(
   const { behind } = await dropFrozenBuilds(store, PERSONAL_READ_MODELS, position);
   if (behind.length > 0)
     throw new UnavailableError(`${behind.join(', ')} has not reached the erasure yet: repeat it to finish`);
+  await store.scrub();
 }

@@ -4,7 +4,7 @@ import { lookupOf, messageSubject, paymentMethodSubject, type PersonName } from 
 import { inParallel } from '../../../lib/async/inParallel.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import type { Fenced } from './fencePerson.js';
-import { retirePaymentMethod } from './retire.js';
+import { erasePaymentMethod } from './retire.js';
 import type { Traces } from './traces.js';
 
 const AT_ONCE = 1_000;
@@ -22,11 +22,12 @@ export async function removeSubjects(
   deps: Deps,
   { first }: Pick<Fenced, 'first'>,
   traces: Traces,
+  erasureId: string,
   context: CommandContext,
 ): Promise<number> {
   const { events, keys } = deps;
   await inParallel(traces.ownMethods(), STREAMS_AT_ONCE, async (reference) =>
-    retirePaymentMethod(events, reference, context),
+    erasePaymentMethod(events, reference, erasureId, context),
   );
   for (const ids of await rowsOf(deps, methodsOf(traces))) await keys.remove(ids);
   let messages = 0;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   accountStream,
+  evolvePaymentMethod,
   evolveUser,
   giveUpReservation,
   holderOf,
@@ -13,7 +14,7 @@ import {
 import type { CommandContext } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
 import type { Aggregate, DomainEvent } from '../../../domain/decider.js';
-import { type Entry, evolveEntry, retireEntry } from '../../../domain/entry.js';
+import { type Entry, retireEntry } from '../../../domain/entry.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 
 const REASON = 'erasure';
@@ -21,7 +22,7 @@ const REASON = 'erasure';
 const userAggregate: Aggregate<Entry<User>, DomainEvent> = { initial: { status: 'none' }, evolve: evolveUser };
 const methodAggregate: Aggregate<Entry<PaymentMethod>, DomainEvent> = {
   initial: { status: 'none' },
-  evolve: evolveEntry,
+  evolve: evolvePaymentMethod,
 };
 
 /** A part of a larger command. A repeat is recognised by the state of its stream, not by the command's id. */
@@ -38,13 +39,16 @@ export async function retireUser(events: EventStore, userId: string, context: Co
 }
 
 /** @throws UnavailableError, ConflictError */
-export async function retirePaymentMethod(
+export async function erasePaymentMethod(
   events: EventStore,
   reference: string,
+  erasureId: string,
   context: CommandContext,
 ): Promise<void> {
   await transact(events, methodAggregate, accountStream('paymentMethod', reference), partOf(context), (state) =>
-    retireEntry('paymentMethod', state, REASON),
+    state.status === 'live' || state.status === 'retired'
+      ? [{ type: 'PaymentMethodErased', data: { erasure_id: erasureId } }]
+      : [],
   );
 }
 

@@ -1,6 +1,6 @@
 /** What the log holds of a person besides their own stream, from one reading of it. */
-import type { PaymentMethod } from '../../../domain/account.js';
-import { type Entry, evolveEntry } from '../../../domain/entry.js';
+import { evolvePaymentMethod, type PaymentMethod } from '../../../domain/account.js';
+import type { Entry } from '../../../domain/entry.js';
 import type { Person } from '../../../domain/erasure.js';
 import { giftStream, type GiftIssued, type GiftReassigned } from '../../../domain/gift/events.js';
 import type { GiftsPurchased } from '../../../domain/purchase/events.js';
@@ -29,6 +29,7 @@ const TYPES = [
   'PaymentMethodAdded',
   'PaymentMethodChanged',
   'PaymentMethodRetired',
+  'PaymentMethodErased',
   'GiftsPurchased',
   'GiftClaimed',
   'GiftReassigned',
@@ -66,7 +67,7 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, { person,
       }
       default: {
         const reference = idOf(event.stream);
-        methods.set(reference, evolveEntry(methods.get(reference) ?? { status: 'none' }, event));
+        methods.set(reference, evolvePaymentMethod(methods.get(reference) ?? { status: 'none' }, event));
       }
     }
   }
