@@ -50,7 +50,8 @@ async function bobIn(dataDir: string): Promise<{ readonly name: unknown; readonl
   const { events } = await openLog(loadConfig({ DATA_DIR: dataDir }));
   try {
     const history = await events.read('user-bob');
-    return { name: (history[0]?.data as { name?: string }).name, last: history.at(-1)?.type };
+    const [first] = history as readonly { readonly data: { readonly name?: string } }[];
+    return { name: first?.data.name, last: history.at(-1)?.type };
   } finally {
     await events.close();
   }

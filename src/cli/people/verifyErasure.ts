@@ -48,7 +48,7 @@ It looks for text as it is, in UTF-16, escaped in JSON and URLs, and in base64. 
       .option(
         '--also <folder>',
         'a folder or file beside these, such as logs and exports; may be repeated',
-        (folder: string, before: readonly string[] = []) => [...before, folder],
+        (folder: string, before: readonly string[] | undefined) => [...(before ?? []), folder],
       ),
     { csv: false },
   )

@@ -45,5 +45,8 @@ export async function* storedTexts(
 
 function textOf(table: string, row: Row): StoredText {
   const { id, key } = row;
-  return { place: `${table} ${String(id ?? key ?? '')}`.trimEnd(), text: Object.values(row).join('\n') };
+  return {
+    place: `${table} ${String((id ?? key ?? '') as string | number)}`.trimEnd(),
+    text: Object.values(row).join('\n'),
+  };
 }
