@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { fold } from '../domain/decider.js';
-import { messageSubject, phoneSubject } from '../domain/personalFields.js';
+import { purchaseSubject, phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { type GiftsPurchased, type PurchaseReceiver, transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
@@ -16,6 +16,7 @@ import type { Subjects } from '../runtime/personal/subjects.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
+import { hasBodyOf, purchaseBodyHash } from './purchaseBodyHash.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
@@ -60,7 +61,13 @@ export async function findPurchase(
   const history = await deps.events.read(transactionStream(transactionId));
   const [first] = history;
   if (first === undefined) return undefined;
-  if (first.metadata.bodyHash !== context.bodyHash) throw new Refusal('idempotency_key_reused');
+  const same = await hasBodyOf(
+    deps.subjects,
+    first.data as GiftsPurchased['data'],
+    first.metadata.bodyHash,
+    context.bodyHash,
+  );
+  if (!same) throw new Refusal('idempotency_key_reused');
   const last = upTo === undefined ? -1 : history.findLastIndex(({ position }) => position === upTo);
   return last < 0 ? settle(deps, transactionId, true) : purchasedOf(transactionId, history.slice(0, last + 1), true);
 }
@@ -76,12 +83,12 @@ export async function purchaseGifts(
   request: PurchaseRequest,
 ): Promise<Purchased> {
   const transactionId = transactionIdOf(context);
-  const purchase = await gather(deps, userId, context, request, transactionId);
+  const { purchase, bodyHash } = await gather(deps, userId, context, request, transactionId);
   const { replayed } = await transact(
     deps.events,
     purchaseAggregate,
     transactionStream(transactionId),
-    context,
+    bodyHash === undefined ? context : { ...context, bodyHash },
     () => [{ type: 'GiftsPurchased', data: purchase }],
     [],
   );
@@ -113,7 +120,7 @@ async function gather(
   context: CommandContext,
   request: PurchaseRequest,
   transactionId: string,
-): Promise<GiftsPurchased['data']> {
+): Promise<{ readonly purchase: GiftsPurchased['data']; readonly bodyHash: string | undefined }> {
   const method = (await deps.accounts.get(`paymentMethod-${request.payment_reference}`)) as
     PaymentMethodDocument | undefined;
   if (method === undefined || !method.active) throw new Refusal('invalid_payment_reference');
@@ -126,8 +133,8 @@ async function gather(
   const broken = method.kind === 'card' ? brokenCardLimit(total) : undefined;
   if (broken !== undefined) throw new Refusal(broken);
   const receivers = await receiversOf(deps, asked);
-  const personal = await personalOf(deps, transactionId, request.message, receivers);
-  return {
+  const { bodyHash, ...personal } = await personalOf(deps, transactionId, request.message, receivers, context.bodyHash);
+  const purchase = {
     transaction_id: transactionId,
     seed: randomBytes(32).toString('hex'),
     buyer_id: userId,
@@ -140,6 +147,7 @@ async function gather(
     expires_on: daysAfter(context.now, product.valid_days),
     ...personal,
   };
+  return { purchase, bodyHash };
 }
 
 /** What events must not hold in the clear: numbers become ids, the message is sealed. New subjects are added at once. */
@@ -148,15 +156,22 @@ async function personalOf(
   transactionId: string,
   message: string,
   receivers: readonly NamedReceiver[],
-): Promise<Pick<GiftsPurchased['data'], 'message' | 'receivers'>> {
+  bodyHash: string | undefined,
+): Promise<Pick<GiftsPurchased['data'], 'message' | 'receivers'> & { readonly bodyHash: string | undefined }> {
   const numbers = receivers.flatMap(({ number }) => (number === undefined ? [] : [phoneSubject(number)]));
-  const ids = await subjects.ids([...numbers, ...(message === '' ? [] : [messageSubject(transactionId)])]);
+  const keyed = message !== '' || (numbers.length > 0 && bodyHash !== undefined);
+  const ids = await subjects.ids([...numbers, ...(keyed ? [purchaseSubject(transactionId)] : [])]);
   let next = 0;
   const named = receivers.map(({ user_id, number }): PurchaseReceiver => {
     if (number !== undefined) return { phone_id: ids[next++] as string };
     return user_id === undefined ? {} : { user_id };
   });
-  return { message: await sealText(subjects, ids[next] ?? '', message), receivers: named };
+  const purchaseId = ids[next] ?? '';
+  return {
+    message: await sealText(subjects, purchaseId, message),
+    receivers: named,
+    bodyHash: keyed && bodyHash !== undefined ? await purchaseBodyHash(subjects, purchaseId, bodyHash) : bodyHash,
+  };
 }
 
 /** A receiver as the request names them; the number is E.164. */

@@ -8,10 +8,10 @@ import type { KeyedHash } from './keyedHash.js';
 import { idOf } from './streamName.js';
 
 /**
- * `user` by id, `phone` by number in E.164, `username` normalised, `paymentMethod` by reference, `message` by the
- * purchase's id.
+ * `user` by id, `phone` by number in E.164, `username` normalised, `paymentMethod` by reference, `purchase`
+ * (what was written in it) by the transaction's id.
  */
-export type SubjectKind = 'user' | 'phone' | 'username' | 'paymentMethod' | 'message';
+export type SubjectKind = 'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase';
 
 /** Finds a subject; `text` is unique within the kind. */
 export interface PersonName {
@@ -27,7 +27,7 @@ export const phoneSubject = (number: string): PersonName => ({ kind: 'phone', te
 
 export const usernameSubject = (normalised: string): PersonName => ({ kind: 'username', text: normalised });
 
-export const messageSubject = (transactionId: string): PersonName => ({ kind: 'message', text: transactionId });
+export const purchaseSubject = (transactionId: string): PersonName => ({ kind: 'purchase', text: transactionId });
 
 /** What the key store finds a subject by. */
 export const lookupOf = (hash: KeyedHash, { kind, text }: Readonly<Record<keyof PersonName, string>>): string =>

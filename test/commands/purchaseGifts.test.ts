@@ -11,6 +11,7 @@ import {
 import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase/events.js';
 import { phoneSubject } from '../../src/domain/personalFields.js';
 import { openText } from '../../src/runtime/personal/sealedTexts.js';
+import { memoryKeys } from '../support/engines/memoryKeys.js';
 import { memorySubjects } from '../support/fixtures/memorySubjects.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
@@ -155,6 +156,30 @@ test('finds a repeated command’s purchase in the log, and refuses another body
     events.log.map(({ stream, type }) => [stream, type]),
     [[transactionStream(transactionId), 'GiftsPurchased']],
   );
+});
+
+test('stores no hash of a body with numbers that HASH_KEY alone could make, and refuses another body', async () => {
+  const { deps, events } = house();
+  const mine = context({ bodyHash: 'a' });
+  const request = { ...wanted, message: '', receivers: [{ phone_number: '07700 900123' }] };
+  const { transactionId } = await purchaseGifts(deps, 'ann', mine, request);
+  const [stored] = await events.read(transactionStream(transactionId));
+  assert.match(stored?.metadata.bodyHash ?? '', /^[\w-]{22}$/);
+  assert.equal((await findPurchase(deps, mine))?.transactionId, transactionId);
+  assert.equal((await purchaseGifts(deps, 'ann', mine, request)).replayed, true);
+  await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
+});
+
+test('takes a repeat for the same request once the purchase’s data key is gone', async () => {
+  const keys = memoryKeys();
+  const { deps, events } = house();
+  const erasable = { ...deps, subjects: memorySubjects(keys) };
+  const mine = context({ bodyHash: 'a' });
+  const { transactionId } = await purchaseGifts(erasable, 'ann', mine, wanted);
+  await keys.remove([...keys.rows.keys()]);
+  const later = { ...deps, subjects: memorySubjects(keys) };
+  assert.equal((await findPurchase(later, { ...mine, bodyHash: 'b' }))?.transactionId, transactionId);
+  assert.equal(events.log.length, 1);
 });
 
 test.run();

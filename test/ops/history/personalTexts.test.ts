@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { messageSubject, phoneSubject } from '../../../src/domain/personalFields.js';
+import { purchaseSubject, phoneSubject } from '../../../src/domain/personalFields.js';
 import { MASK } from '../../../src/lib/mask.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import { eventView } from '../../../src/ops/history/eventView.js';
@@ -26,7 +26,7 @@ const recorded = (type: string, data: object): RecordedEvent => ({
 test('shows numbers and messages to those who may see them, and masks them for others', async () => {
   const keys = memoryKeys();
   const subjects = memorySubjects(keys);
-  const [phone_id = '', own = ''] = await subjects.ids([phoneSubject(NUMBER), messageSubject('t')]);
+  const [phone_id = '', own = ''] = await subjects.ids([phoneSubject(NUMBER), purchaseSubject('t')]);
   const events = [
     recorded('GiftsPurchased', {
       message: await sealText(subjects, own, 'Enjoy'),

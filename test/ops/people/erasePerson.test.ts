@@ -4,7 +4,7 @@ import type { CommandContext } from '../../../src/commands/context.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import {
   lookupOf,
-  messageSubject,
+  purchaseSubject,
   paymentMethodSubject,
   PERSONAL_FIELDS,
   type PersonName,
@@ -58,7 +58,7 @@ async function town(): Promise<Town> {
     phoneSubject('+447700900131'),
     phoneSubject('+447700900132'),
   ]);
-  await subjects.ids(['t-sent', 't-got', 't-other'].map(messageSubject));
+  await subjects.ids(['t-sent', 't-got', 't-other'].map(purchaseSubject));
   const put = async (stream: string, ...added: [string, object][]): Promise<void> => {
     for (const [type, data] of added) await events.append(stream, [eventOf(type, data)], 'any');
   };
@@ -150,7 +150,7 @@ const LEFT = [
   usernameSubject('ann@person.example'),
   phoneSubject('+447700900131'),
   paymentMethodSubject('shared'),
-  messageSubject('t-other'),
+  purchaseSubject('t-other'),
 ];
 
 async function isErased({ stored, keys, removed }: Town): Promise<void> {

@@ -1,6 +1,6 @@
 /** The rows of what a person wrote, got and paid with. */
 import type { CommandContext } from '../../../commands/context.js';
-import { lookupOf, messageSubject, paymentMethodSubject, type PersonName } from '../../../domain/personalFields.js';
+import { lookupOf, purchaseSubject, paymentMethodSubject, type PersonName } from '../../../domain/personalFields.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import type { Fenced } from './fencePerson.js';
@@ -39,7 +39,7 @@ export async function removeSubjects(
   return messages;
 }
 
-const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(messageSubject);
+const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(purchaseSubject);
 
 const methodsOf = (traces: Traces): PersonName[] => traces.ownMethods().map(paymentMethodSubject);
 
