@@ -11,7 +11,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
   'Parked work':
     'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',
-  People: 'For support: erasing what is kept of a person.',
+  People: 'For support: finding a person, showing what is kept of them, and erasing it.',
   Support: "For support: single gifts. Who did what and why stands in the gift's history.",
   Projections:
     'For support: the status of read models and process managers; rebuilding, verifying and repairing read models while they are served.',

@@ -29,6 +29,8 @@ export const reasonProperty = {
 export interface OpsAnswer extends Answer {
   /** How many records (events, gifts, lines) the answer shows, for the access record. */
   readonly shown: number;
+  /** Further fields of what was asked for, for the access record. */
+  readonly recorded?: Readonly<Record<string, unknown>>;
 }
 
 /** `position`: the export's progress in the log. */
@@ -53,7 +55,9 @@ export interface OpsRoute extends Omit<
   readonly roles: readonly [Role, ...Role[]];
   /** Answers have personal fields, masked unless the caller sends `personal=true` with a `reason`. */
   readonly personal?: true;
-  /** Personal fields of the body: kept out of the access record. */
+  /** Answers have personal fields in any case: the caller must send a `reason`. */
+  readonly allPersonal?: true;
+  /** Personal fields of body and query: kept out of the access record. */
   readonly unrecorded?: readonly string[];
   /**
    * Checks the path's entity before faults of body and query count (docs/decisions.md#order-of-checks).
@@ -76,12 +80,12 @@ const PERSONAL_PARAMETERS = {
 
 export function opsRoute(
   access: AccessRecorder,
-  { roles, personal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
+  { roles, personal, allPersonal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
 ): Route {
   const lately = watched === true ? watchers() : undefined;
-  const query = personal === true ? withPersonal(description.query) : description.query;
-  const recorded: Handler = async (call) => {
-    const showsPersonal = personal === true && call.query['personal'] === true;
+  const query = personal === true ? withPersonal(description.query) : withReason(description.query, allPersonal);
+  const recording: Handler = async (call) => {
+    const showsPersonal = allPersonal === true || (personal === true && call.query['personal'] === true);
     const reason = reasonOf(call);
     if (showsPersonal && reason === null)
       throw new HttpError('schema', { message: 'reason is required with personal' });
@@ -99,10 +103,11 @@ export function opsRoute(
       async () => (operation = await access.start(asker, request)),
     );
     if ('records' in answer) return streamed(access, asker, request, answer);
+    const { shown: count, recorded, ...rest } = answer;
+    const shown = recorded === undefined ? request : { ...request, asked: { ...request.asked, ...recorded } };
     if (operation === undefined)
-      await (lately ?? always)([asker.by, request], async () => access.shown(asker, request, answer.shown));
-    const { shown: count, ...rest } = answer;
-    return { ...rest, accessRecord: { request, count } };
+      await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count));
+    return { ...rest, accessRecord: { request: shown, count } };
   };
   return {
     ...description,
@@ -110,7 +115,7 @@ export function opsRoute(
     caller: 'user',
     roles,
     knownParametersOnly: true,
-    ...(exists === undefined ? { handle: recorded } : { open: async (early) => exists(early).then(() => recorded) }),
+    ...(exists === undefined ? { handle: recording } : { open: async (early) => exists(early).then(() => recording) }),
     recordAgain: async (call, { request, count }) => access.shown(askerOf(call), request, count),
   };
 }
@@ -128,6 +133,16 @@ function withPersonal(query: Schema | undefined): Schema {
   };
 }
 
+function withReason(query: Schema | undefined, allPersonal: true | undefined): Schema | undefined {
+  if (allPersonal === undefined) return query;
+  return {
+    type: 'object',
+    ...query,
+    required: [...((query?.['required'] as string[] | undefined) ?? []), 'reason'],
+    properties: { ...(query?.['properties'] as object | undefined), reason: reasonProperty },
+  };
+}
+
 function reasonOf({ query, body }: Call): string | null {
   const reason = query['reason'] ?? body['reason'];
   return typeof reason === 'string' ? reason.trim() : null;
@@ -135,8 +150,10 @@ function reasonOf({ query, body }: Call): string | null {
 
 function askedOf({ params, query, body }: Call, unrecorded: readonly string[]): Record<string, unknown> {
   const { personal: _p, reason: _q, ...asked } = query;
-  const fields = Object.entries(body).filter(([field]) => field !== 'reason' && !unrecorded.includes(field));
-  return { ...params, ...asked, ...Object.fromEntries(fields) };
+  const recorded = Object.entries({ ...asked, ...body }).filter(
+    ([field]) => field !== 'reason' && !unrecorded.includes(field),
+  );
+  return { ...params, ...Object.fromEntries(recorded) };
 }
 
 type Recording = (what: object, record: () => Promise<void>) => Promise<void>;

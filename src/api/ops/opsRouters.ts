@@ -7,6 +7,7 @@ import { erasureRoutes } from './erasures.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
+import { peopleRoutes } from './people.js';
 import { projectionRoutes } from './projections.js';
 import { reconciliationRoutes } from './reconciliation.js';
 import { redemptionAuditRoutes } from './redemptions.js';
@@ -29,6 +30,6 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
     router('transactions', refundRoutes(deps)),
     router('payments', reconciliationRoutes(deps)),
     router('parked', parkedRoutes(deps)),
-    router('people', erasureRoutes(deps)),
+    router('people', [...peopleRoutes(deps), ...erasureRoutes(deps)]),
   ];
 }

@@ -93,6 +93,11 @@ test('erases a user: no login, no name, no message either way; gifts go on', asy
   assert.equal((await shown(redeemed)).data.gift_status, 'redeemed');
   for (const id of [from, to]) assert.equal((await redeem(service, id)).status, 201);
 
+  const kept = await service.ask('GET', '/ops/people/eve?reason=a%20test', { token: await service.userToken('sue') });
+  const [account] = kept.json['data']['parts'] as Json[];
+  assert.deepEqual([account?.count, typeof kept.json['data']['erased_at']], [0, 'string'], kept.text);
+  assert.ok(!kept.text.includes(MESSAGE) && !kept.text.includes('900131') && !kept.text.includes('cus_eve'));
+
   const again = await erase('eve');
   assert.deepEqual([again.status, again.json['data']['already']], [200, true], again.text);
   assert.equal(again.json['data']['erased_at'], erased_at);

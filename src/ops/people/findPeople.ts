@@ -1,0 +1,129 @@
+/** Persons by what a caller at the support desk knows of them (docs/decisions.md#finding-people). */
+import { holderOf, phoneStream, reservationAggregate, type User, usernameStream } from '../../domain/account.js';
+import { fold } from '../../domain/decider.js';
+import { type Person, personId } from '../../domain/erasure.js';
+import { giftStream, type GiftIssued, type Receiver } from '../../domain/gift/events.js';
+import type { NotificationSent } from '../../domain/notification.js';
+import { phoneSubject, usernameSubject } from '../../domain/personalFields.js';
+import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
+import { normaliseUsername } from '../../domain/precis.js';
+import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/events.js';
+import { Refusal } from '../../domain/refusal.js';
+import { idOf } from '../../domain/streamName.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { Subjects } from '../../runtime/personal/subjects.js';
+
+/** What is known: a number, a username, a part of a name, or an id of the payment or message provider. */
+export const KNOWN = ['phone', 'username', 'name', 'charge', 'message_id'] as const;
+export type Known = (typeof KNOWN)[number];
+
+export interface FoundPerson {
+  /** As in paths under `/ops/people`. */
+  readonly person: string;
+  readonly kind: Person['kind'];
+  /** Where it was found by a charge or a message. */
+  readonly role?: 'buyer' | 'receiver';
+  readonly transaction_id?: string;
+  readonly gift_id?: string;
+}
+
+export interface FoundPeople {
+  readonly people: readonly FoundPerson[];
+  /** There are more than `MAX_FOUND`. */
+  readonly has_more: boolean;
+}
+
+export interface FindDeps {
+  readonly events: Pick<EventStore, 'read' | 'readAll'>;
+  readonly subjects: Pick<Subjects, 'find'>;
+}
+
+export const MAX_FOUND = 100;
+
+/** Names, charges and messages take one reading of the log. @throws Refusal `invalid_phone_number`; UnavailableError */
+export async function findPeople(deps: FindDeps, known: Known, text: string): Promise<FoundPeople> {
+  const found: FoundPerson[] = [];
+  for await (const person of FINDERS[known](deps, text)) {
+    if (found.length === MAX_FOUND) return { people: found, has_more: true };
+    found.push(person);
+  }
+  return { people: found, has_more: false };
+}
+
+type Finder = (deps: FindDeps, text: string) => AsyncIterable<FoundPerson>;
+
+const FINDERS: Readonly<Record<Known, Finder>> = {
+  async *phone({ events, subjects }, text) {
+    const number = normalisePhoneNumber(text);
+    if (number === undefined) throw new Refusal('invalid_phone_number');
+    const [id] = await subjects.find([phoneSubject(number)]);
+    if (id === undefined) return;
+    const holder = await holderAt(events, phoneStream(id));
+    yield holder === undefined ? found({ kind: 'number', phoneId: id }) : found({ kind: 'user', userId: holder });
+  },
+
+  async *username({ events, subjects }, text) {
+    const [id] = await subjects.find([usernameSubject(normaliseUsername(text))]);
+    const holder = id === undefined ? undefined : await holderAt(events, usernameStream(id));
+    if (holder !== undefined) yield found({ kind: 'user', userId: holder });
+  },
+
+  async *name({ events }, text) {
+    const wanted = text.toLocaleLowerCase();
+    const names = new Map<string, string>();
+    for await (const { stream, data } of eventsOf(events, ['UserAdded', 'UserChanged'])) {
+      const { name } = data as Partial<User>;
+      if (name !== undefined) names.set(idOf(stream), name);
+    }
+    for (const [userId, name] of names)
+      if (name.toLocaleLowerCase().includes(wanted)) yield found({ kind: 'user', userId });
+  },
+
+  async *charge({ events }, text) {
+    for await (const { stream, data } of eventsOf(events, ['PaymentCharged'])) {
+      if ((data as PaymentCharged['data']).charge_id !== text) continue;
+      const [purchase] = await events.read(stream, { limit: 1 });
+      if (purchase !== undefined) yield* peopleIn(purchase.data as GiftsPurchased['data']);
+    }
+  },
+
+  async *message_id({ events }, text) {
+    for await (const { stream, data } of eventsOf(events, ['NotificationSent'])) {
+      if ((data as NotificationSent['data']).message_id !== text) continue;
+      const giftId = idOf(stream);
+      const [issued] = await events.read(giftStream(giftId), { limit: 1 });
+      if (issued === undefined) continue;
+      const { transaction_id, sender_id, receiver } = issued.data as GiftIssued['data'];
+      const about = { transaction_id, gift_id: giftId };
+      yield found({ kind: 'user', userId: sender_id }, { role: 'buyer', ...about });
+      yield* receiverIn(receiver, about);
+    }
+  },
+};
+
+const found = (person: Person, more: Omit<FoundPerson, 'person' | 'kind'> = {}): FoundPerson => ({
+  person: personId(person),
+  kind: person.kind,
+  ...more,
+});
+
+function* peopleIn({ transaction_id, buyer_id, receivers }: GiftsPurchased['data']): Generator<FoundPerson> {
+  yield found({ kind: 'user', userId: buyer_id }, { role: 'buyer', transaction_id });
+  for (const receiver of receivers) yield* receiverIn(receiver, { transaction_id });
+}
+
+function* receiverIn(
+  { user_id, phone_id }: Receiver,
+  about: Pick<FoundPerson, 'transaction_id' | 'gift_id'>,
+): Generator<FoundPerson> {
+  if (user_id !== undefined) yield found({ kind: 'user', userId: user_id }, { role: 'receiver', ...about });
+  if (phone_id !== undefined) yield found({ kind: 'number', phoneId: phone_id }, { role: 'receiver', ...about });
+}
+
+async function holderAt(events: FindDeps['events'], stream: string): Promise<string | undefined> {
+  return holderOf(fold(reservationAggregate, await events.read(stream)));
+}
+
+async function* eventsOf(events: FindDeps['events'], types: readonly string[]): AsyncGenerator<RecordedEvent> {
+  for await (const batch of events.readAll(undefined, { types })) yield* batch.events;
+}

@@ -1,0 +1,144 @@
+/** Finding persons, and what is kept of them, over HTTP and on the command line. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { suite } from 'uvu';
+import { eventually } from '../../support/assertions/until.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { gift } from '../../support/service/cli.js';
+import { purchaseOf, refused } from '../../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+
+const NUMBER = '+447700900166';
+const MESSAGE = 'For a person to be found';
+
+const test = suite('people under /ops');
+let service: Service;
+let bought: { readonly transaction: string; readonly gifts: readonly string[] };
+let events: Json[];
+test.before(async () => {
+  service = await startService({ catalogue: CATALOGUE });
+  const reply = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte', [{ user_id: 'bob' }, { phone_number: NUMBER }], { message: MESSAGE }),
+  });
+  assert.equal(reply.status, 201, reply.text);
+  const { id, gifts } = reply.json['data'] as { id: string; gifts: string[] };
+  bought = { transaction: id, gifts };
+  events = await eventually(async () => {
+    const shown = await service.ask('GET', `/ops/gifts/${id}/history`, { token: await service.userToken('aud') });
+    const all = shown.json['data'] as Json[];
+    return all.filter(({ type }) => type === 'NotificationSent').length === 2 ? all : undefined;
+  });
+});
+test.after(() => service.close());
+
+const ask = async (path: string, user = 'sue'): Promise<Reply> =>
+  service.ask('GET', `/ops/people${path}`, { token: await service.userToken(user) });
+const why = 'reason=asked%20by%20letter';
+const found = async (query: string): Promise<Json[]> => {
+  const reply = await ask(`?${query}&${why}`);
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json['data'] as Json[];
+};
+const partOf = (reply: Reply, name: string): Json =>
+  (reply.json['data']['parts'] as Json[]).find(({ part }) => part === name) as Json;
+
+test('finds users by number, username and name, and a number that nobody holds', async () => {
+  const ann = [{ person: 'ann', kind: 'user' }];
+  assert.deepEqual(await found('phone=07700%20900001'), ann);
+  assert.deepEqual(await found('username=ANN%40test.example'), ann);
+  assert.ok((await found('name=ann')).some(({ person }) => person === 'ann'));
+  const [number] = await found(`phone=${encodeURIComponent(NUMBER)}`);
+  assert.match(number?.person as string, /^phone:[\w-]{22}$/);
+  assert.deepEqual(await found('phone=07700%20900199'), []);
+  assert.deepEqual(await found('username=nobody'), []);
+});
+
+test('finds those of a purchase by its charge, and of a message by its id', async () => {
+  const charge = events.find(({ type }) => type === 'PaymentCharged')?.data.charge_id as string;
+  const byCharge = await found(`charge=${encodeURIComponent(charge)}`);
+  assert.deepEqual(
+    byCharge.map(({ kind, role, transaction_id }) => [kind, role, transaction_id]),
+    [
+      ['user', 'buyer', bought.transaction],
+      ['user', 'receiver', bought.transaction],
+      ['number', 'receiver', bought.transaction],
+    ],
+  );
+  const sent = events.find(({ type, stream }) => type === 'NotificationSent' && stream.endsWith(bought.gifts[0]));
+  const byMessage = await found(`message_id=${encodeURIComponent(sent?.data.message_id as string)}`);
+  assert.deepEqual(
+    byMessage.map(({ person, role, gift_id }) => [person, role, gift_id]),
+    [
+      ['ann', 'buyer', bought.gifts[0]],
+      ['bob', 'receiver', bought.gifts[0]],
+    ],
+  );
+});
+
+test('refuses a search without a reason, of none or several, and of who may not', async () => {
+  assert.equal((await ask('?phone=07700900001')).status, 422);
+  refused(await ask(`?${why}`), 422, 'give exactly one of phone, username, name, charge, message_id');
+  refused(
+    await ask(`?phone=07700900001&name=ann&${why}`),
+    422,
+    'give exactly one of phone, username, name, charge, message_id',
+  );
+  refused(await ask(`?phone=12&${why}`), 422, 'Invalid phone number.');
+  refused(await ask(`?name=ann&${why}`, 'ann'), 403, 'Forbidden.');
+  refused(await ask(`/nobody?${why}`), 404, 'Person not found');
+  assert.equal((await ask('/ann')).status, 422);
+});
+
+test('shows what is kept, where, why and how long; secrets never', async () => {
+  const reply = await ask(`/ann?${why}`);
+  assert.equal(reply.status, 200, reply.text);
+  const [account] = partOf(reply, 'account').records as Json[];
+  assert.deepEqual([account?.id, account?.phone_number], ['ann', '+447700900001']);
+  assert.ok(!reply.text.includes('password') && !reply.text.includes('argon2'), reply.text);
+  assert.ok(!reply.text.includes('seed'));
+  const purchases = partOf(reply, 'purchases');
+  assert.deepEqual([purchases.count, purchases.records[0].message], [1, MESSAGE]);
+  assert.ok(partOf(reply, 'sessions').count > 0);
+  for (const part of reply.json['data']['parts'] as Json[])
+    for (const field of ['where', 'why', 'until']) assert.ok(part[field] !== '', `${part.part} ${field}`);
+  const number = (await found(`phone=${encodeURIComponent(NUMBER)}`))[0]?.person as string;
+  const ofNumber = await ask(`/${number}/export?${why}`);
+  assert.deepEqual(partOf(ofNumber, 'account').records, [{ phone_number: NUMBER }]);
+  assert.deepEqual(
+    (partOf(ofNumber, 'gifts').records as Json[]).map(({ gift_id, as }) => [gift_id, as]),
+    [[bought.gifts[1], 'receiver']],
+  );
+});
+
+test('records who asked, why and who was found, never what was asked for', async () => {
+  const day = new Date().toISOString().slice(0, 10);
+  const access = await service.ask('GET', `/ops/access?day=${day}&limit=1000`, {
+    token: await service.userToken('aud'),
+  });
+  const searches = (access.json['data'] as Json[]).filter(({ data }) => data.what === 'GET /ops/people');
+  assert.ok(searches.length > 5);
+  assert.ok(searches.every(({ data, by }) => data.reason === 'asked by letter' && data.personal && by.user === 'sue'));
+  assert.ok(
+    searches.some(({ data }) => data.asked.found?.includes('ann')),
+    JSON.stringify(searches[0]),
+  );
+  for (const clear of ['900001', '900166', 'test.example']) assert.ok(!access.text.includes(clear), clear);
+});
+
+test('does the same on the command line', async () => {
+  const because = ['--reason', 'asked by letter'];
+  const find = await gift(service.settings, ['people', 'find', '--phone', '-', ...because], {
+    stdin: Readable.from([`${NUMBER}\n`]),
+  });
+  assert.match(find.out, /^phone:[\w-]{22}: a number\n$/);
+  assert.equal((await gift(service.settings, ['people', 'find', '--name', 'zzz', ...because])).code, 1);
+  assert.equal((await gift(service.settings, ['people', 'find', ...because])).code, 2);
+  assert.equal((await gift(service.settings, ['people', 'show', 'ann'])).code, 2);
+  const show = await gift(service.settings, ['people', 'show', 'ann', ...because]);
+  assert.match(show.out, /^ann\naccount: 1 in event log/);
+  const all = await gift(service.settings, ['people', 'export', '--phone', NUMBER, ...because]);
+  assert.ok(all.out.includes(bought.gifts[1] as string) && !all.out.includes('seed'), all.out);
+});
+
+test.run();
