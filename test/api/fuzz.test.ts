@@ -55,6 +55,7 @@ const pool: Record<string, string[]> = {
   message: ['Enjoy!', '🎁'],
   day: ['2026-05-04', new Date().toISOString().slice(0, 10)],
   reason: ['a complaint'],
+  personId: ['gone'],
   time: [new Date().toISOString().slice(0, 10), new Date().toISOString(), '2100-01-01', '2020-01-01T12:00:00Z'],
   time_zone: ['Europe/London', 'UTC', 'Mars'],
   viewer: ['ann', 'bob'],
@@ -80,9 +81,11 @@ let tokens: (string | undefined)[] = [];
  */
 const NO_TRANSACTION = 'none';
 /** Whether these can be done depends on what is under way just then: `test/api/ops/projections.test.ts` does them. */
-const BY_CHANCE = new Set(
-  ['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`),
-);
+const BY_CHANCE = new Set([
+  ...['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`),
+  // Exactly one of its parameters.
+  'GET /ops/people',
+]);
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];
 let asked = 0;

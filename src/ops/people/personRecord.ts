@@ -168,7 +168,11 @@ async function tracesIn({ events, subjects }: PersonDeps, { userId, phoneIds }: 
         event.data as GiftsPurchased['data'];
       if (buyer_id === userId)
         purchases.push({
-          ...{ transaction_id, at, product_name, total, gifts: receivers.length },
+          transaction_id,
+          at,
+          product_name,
+          total,
+          gifts: receivers.length,
           message: await openText(subjects, message),
         });
       if (!receivers.some(isTheirs)) return;
