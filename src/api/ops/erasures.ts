@@ -1,6 +1,7 @@
 /** docs/decisions.md#erasure */
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
+import { ID_PATTERN } from '../../import/schemas.js';
 import { erasePerson, ErasureWaitsError } from '../../ops/people/erasure/erasePerson.js';
 import { erasureView, type ErasureView } from '../../ops/people/erasure/erasureView.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
@@ -31,12 +32,13 @@ const example: ErasureView = {
   already: false,
 };
 
-const PERSON = /^phone:[\w-]{22}$/;
+const NUMBER = /^phone:[\w-]{22}$/;
+const USER = new RegExp(ID_PATTERN);
 
-/** @throws Refusal `person_not_found` for a malformed id of a number */
+/** @throws Refusal `person_not_found` for a malformed id */
 export function personAsked(id: string): Person {
   const person = personOf(id);
-  if (person.kind === 'number' && !PERSON.test(id)) throw new Refusal('person_not_found');
+  if (!(person.kind === 'number' ? NUMBER : USER).test(id)) throw new Refusal('person_not_found');
   return person;
 }
 
