@@ -88,7 +88,8 @@ function masterOf(settings: PersonalSettings): MasterKeys {
   };
 }
 
-const isEmbedded = ({ keysUrl }: PersonalSettings): boolean => keysUrl === undefined || keysUrl === 'embedded';
+export const isEmbedded = ({ keysUrl }: Pick<PersonalSettings, 'keysUrl'>): boolean =>
+  keysUrl === undefined || keysUrl === 'embedded';
 
 async function openKeyStore(settings: PersonalSettings, logger: Logger | undefined): Promise<KeyStore> {
   const { dataDir: dir, longLived = false, openElsewhere = false } = settings;

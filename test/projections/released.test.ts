@@ -21,7 +21,7 @@ interface Released {
 const RELEASED: Readonly<Record<string, Released>> = {
   gifts: { version: 2, fold: '5e7f6035de59240d' },
   transactions: { version: 2, fold: '089384517607c993' },
-  accounts: { version: 1, fold: '3b401f75055d8e2d' },
+  accounts: { version: 1, fold: 'f066aae1ca4182ff' },
   catalogue: { version: 1, fold: 'e7baa0b5663dc1e4' },
   voucher_codes: { version: 1, fold: '030d936bf6a209ef' },
   redemptions: { version: 1, fold: '09a1545fdea923c8' },

@@ -1,7 +1,11 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { KEY_STORE_FILE } from '../../adapters/embedded/keyStore/file.js';
 import { keyedHash } from '../../domain/keyedHash.js';
 import { currentTime } from '../../lib/clock.js';
 import { reapplyToKeys, reapplyToLog } from '../../ops/people/erasure/reapplyErasures.js';
 import { loadConfig } from '../../service/config.js';
+import { isEmbedded } from '../../service/personal.js';
 import { findHashKey } from '../../service/keys.js';
 import { hasEventLog } from '../dataFolder.js';
 import { withLog } from '../engines.js';
@@ -12,8 +16,11 @@ import type { Terminal } from '../terminal.js';
  * log, or its HASH_KEY, there are none to repeat. @returns how many
  */
 export async function eraseAgain(terminal: Terminal): Promise<number> {
-  const { dataDir, eventStoreUrl } = loadConfig(terminal.env);
+  const config = loadConfig(terminal.env);
+  const { dataDir, eventStoreUrl } = config;
   if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return 0;
+  // None is made for this.
+  if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return 0;
   return withLog(terminal, async (log) => {
     const key = findHashKey(log.config);
     if (key === undefined) return 0;

@@ -866,7 +866,6 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   HttpError: 'has a status',
   ImportFaultsError: 'ends a command of the command line',
   ImportInterruptedError: 'ends a command of the command line',
-  KeysBackupDamagedError: 'ends a command of the command line',
   LateError: 'an UnavailableError once it leaves the adapter',
   MaintenanceRefusedError: '409 or 422, with its message',
   MalformedEventError: '400 of a webhook',
