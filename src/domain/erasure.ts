@@ -2,10 +2,13 @@
 import type { DomainEvent } from './decider.js';
 import { idOf, kindOf } from './streamName.js';
 
-/** What opened the personal data of the stream's person was destroyed before. `messages`: how many went with it. */
+/**
+ * What opened the personal data of the stream's person was destroyed before. `purchases`: how many lost their data key,
+ * and so their message, with it.
+ */
 export type PersonErased = DomainEvent<
   'PersonErased',
-  { readonly erasure_id: string; readonly messages: number; readonly reason: string }
+  { readonly erasure_id: string; readonly purchases: number; readonly reason: string }
 >;
 
 /** A user, or a phone number that is no user's. */

@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto';
 export type HashKind =
   'subject' | 'phone' | 'username' | 'code' | 'command' | 'body' | 'transaction' | 'address' | 'refresh' | 'backup';
 
-/** HMAC-SHA-256 with HASH_KEY, cut to 128 bits: 22 characters of base64url. */
+/** HMAC-SHA-256 with HASH_KEY, or with a purchase's data key, cut to 128 bits: 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;
 
 export function keyedHash(key: Buffer): KeyedHash {

@@ -46,7 +46,7 @@ interface Town {
   deps(tick?: () => void): ErasureDeps;
 }
 
-/** Eve has had two numbers; the first is Ann's by now. She has bought from Ann, and for Ann. */
+/** Eve has had two numbers; the first is Ann's by now, and got a gift while it was Eve's. She bought for Ann, and Ann for her. */
 async function town(): Promise<Town> {
   const stored = memoryEvents();
   const keys = memoryKeys();
@@ -58,7 +58,7 @@ async function town(): Promise<Town> {
     phoneSubject('+447700900131'),
     phoneSubject('+447700900132'),
   ]);
-  await subjects.ids(['t-sent', 't-got', 't-other'].map(purchaseSubject));
+  await subjects.ids(['t-sent', 't-got', 't-then', 't-other'].map(purchaseSubject));
   const put = async (stream: string, ...added: [string, object][]): Promise<void> => {
     for (const [type, data] of added) await events.append(stream, [eventOf(type, data)], 'any');
   };
@@ -80,12 +80,19 @@ async function town(): Promise<Town> {
   await put('user-ann', ['UserAdded', user('ann', '+447700900131')]);
   await put(`username-${eveName}`, ['UsernameTaken', { user_id: 'eve' }]);
   await put(`username-${annName}`, ['UsernameTaken', { user_id: 'ann' }]);
-  await put(
-    `phone-${oldPhone}`,
-    ['PhoneTaken', { user_id: 'eve' }],
-    ['PhoneGivenUp', { user_id: 'eve' }],
-    ['PhoneTaken', { user_id: 'ann' }],
-  );
+  const at = (hour: number): string => `2026-05-04T${String(hour).padStart(2, '0')}:00:00.000Z`;
+  const putAt = async (hour: number, stream: string, type: string, data: object): Promise<void> => {
+    await events.append(stream, [{ ...eventOf(type, data), at: at(hour) }], 'any');
+  };
+  await putAt(1, `phone-${oldPhone}`, 'PhoneTaken', { user_id: 'eve' });
+  await putAt(2, 'transaction-t-then', 'GiftsPurchased', {
+    transaction_id: 't-then',
+    buyer_id: 'ann',
+    receivers: [{ phone_id: oldPhone }],
+    payment_reference: 'shared',
+  });
+  await putAt(3, `phone-${oldPhone}`, 'PhoneGivenUp', { user_id: 'eve' });
+  await putAt(4, `phone-${oldPhone}`, 'PhoneTaken', { user_id: 'ann' });
   await put(`phone-${newPhone}`, ['PhoneTaken', { user_id: 'eve' }]);
   await put('paymentMethod-own', ['PaymentMethodAdded', method(['eve'])]);
   await put('paymentMethod-shared', ['PaymentMethodAdded', method(['ann', 'eve'])]);

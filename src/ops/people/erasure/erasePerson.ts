@@ -50,19 +50,22 @@ export async function erasePerson(
   // Once begun, its own fences and removals would stand against it.
   if (before === undefined && begun === undefined) await refuseUnlessErasable(deps, person);
 
-  const erasure = begun ?? newErasure(person, context, reason);
-  await storeErasure(keys, erasure);
+  const started = begun ?? newErasure(person, context, reason);
+  await storeErasure(keys, started);
   const fenced = await fencePerson(deps, person, context);
-  const traces = tracesOf(events, { person, phoneIds: new Set(fenced.phoneIds) });
+  const phoneIds = new Set([...(started.phone_ids ?? []), ...fenced.phoneIds]);
+  const erasure: Erasure = { ...started, phone_ids: [...phoneIds] };
+  await storeErasure(keys, erasure);
+  const traces = tracesOf(events, { person, phoneIds, shared: fenced.shared });
   await refuseWhileMoneyMoves(events, traces);
   await fenceThings(deps, traces);
   await deps.settle();
   // What was bought just before the fence.
   await refuseWhileMoneyMoves(events, traces);
-  const messages = await destroy(deps, fenced, traces, erasure.id, context);
+  const purchases = await destroy(deps, fenced, traces, erasure.id, context);
   const position = await appendErased(events, person, partOf(context), {
     erasure_id: erasure.id,
-    messages,
+    purchases,
     reason: erasure.reason,
   });
   await deps.removeDerived(position);
@@ -102,7 +105,7 @@ async function refuseWhileMoneyMoves(events: EventStore, traces: Traces): Promis
 
 /**
  * Records go while the names are known, and the key of the user's own fields goes last: a repeat finds the others by
- * what it opens. @returns how many messages
+ * what it opens. @returns of how many purchases the data key went
  */
 async function destroy(
   deps: ErasureDeps,
@@ -114,9 +117,9 @@ async function destroy(
   await traces.readOn();
   const { userId, names, phoneIds } = fenced;
   await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds });
-  const messages = await removeSubjects(deps, fenced, traces, erasureId, context);
+  const purchases = await removeSubjects(deps, fenced, traces, erasureId, context);
   await deps.keys.remove(fenced.last);
-  return messages;
+  return purchases;
 }
 
 const erasedAggregate: Aggregate<boolean, DomainEvent> = {

@@ -13,6 +13,8 @@ export interface Erasure {
   readonly request_id?: string;
   readonly at: string;
   readonly done_at?: string;
+  /** Of the numbers that went with a user: once their keys are gone, nothing else tells which these were. */
+  readonly phone_ids?: readonly string[];
 }
 
 type Erasures = Pick<KeyStore, 'erasures' | 'putErasure'>;

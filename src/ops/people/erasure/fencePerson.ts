@@ -1,5 +1,5 @@
 import type { CommandContext } from '../../../commands/context.js';
-import type { ReservationKind } from '../../../domain/account.js';
+import { holderOf, type Reservation, type ReservationKind } from '../../../domain/account.js';
 import type { Person } from '../../../domain/erasure.js';
 import {
   lookupOf,
@@ -17,7 +17,10 @@ export interface Fenced {
   readonly userId?: string;
   /** Those that no other user holds now. */
   readonly names: Names;
+  /** Of these numbers. */
   readonly phoneIds: readonly string[];
+  /** Who held numbers when that another user holds now, by their ids. */
+  readonly shared: ReadonlyMap<string, Reservation>;
   /** Rows of the names. */
   readonly first: readonly string[];
   /** The row of the user's own fields. */
@@ -37,35 +40,45 @@ async function fenceUser(deps: Deps, userId: string, context: CommandContext): P
   await keys.fence(last);
   const names = await namesOf(fencedEvents, userId);
   await retireUser(events, userId, context);
-  const usernames = await freed(deps, 'username', names.usernames.map(usernameSubject), userId, context);
-  const numbers = await freed(deps, 'phone', names.numbers.map(phoneSubject), userId, context);
+  const { free: usernames } = await freed(deps, 'username', names.usernames.map(usernameSubject), userId, context);
+  const { free: numbers, shared } = await freed(deps, 'phone', names.numbers.map(phoneSubject), userId, context);
   const first = [...usernames, ...numbers].map(({ id }) => id);
   await keys.fence(first);
   return {
     userId,
     names: { usernames: usernames.map(({ text }) => text), numbers: numbers.map(({ text }) => text) },
     phoneIds: numbers.map(({ id }) => id),
+    shared,
     first,
     last,
   };
 }
 
-/** Names that no other user holds now, with the ids of their rows. */
+interface Freed {
+  /** Names that no other user holds now, with the ids of their rows. */
+  readonly free: readonly { readonly id: string; readonly text: string }[];
+  readonly shared: ReadonlyMap<string, Reservation>;
+}
+
 async function freed(
   { events, keys, hash }: Deps,
   kind: ReservationKind,
   names: readonly PersonName[],
   userId: string,
   context: CommandContext,
-): Promise<{ readonly id: string; readonly text: string }[]> {
+): Promise<Freed> {
   const rows = await keys.byLookup(names.map((name) => lookupOf(hash, name)));
   const free: { id: string; text: string }[] = [];
+  const shared = new Map<string, Reservation>();
   for (const name of names) {
     const row = rows.get(lookupOf(hash, name));
     if (row === undefined) continue;
-    if (!(await freeReservation(events, kind, row.id, userId, context))) free.push({ id: row.id, text: name.text });
+    const held = await freeReservation(events, kind, row.id, userId, context);
+    const holder = holderOf(held);
+    if (holder === undefined || holder === userId) free.push({ id: row.id, text: name.text });
+    else shared.set(row.id, held);
   }
-  return free;
+  return { free, shared };
 }
 
 async function fenceNumber({ keys, subjects }: Deps, phoneId: string): Promise<Fenced> {
@@ -74,6 +87,7 @@ async function fenceNumber({ keys, subjects }: Deps, phoneId: string): Promise<F
   return {
     names: { usernames: [], numbers: number === undefined ? [] : [number] },
     phoneIds: [phoneId],
+    shared: new Map(),
     first: [],
     last: [phoneId],
   };

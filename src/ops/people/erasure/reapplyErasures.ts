@@ -33,7 +33,7 @@ export async function reapplyToLog({ events, keys }: LogDeps, now: string): Prom
     if ((await events.read(personStream(person), { limit: 1 })).length === 0) continue;
     const context = contextOf(erasure, now);
     if (person.kind === 'user') await retireUser(events, person.userId, context);
-    await appendErased(events, person, partOf(context), { erasure_id: id, messages: 0, reason });
+    await appendErased(events, person, partOf(context), { erasure_id: id, purchases: 0, reason });
     repeated += 1;
   }
   return repeated;

@@ -17,7 +17,7 @@ export async function fenceThings(deps: Deps, traces: Traces): Promise<void> {
   for (const ids of await rowsOf(deps, [...messagesOf(traces), ...methodsOf(traces)])) await deps.keys.fence(ids);
 }
 
-/** @returns how many messages were removed. @throws UnavailableError, ConflictError */
+/** @returns of how many purchases the data key was removed. @throws UnavailableError, ConflictError */
 export async function removeSubjects(
   deps: Deps,
   { first }: Pick<Fenced, 'first'>,
@@ -30,13 +30,13 @@ export async function removeSubjects(
     erasePaymentMethod(events, reference, erasureId, context),
   );
   for (const ids of await rowsOf(deps, methodsOf(traces))) await keys.remove(ids);
-  let messages = 0;
+  let purchases = 0;
   for (const ids of await rowsOf(deps, messagesOf(traces))) {
     await keys.remove(ids);
-    messages += ids.length;
+    purchases += ids.length;
   }
   await keys.remove(first);
-  return messages;
+  return purchases;
 }
 
 const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(purchaseSubject);

@@ -4,7 +4,7 @@ import {
   evolvePaymentMethod,
   evolveUser,
   giveUpReservation,
-  holderOf,
+  type Reservation,
   reservationAggregate,
   type ReservationKind,
   reservationStream,
@@ -53,7 +53,7 @@ export async function erasePaymentMethod(
 }
 
 /**
- * Ends a user's hold of a username or number. @returns whether another user holds it now
+ * Ends a user's hold of a username or number. @returns who held it when, without that end
  * @throws UnavailableError, ConflictError
  */
 export async function freeReservation(
@@ -62,10 +62,9 @@ export async function freeReservation(
   id: string,
   userId: string,
   context: CommandContext,
-): Promise<boolean> {
+): Promise<Reservation> {
   const { state } = await transact(events, reservationAggregate, reservationStream(kind, id), partOf(context), (held) =>
     giveUpReservation(kind, held, userId),
   );
-  const holder = holderOf(state);
-  return holder !== undefined && holder !== userId;
+  return state;
 }

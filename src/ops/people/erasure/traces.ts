@@ -1,17 +1,18 @@
 /** What the log holds of a person besides their own stream, from one reading of it. */
-import { evolvePaymentMethod, type PaymentMethod } from '../../../domain/account.js';
+import { evolvePaymentMethod, ownerByPhone, type PaymentMethod, type Reservation } from '../../../domain/account.js';
 import type { Entry } from '../../../domain/entry.js';
 import type { Person } from '../../../domain/erasure.js';
-import { giftStream, type GiftIssued, type GiftReassigned } from '../../../domain/gift/events.js';
+import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../../domain/gift/events.js';
 import type { GiftsPurchased } from '../../../domain/purchase/events.js';
 import { idOf } from '../../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 
-/** Of a person: a user with the numbers that only they had, or a number. */
 export interface Whose {
   readonly person: Person;
-  /** Ids of numbers. */
+  /** Ids of numbers that are no other user's. */
   readonly phoneIds: ReadonlySet<string>;
+  /** Of numbers that are another user's by now: who held them when. */
+  readonly shared: ReadonlyMap<string, Reservation>;
 }
 
 export interface Traces {
@@ -35,23 +36,26 @@ const TYPES = [
   'GiftReassigned',
 ];
 
-export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, { person, phoneIds }: Whose): Traces {
+export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, { person, phoneIds, shared }: Whose): Traces {
   const userId = person.kind === 'user' ? person.userId : undefined;
   const bought = new Set<string>();
   const written = new Set<string>();
   const methods = new Map<string, Entry<PaymentMethod>>();
   let position: Position | undefined;
 
-  const isTheirs = (receiver: { readonly user_id?: string; readonly phone_id?: string }): boolean =>
-    (receiver.user_id !== undefined && receiver.user_id === userId) ||
-    (receiver.phone_id !== undefined && phoneIds.has(receiver.phone_id));
+  const isTheirs = ({ user_id, phone_id }: Receiver, sentAt: string): boolean => {
+    if (user_id !== undefined) return user_id === userId;
+    if (phone_id === undefined || phoneIds.has(phone_id)) return phone_id !== undefined;
+    const holders = shared.get(phone_id);
+    return holders !== undefined && userId !== undefined && ownerByPhone(holders, sentAt) === userId;
+  };
 
   async function note(event: RecordedEvent): Promise<void> {
     switch (event.type) {
       case 'GiftsPurchased': {
         const { transaction_id, buyer_id, receivers } = event.data as GiftsPurchased['data'];
         if (buyer_id === userId) bought.add(transaction_id);
-        if (buyer_id === userId || receivers.some(isTheirs)) written.add(transaction_id);
+        if (buyer_id === userId || receivers.some((one) => isTheirs(one, event.at))) written.add(transaction_id);
         return;
       }
       case 'GiftClaimed': {
@@ -62,7 +66,7 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, { person,
       }
       case 'GiftReassigned': {
         const { receiver, transaction_id } = event.data as GiftReassigned['data'];
-        if (isTheirs(receiver)) written.add(transaction_id);
+        if (isTheirs(receiver, event.at)) written.add(transaction_id);
         return;
       }
       default: {
