@@ -1,7 +1,7 @@
 /** docs/decisions.md#finding-people */
 import { findPeople, type FoundPerson, KNOWN, MAX_FOUND } from '../../ops/people/findPeople.js';
 import { type PersonRecord, personRecord, type RecordPart } from '../../ops/people/personRecord.js';
-import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
@@ -10,13 +10,26 @@ import type { OpsRoute } from './frame.js';
 
 const TEXT: Schema = { type: 'string' };
 
-const foundSchema = entity('FoundPerson', {
-  person: { ...TEXT, description: 'As in paths: a user’s id, or `phone:{phone_id}` of a number that no user holds.' },
-  kind: { type: 'string', enum: ['user', 'number'] },
-  role: { type: 'string', enum: ['buyer', 'receiver'], description: 'Where it was found by a charge or a message.' },
-  transaction_id: TEXT,
-  gift_id: TEXT,
-} satisfies Record<keyof FoundPerson, Schema>);
+const foundSchema = {
+  title: 'FoundPerson',
+  ...record(
+    {
+      person: {
+        ...TEXT,
+        description: 'As in paths: a user’s id, or `phone:{phone_id}` of a number that no user holds.',
+      },
+      kind: { type: 'string', enum: ['user', 'number'] },
+      role: {
+        type: 'string',
+        enum: ['buyer', 'receiver'],
+        description: 'Where it was found by a charge or a message.',
+      },
+      transaction_id: TEXT,
+      gift_id: TEXT,
+    } satisfies Record<keyof FoundPerson, Schema>,
+    ['person', 'kind'],
+  ),
+};
 
 const partSchema = record({
   part: TEXT,
@@ -24,7 +37,7 @@ const partSchema = record({
   why: { ...TEXT, description: 'What it is kept for.' },
   until: { ...TEXT, description: 'How long it is kept.' },
   count: { type: 'integer' },
-  records: listSchema({ type: 'object' }),
+  records: listSchema({ type: 'object', additionalProperties: true }),
 } satisfies Record<keyof RecordPart | 'count', Schema>);
 
 const recordSchema = record({
@@ -81,7 +94,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         type: 'object',
         properties: {
           phone: { ...TEXT, maxLength: 64, description: 'A mobile number; without a country code a British one.' },
-          username: { ...TEXT, minLength: 1, maxLength: 256 },
+          username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
           name: { ...TEXT, minLength: 2, maxLength: 256, description: 'A part of a name.' },
           charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
           message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },
