@@ -1,3 +1,4 @@
+import { type Reservation, reservationAggregate } from '../domain/account.js';
 import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift/events.js';
 import { notificationStream } from '../domain/notification.js';
@@ -10,6 +11,11 @@ type Reads = Pick<EventStore, 'read'>;
 /** @throws UnavailableError */
 export async function readPurchase(events: Reads, transactionId: string): Promise<Purchase> {
   return fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
+}
+
+/** Who held a username or number when; `stream`: of that one. @throws UnavailableError */
+export async function readReservation(events: Reads, stream: string): Promise<Reservation> {
+  return fold(reservationAggregate, await events.read(stream));
 }
 
 /** @throws UnavailableError */

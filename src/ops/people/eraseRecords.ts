@@ -2,6 +2,7 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { ANSWERS, COUNTERS, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
+import { allRecords } from './allRecords.js';
 import { REPAIRS, type RepairOrder } from '../../runtime/readmodels/maintenance/repairOrders.js';
 
 export interface ErasedPerson {
@@ -23,8 +24,6 @@ interface Answer {
   readonly answer?: { readonly body?: string };
 }
 
-const PAGE = 500;
-
 /**
  * Sessions, counters, the number in claims of messages, bodies of stored answers, and orders of repairs. What a request
  * that began before the erasure still stores is not found: to be repeated once these have ended. Safe to repeat.
@@ -34,7 +33,7 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   const { userId, usernames, numbers, phoneIds } = person;
 
   const remove = async <V>(prefix: string, concerns: (value: V) => boolean = () => true): Promise<void> => {
-    for await (const { key, value } of all<V>(records, prefix)) if (concerns(value)) await records.delete(key);
+    for await (const { key, value } of allRecords<V>(records, prefix)) if (concerns(value)) await records.delete(key);
   };
 
   if (userId !== undefined) {
@@ -70,18 +69,9 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-async function* all<V>(records: Records, prefix: string): AsyncGenerator<StoredRecord<V>, void> {
-  for (let after: string | undefined; ;) {
-    const page = await records.list<V>(prefix, PAGE, after);
-    yield* page;
-    after = page.at(-1)?.key;
-    if (after === undefined || page.length < PAGE) return;
-  }
-}
-
 /** @param changed `undefined`: the record stays as it is */
 async function change<V>(records: Records, prefix: string, changed: (value: V) => V | undefined): Promise<void> {
-  for await (const listed of all<V>(records, prefix)) {
+  for await (const listed of allRecords<V>(records, prefix)) {
     for (let record: StoredRecord<V> | undefined = listed; record !== undefined;) {
       const next = changed(record.value);
       if (next === undefined) break;

@@ -1,6 +1,6 @@
 /** Persons by what a caller at the support desk knows of them (docs/decisions.md#finding-people). */
-import { holderOf, phoneStream, reservationAggregate, type User, usernameStream } from '../../domain/account.js';
-import { fold } from '../../domain/decider.js';
+import { readReservation } from '../../commands/readStreams.js';
+import { holderOf, phoneStream, type User, usernameStream } from '../../domain/account.js';
 import { type Person, personId } from '../../domain/erasure.js';
 import { giftStream, type GiftIssued, type Receiver } from '../../domain/gift/events.js';
 import type { NotificationSent } from '../../domain/notification.js';
@@ -58,13 +58,13 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
     if (number === undefined) throw new Refusal('invalid_phone_number');
     const [id] = await subjects.find([phoneSubject(number)]);
     if (id === undefined) return;
-    const holder = await holderAt(events, phoneStream(id));
+    const holder = holderOf(await readReservation(events, phoneStream(id)));
     yield holder === undefined ? found({ kind: 'number', phoneId: id }) : found({ kind: 'user', userId: holder });
   },
 
   async *username({ events, subjects }, text) {
     const [id] = await subjects.find([usernameSubject(normaliseUsername(text))]);
-    const holder = id === undefined ? undefined : await holderAt(events, usernameStream(id));
+    const holder = id === undefined ? undefined : holderOf(await readReservation(events, usernameStream(id)));
     if (holder !== undefined) yield found({ kind: 'user', userId: holder });
   },
 
@@ -118,10 +118,6 @@ function* receiverIn(
 ): Generator<FoundPerson> {
   if (user_id !== undefined) yield found({ kind: 'user', userId: user_id }, { role: 'receiver', ...about });
   if (phone_id !== undefined) yield found({ kind: 'number', phoneId: phone_id }, { role: 'receiver', ...about });
-}
-
-async function holderAt(events: FindDeps['events'], stream: string): Promise<string | undefined> {
-  return holderOf(fold(reservationAggregate, await events.read(stream)));
 }
 
 async function* eventsOf(events: FindDeps['events'], types: readonly string[]): AsyncGenerator<RecordedEvent> {

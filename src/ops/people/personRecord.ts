@@ -1,19 +1,17 @@
 /** Everything that is kept of a person, with where, why and how long (GDPR art. 15; docs/decisions.md#finding-people). */
-import { evolvePaymentMethod, type PaymentMethod, type User } from '../../domain/account.js';
-import type { Entry } from '../../domain/entry.js';
+import { phoneStream, type Reservation, type User } from '../../domain/account.js';
+import { readReservation } from '../../commands/readStreams.js';
 import { type Person, type PersonErased, personId, personStream } from '../../domain/erasure.js';
-import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
-import { deriveGiftIds } from '../../domain/giftIds.js';
 import { phoneSubject } from '../../domain/personalFields.js';
-import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
 import { Refusal } from '../../domain/refusal.js';
-import { idOf } from '../../domain/streamName.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { openText } from '../../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../../runtime/personal/subjects.js';
-import { namesOf } from './erasure/names.js';
+import { allRecords } from './allRecords.js';
+import { type Names, namesOf } from './erasure/names.js';
+import { readTraces, type Whose } from './personTraces.js';
 
 /** `where`, `why` and `until` are sentences for the person. */
 export interface RecordPart {
@@ -26,7 +24,7 @@ export interface RecordPart {
 
 export interface PersonRecord {
   readonly person: string;
-  /** ISO 8601, UTC; null: not erased. What is left then tells nobody who it was. */
+  /** ISO 8601, UTC; null: not erased. What is left then does not tell who it was. */
   readonly erased_at: string | null;
   readonly parts: readonly RecordPart[];
 }
@@ -112,18 +110,16 @@ async function numberOf({ subjects }: PersonDeps, phoneId: string): Promise<stri
   return (await subjects.secrets([phoneId])).get(phoneId)?.toString() ?? '';
 }
 
-interface Who {
-  readonly userId?: string;
-  readonly phoneIds: ReadonlySet<string>;
-  readonly usernames: readonly string[];
-  readonly numbers: readonly string[];
-}
+interface Who extends Whose, Names {}
 
 async function whoIs({ events, subjects }: PersonDeps, person: Person): Promise<Who> {
-  if (person.kind === 'number') return { phoneIds: new Set([person.phoneId]), usernames: [], numbers: [] };
+  if (person.kind === 'number')
+    return { phoneIds: new Set([person.phoneId]), held: new Map(), usernames: [], numbers: [] };
   const { usernames, numbers } = await namesOf(events, person.userId);
-  const ids = await subjects.find(numbers.map(phoneSubject));
-  return { userId: person.userId, phoneIds: new Set(ids.flatMap((id) => id ?? [])), usernames, numbers };
+  const held = new Map<string, Reservation>();
+  for (const id of await subjects.find(numbers.map(phoneSubject)))
+    if (id !== undefined) held.set(id, await readReservation(events, phoneStream(id)));
+  return { userId: person.userId, phoneIds: new Set(), held, usernames, numbers };
 }
 
 /** The user's fields as they are now; none for an erased one. */
@@ -139,89 +135,45 @@ function accountIn(history: readonly RecordedEvent[]): object[] {
 }
 
 interface PersonTraces {
-  readonly purchases: object[];
-  readonly gifts: object[];
-  readonly methods: object[];
+  readonly purchases: readonly object[];
+  readonly gifts: readonly object[];
+  readonly methods: readonly object[];
 }
 
-const TYPES = [
-  'PaymentMethodAdded',
-  'PaymentMethodChanged',
-  'PaymentMethodRetired',
-  'PaymentMethodErased',
-  'GiftsPurchased',
-  'GiftClaimed',
-  'GiftReassigned',
-];
-
-async function tracesIn({ events, subjects }: PersonDeps, { userId, phoneIds }: Who): Promise<PersonTraces> {
+async function tracesIn({ events, subjects }: PersonDeps, who: Who): Promise<PersonTraces> {
   const purchases: object[] = [];
   const gifts: object[] = [];
-  const methods = new Map<string, Entry<PaymentMethod>>();
-  const isTheirs = ({ user_id, phone_id }: Receiver): boolean =>
-    (user_id !== undefined && user_id === userId) || (phone_id !== undefined && phoneIds.has(phone_id));
+  const reading = readTraces(events, who, {
+    async bought({ transaction_id, product_name, total, receivers, message }, at) {
+      const text = await openText(subjects, message);
+      purchases.push({ transaction_id, at, product_name, total, gifts: receivers.length, message: text });
+    },
+    got({ transaction_id, at, as, giftIds }) {
+      for (const gift_id of giftIds()) gifts.push({ gift_id, transaction_id, at, as });
+    },
+  });
+  await reading.readOn();
+  const methods = reading
+    .methods()
+    .map(({ reference, kind, active, customer }) => ({ reference, kind, active, customer }));
+  return { purchases, gifts, methods };
+}
 
-  const note = async (event: RecordedEvent): Promise<void> => {
-    const { at, stream } = event;
-    if (event.type === 'GiftsPurchased') {
-      const { transaction_id, seed, buyer_id, receivers, product_name, total, message } =
-        event.data as GiftsPurchased['data'];
-      if (buyer_id === userId)
-        purchases.push({
-          transaction_id,
-          at,
-          product_name,
-          total,
-          gifts: receivers.length,
-          message: await openText(subjects, message),
-        });
-      if (!receivers.some(isTheirs)) return;
-      const ids = deriveGiftIds(seed, receivers.length);
-      receivers.forEach((receiver, index) => {
-        if (isTheirs(receiver)) gifts.push({ gift_id: ids[index]?.gift_id, transaction_id, at, as: 'receiver' });
-      });
-    } else if (event.type === 'GiftClaimed') {
-      if ((event.data as { readonly user_id: string }).user_id !== userId) return;
-      const [issued] = await events.read(giftStream(idOf(stream)), { limit: 1 });
-      const { transaction_id } = (issued as RecordedEvent).data as GiftIssued['data'];
-      gifts.push({ gift_id: idOf(stream), transaction_id, at, as: 'claimer' });
-    } else if (event.type === 'GiftReassigned') {
-      const { receiver, transaction_id } = event.data as GiftReassigned['data'];
-      if (isTheirs(receiver)) gifts.push({ gift_id: idOf(stream), transaction_id, at, as: 'later receiver' });
-    } else {
-      const reference = idOf(stream);
-      methods.set(reference, evolvePaymentMethod(methods.get(reference) ?? { status: 'none' }, event));
-    }
-  };
-
-  for await (const batch of events.readAll(undefined, { types: TYPES }))
-    for (const event of batch.events) await note(event);
-  return {
-    purchases,
-    gifts,
-    methods: [...methods].flatMap(([reference, entry]) =>
-      userId !== undefined && entry.status !== 'none' && entry.value.users.includes(userId)
-        ? [{ reference, kind: entry.value.kind, active: entry.value.active, customer: entry.value.customer }]
-        : [],
-    ),
-  };
+interface StoredSession {
+  readonly user: string | null;
+  readonly client: string;
+  readonly startedAt: number;
 }
 
 async function sessionsOf(records: Records, person: Person): Promise<object[]> {
-  if (person.kind === 'number') return [];
   const found: object[] = [];
-  for (let after: string | undefined; ;) {
-    const page = await records.list<{ user: string | null; client: string; startedAt: number }>(SESSIONS, PAGE, after);
-    for (const { value, expiresAt } of page)
-      if (value.user === person.userId)
-        found.push({
-          client: value.client,
-          started_at: new Date(value.startedAt).toISOString(),
-          ...(expiresAt === undefined ? {} : { ends_at: new Date(expiresAt).toISOString() }),
-        });
-    if (page.length < PAGE) return found;
-    after = page.at(-1)?.key;
-  }
+  if (person.kind === 'number') return found;
+  for await (const { value, expiresAt } of allRecords<StoredSession>(records, SESSIONS))
+    if (value.user === person.userId)
+      found.push({
+        client: value.client,
+        started_at: new Date(value.startedAt).toISOString(),
+        ...(expiresAt === undefined ? {} : { ends_at: new Date(expiresAt).toISOString() }),
+      });
+  return found;
 }
-
-const PAGE = 500;

@@ -56,7 +56,7 @@ export async function erasePerson(
   const phoneIds = new Set([...(started.phone_ids ?? []), ...fenced.phoneIds]);
   const erasure: Erasure = { ...started, phone_ids: [...phoneIds] };
   await storeErasure(keys, erasure);
-  const traces = tracesOf(events, { person, phoneIds, shared: fenced.shared });
+  const traces = tracesOf(events, { ...fenced, phoneIds });
   await refuseWhileMoneyMoves(events, traces);
   await fenceThings(deps, traces);
   await deps.settle();

@@ -20,7 +20,7 @@ export interface Fenced {
   /** Of these numbers. */
   readonly phoneIds: readonly string[];
   /** Who held numbers when that another user holds now, by their ids. */
-  readonly shared: ReadonlyMap<string, Reservation>;
+  readonly held: ReadonlyMap<string, Reservation>;
   /** Rows of the names. */
   readonly first: readonly string[];
   /** The row of the user's own fields. */
@@ -41,14 +41,14 @@ async function fenceUser(deps: Deps, userId: string, context: CommandContext): P
   const names = await namesOf(fencedEvents, userId);
   await retireUser(events, userId, context);
   const { free: usernames } = await freed(deps, 'username', names.usernames.map(usernameSubject), userId, context);
-  const { free: numbers, shared } = await freed(deps, 'phone', names.numbers.map(phoneSubject), userId, context);
+  const { free: numbers, held } = await freed(deps, 'phone', names.numbers.map(phoneSubject), userId, context);
   const first = [...usernames, ...numbers].map(({ id }) => id);
   await keys.fence(first);
   return {
     userId,
     names: { usernames: usernames.map(({ text }) => text), numbers: numbers.map(({ text }) => text) },
     phoneIds: numbers.map(({ id }) => id),
-    shared,
+    held,
     first,
     last,
   };
@@ -57,7 +57,8 @@ async function fenceUser(deps: Deps, userId: string, context: CommandContext): P
 interface Freed {
   /** Names that no other user holds now, with the ids of their rows. */
   readonly free: readonly { readonly id: string; readonly text: string }[];
-  readonly shared: ReadonlyMap<string, Reservation>;
+  /** Who held the others when, by the ids of their rows. */
+  readonly held: ReadonlyMap<string, Reservation>;
 }
 
 async function freed(
@@ -69,16 +70,16 @@ async function freed(
 ): Promise<Freed> {
   const rows = await keys.byLookup(names.map((name) => lookupOf(hash, name)));
   const free: { id: string; text: string }[] = [];
-  const shared = new Map<string, Reservation>();
+  const held = new Map<string, Reservation>();
   for (const name of names) {
     const row = rows.get(lookupOf(hash, name));
     if (row === undefined) continue;
-    const held = await freeReservation(events, kind, row.id, userId, context);
-    const holder = holderOf(held);
+    const reservation = await freeReservation(events, kind, row.id, userId, context);
+    const holder = holderOf(reservation);
     if (holder === undefined || holder === userId) free.push({ id: row.id, text: name.text });
-    else shared.set(row.id, held);
+    else held.set(row.id, reservation);
   }
-  return { free, shared };
+  return { free, held };
 }
 
 async function fenceNumber({ keys, subjects }: Deps, phoneId: string): Promise<Fenced> {
@@ -87,7 +88,7 @@ async function fenceNumber({ keys, subjects }: Deps, phoneId: string): Promise<F
   return {
     names: { usernames: [], numbers: number === undefined ? [] : [number] },
     phoneIds: [phoneId],
-    shared: new Map(),
+    held: new Map(),
     first: [],
     last: [phoneId],
   };

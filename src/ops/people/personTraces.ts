@@ -1,0 +1,113 @@
+/** What the log holds of a person besides their own stream, from one reading of it. */
+import { evolvePaymentMethod, ownerByPhone, type PaymentMethod, type Reservation } from '../../domain/account.js';
+import type { Entry } from '../../domain/entry.js';
+import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
+import { idOf } from '../../domain/streamName.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+export interface Whose {
+  /** Absent: the person is a number. */
+  readonly userId?: string;
+  /** Ids of numbers that count as theirs at any time. */
+  readonly phoneIds: ReadonlySet<string>;
+  /** Who held other numbers when, by their ids: what was sent is its owner's (docs/decisions.md#gift-owner). */
+  readonly held: ReadonlyMap<string, Reservation>;
+}
+
+/** Gifts of one purchase that the person got, at a time (ISO 8601, UTC). */
+export interface GotGifts {
+  readonly transaction_id: string;
+  readonly at: string;
+  readonly as: 'receiver' | 'claimer' | 'later receiver';
+  readonly giftIds: () => readonly string[];
+}
+
+export interface TraceVisitor {
+  bought(purchase: GiftsPurchased['data'], at: string): void | Promise<void>;
+  got(gifts: GotGifts): void;
+}
+
+export interface TraceReading {
+  /** Payment methods that the person may use. */
+  methods(): readonly PaymentMethod[];
+  /** Reads on, up to the log's present end. @throws UnavailableError */
+  readOn(): Promise<void>;
+}
+
+const TYPES = [
+  'PaymentMethodAdded',
+  'PaymentMethodChanged',
+  'PaymentMethodRetired',
+  'PaymentMethodErased',
+  'GiftsPurchased',
+  'GiftClaimed',
+  'GiftReassigned',
+];
+
+export function readTraces(
+  events: Pick<EventStore, 'read' | 'readAll'>,
+  { userId, phoneIds, held }: Whose,
+  visitor: TraceVisitor,
+): TraceReading {
+  const methods = new Map<string, Entry<PaymentMethod>>();
+  let position: Position | undefined;
+
+  const isTheirs = ({ user_id, phone_id }: Receiver, sentAt: string): boolean => {
+    if (phone_id !== undefined && phoneIds.has(phone_id)) return true;
+    const owner = phone_id === undefined ? user_id : ownerByPhone(held.get(phone_id) ?? [], sentAt);
+    return owner !== undefined && owner === userId;
+  };
+
+  async function note({ type, stream, data, at }: RecordedEvent): Promise<void> {
+    switch (type) {
+      case 'GiftsPurchased': {
+        const purchase = data as GiftsPurchased['data'];
+        const { transaction_id, seed, receivers } = purchase;
+        if (purchase.buyer_id === userId) await visitor.bought(purchase, at);
+        const theirs = receivers.flatMap((receiver, index) => (isTheirs(receiver, at) ? [index] : []));
+        if (theirs.length === 0) return;
+        const giftIds = (): readonly string[] => {
+          const ids = deriveGiftIds(seed, receivers.length);
+          return theirs.flatMap((index) => ids[index]?.gift_id ?? []);
+        };
+        visitor.got({ transaction_id, at, as: 'receiver', giftIds });
+        return;
+      }
+      case 'GiftClaimed': {
+        if ((data as { readonly user_id: string }).user_id !== userId) return;
+        const [issued] = await events.read(giftStream(idOf(stream)), { limit: 1 });
+        if (issued === undefined) return;
+        const { transaction_id } = issued.data as GiftIssued['data'];
+        visitor.got({ transaction_id, at, as: 'claimer', giftIds: () => [idOf(stream)] });
+        return;
+      }
+      case 'GiftReassigned': {
+        const { receiver, transaction_id } = data as GiftReassigned['data'];
+        if (isTheirs(receiver, at))
+          visitor.got({ transaction_id, at, as: 'later receiver', giftIds: () => [idOf(stream)] });
+        return;
+      }
+      default: {
+        const reference = idOf(stream);
+        methods.set(reference, evolvePaymentMethod(methods.get(reference) ?? { status: 'none' }, { type, data }));
+      }
+    }
+  }
+
+  return {
+    methods: () =>
+      [...methods].flatMap(([reference, entry]) =>
+        userId !== undefined && entry.status !== 'none' && entry.value.users.includes(userId)
+          ? [{ ...entry.value, reference }]
+          : [],
+      ),
+    async readOn() {
+      for await (const batch of events.readAll(position, { types: TYPES })) {
+        for (const event of batch.events) await note(event);
+        ({ position } = batch);
+      }
+    },
+  };
+}

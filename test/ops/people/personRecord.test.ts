@@ -1,0 +1,48 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { phoneSubject } from '../../../src/domain/personalFields.js';
+import { type PersonRecord, personRecord } from '../../../src/ops/people/personRecord.js';
+import { memoryEvents } from '../../support/engines/memoryEvents.js';
+import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
+import { eventOf } from '../../support/service/house.js';
+
+const test = suite('record of a person');
+
+const NUMBER = '+447700900131';
+const at = (hour: number): string => `2026-05-04T${String(hour).padStart(2, '0')}:00:00.000Z`;
+
+const giftsOf = ({ parts }: PersonRecord): unknown[] =>
+  parts
+    .filter(({ part }) => part === 'gifts')
+    .flatMap(({ records }) => records as readonly { transaction_id: string }[])
+    .map(({ transaction_id }) => transaction_id);
+
+test('shows gifts to a number to the user who held it then, and to no other', async () => {
+  const events = memoryEvents();
+  const subjects = memorySubjects();
+  const [phone_id = ''] = await subjects.ids([phoneSubject(NUMBER)]);
+  const append = async (hour: number, stream: string, type: string, data: object): Promise<void> => {
+    await events.append(stream, [eventOf(type, data, at(hour))], 'any');
+  };
+  const sent = async (hour: number, id: string): Promise<void> =>
+    append(hour, `transaction-${id}`, 'GiftsPurchased', {
+      transaction_id: id,
+      seed: '0'.repeat(64),
+      buyer_id: 'cleo',
+      receivers: [{ phone_id }],
+      message: '',
+    });
+  for (const id of ['eve', 'ann'])
+    await append(0, `user-${id}`, 'UserAdded', { id, username: id, name: id, phone_number: NUMBER });
+  await append(1, `phone-${phone_id}`, 'PhoneTaken', { user_id: 'eve' });
+  await sent(2, 'to-eve');
+  await append(3, `phone-${phone_id}`, 'PhoneGivenUp', { user_id: 'eve' });
+  await append(4, `phone-${phone_id}`, 'PhoneTaken', { user_id: 'ann' });
+  await sent(5, 'to-ann');
+  const deps = { events, subjects, records: memoryRecords(Date.now) };
+  assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'eve' })), ['to-eve']);
+  assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'ann' })), ['to-ann']);
+});
+
+test.run();
