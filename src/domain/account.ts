@@ -92,7 +92,7 @@ export type ClientEvent = EntryEvent<'client', Client>;
 /** Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
 export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod> | PaymentMethodErased;
 
-/** With the only user it had. An import may bring its reference back, for somebody else. */
+/** With the last user it had. An import may bring its reference back, for somebody else. */
 export type PaymentMethodErased = DomainEvent<'PaymentMethodErased', { readonly erasure_id: string }>;
 
 const NOTHING_PERSONAL = { username: '', password_hash: '', name: '', phone_number: null, device_tokens: [] } as const;

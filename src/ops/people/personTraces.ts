@@ -1,6 +1,7 @@
 /** What the log holds of a person besides their own stream, from one reading of it. */
 import { evolvePaymentMethod, ownerByPhone, type PaymentMethod, type Reservation } from '../../domain/account.js';
 import type { Entry } from '../../domain/entry.js';
+import { personOfStream } from '../../domain/erasure.js';
 import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
@@ -29,9 +30,14 @@ export interface TraceVisitor {
   got(gifts: GotGifts): void;
 }
 
+export interface UsableMethod extends PaymentMethod {
+  /** Other users who are not erased. */
+  readonly others: readonly string[];
+}
+
 export interface TraceReading {
   /** Payment methods that the person may use. */
-  methods(): readonly PaymentMethod[];
+  methods(): readonly UsableMethod[];
   /** Reads on, up to the log's present end. @throws UnavailableError */
   readOn(): Promise<void>;
 }
@@ -41,6 +47,7 @@ const TYPES = [
   'PaymentMethodChanged',
   'PaymentMethodRetired',
   'PaymentMethodErased',
+  'PersonErased',
   'GiftsPurchased',
   'GiftClaimed',
   'GiftReassigned',
@@ -52,6 +59,7 @@ export function readTraces(
   visitor: TraceVisitor,
 ): TraceReading {
   const methods = new Map<string, Entry<PaymentMethod>>();
+  const erased = new Set<string>();
   let position: Position | undefined;
 
   const isTheirs = ({ user_id, phone_id }: Receiver, sentAt: string): boolean => {
@@ -89,6 +97,11 @@ export function readTraces(
           visitor.got({ transaction_id, at, as: 'later receiver', giftIds: () => [idOf(stream)] });
         return;
       }
+      case 'PersonErased': {
+        const person = personOfStream(stream);
+        if (person.kind === 'user') erased.add(person.userId);
+        return;
+      }
       default: {
         const reference = idOf(stream);
         methods.set(reference, evolvePaymentMethod(methods.get(reference) ?? { status: 'none' }, { type, data }));
@@ -100,7 +113,7 @@ export function readTraces(
     methods: () =>
       [...methods].flatMap(([reference, entry]) =>
         userId !== undefined && entry.status !== 'none' && entry.value.users.includes(userId)
-          ? [{ ...entry.value, reference }]
+          ? [{ ...entry.value, reference, others: entry.value.users.filter((id) => id !== userId && !erased.has(id)) }]
           : [],
       ),
     async readOn() {

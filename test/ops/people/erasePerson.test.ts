@@ -91,6 +91,7 @@ async function town(): Promise<Town> {
     receivers: [{ phone_id: oldPhone }],
     payment_reference: 'shared',
   });
+  await putAt(2, 'transaction-t-then', 'PaymentCharged', { amount: 1, provider: 'test', charge_id: 'c-t-then' });
   await putAt(3, `phone-${oldPhone}`, 'PhoneGivenUp', { user_id: 'eve' });
   await putAt(4, `phone-${oldPhone}`, 'PhoneTaken', { user_id: 'ann' });
   await put(`phone-${newPhone}`, ['PhoneTaken', { user_id: 'eve' }]);
@@ -186,6 +187,17 @@ test('destroys what opens a person’s data, and nothing of others', async () =>
   assert.is(again.already, true);
   assert.is(again.erasure.id, erasure.id);
   await isErased(made);
+});
+
+test('erases a shared payment method with the last of its users', async () => {
+  const made = await town();
+  const shared = lookup(paymentMethodSubject('shared'));
+  await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  assert.ok((await made.keys.byLookup([shared])).has(shared), 'Ann uses it');
+  const ann = { kind: 'user', userId: 'ann' } as const;
+  await erasePerson(made.deps(), ann, { ...CONTEXT, commandId: 'erase-2' }, 'asked for it');
+  assert.is(made.keys.rows.size, 0);
+  assert.is(made.stored.log.findLast(({ stream }) => stream === 'paymentMethod-shared')?.type, 'PaymentMethodErased');
 });
 
 test('is finished by a repeat, wherever it died', async () => {

@@ -7,7 +7,7 @@ export interface Traces {
   readonly bought: ReadonlySet<string>;
   /** Transactions whose message is from or to the person. */
   readonly written: ReadonlySet<string>;
-  /** References of payment methods that are no other user's. */
+  /** References of payment methods that no other user has who is not erased. */
   readonly ownMethods: () => readonly string[];
   /** Reads on, up to the log's present end. @throws UnavailableError */
   readOn(): Promise<void>;
@@ -26,7 +26,7 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, whose: Wh
   return {
     bought,
     written,
-    ownMethods: () => methods().flatMap(({ reference, users }) => (users.length === 1 ? [reference] : [])),
+    ownMethods: () => methods().flatMap(({ reference, others }) => (others.length === 0 ? [reference] : [])),
     readOn,
   };
 }
