@@ -9,8 +9,6 @@ import { paymentQuestions } from '../commands/paymentAction.js';
 import type { Config } from '../service/config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../ports/engines.js';
-import type { EventStore } from '../ports/eventStore.js';
-import type { KeyStore } from '../ports/keyStore.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';
@@ -21,7 +19,7 @@ import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
-import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { createAuth } from './auth/auth.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import type { GiftRouteDeps } from './gifts/deps.js';
@@ -46,8 +44,7 @@ export interface ApiOptions {
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
   readonly subjects: Subjects;
-  readonly keyStore: KeyStore;
-  readonly fencedEvents: Pick<EventStore, 'read'>;
+  readonly erasure: ErasureDeps;
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
@@ -132,7 +129,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       models,
       upkeep: { tasks, status, logger, dataDir: config.dataDir },
       payments: config,
-      erasure: erasureDeps({ ...engines, ...options, keys: options.keyStore }),
+      erasure: options.erasure,
     }),
   ];
   const routes = routers.flatMap((one) => one.routes);

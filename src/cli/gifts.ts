@@ -13,7 +13,7 @@ import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { examples, jsonLine } from './output.js';
 import { refusalInWords, throwInWords } from './refusals.js';
-import { readStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
+import { orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
 interface SupportFlags {
@@ -145,8 +145,6 @@ function subcommand(terminal: Terminal, own: ActionCommand): Command {
     .action(async (gift: string, flags: SupportFlags) => runAction(terminal, own, gift, flags));
 }
 
-const MAX_NUMBER_BYTES = 1_000;
-
 async function runAction(
   terminal: Terminal,
   { name, check, action, done, already }: ActionCommand,
@@ -157,10 +155,8 @@ async function runAction(
   check?.(given);
   const giftId = giftIdOf(gift);
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
-  const flags =
-    given.toPhone === '-'
-      ? { ...given, toPhone: (await readStandardInput(terminal, MAX_NUMBER_BYTES))?.toString('utf8') ?? '' }
-      : given;
+  const { toPhone } = given;
+  const flags = toPhone === undefined ? given : { ...given, toPhone: await orStandardInput(terminal, toPhone) };
   const context = commandLineContext();
   const view = await withStores(terminal, async (opened) => {
     const { events, models, config, subjects } = opened;

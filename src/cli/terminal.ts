@@ -59,6 +59,14 @@ export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: n
   return readAtMost(stdin, maxBytes, signal);
 }
 
+/** `-`: standard input in its place, since others see a command line. Empty where that is too long. */
+export async function orStandardInput(terminal: Terminal, text: string): Promise<string> {
+  if (text !== '-') return text;
+  return ((await readStandardInput(terminal, MAX_TEXT_BYTES))?.toString('utf8') ?? '').trim();
+}
+
+const MAX_TEXT_BYTES = 1_000;
+
 /**
  * `undefined`: more bytes; then not all is read.
  * @throws CommandFailure when interrupted; the stream's own error

@@ -3,6 +3,11 @@ export function shortened(text: string, most = 64): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
+/** As it stands in JSON, without the quotes. */
+export function inJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
+
 export function inAscii(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }

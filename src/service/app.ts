@@ -148,10 +148,9 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const processes = config.roles.has('processor')
       ? open.add(startProcesses({ engines, models, subjects, publicUrl, logger, holder, followers: parts }))
       : undefined;
-    if (config.roles.has('processor')) {
-      const erasure = erasureDeps({ ...engines, fencedEvents, keys: keyStore, subjects, hash, models });
+    const erasure = erasureDeps({ ...engines, fencedEvents, keys: keyStore, subjects, hash, models });
+    if (config.roles.has('processor'))
       open.add(parts.start('erasures', async (run) => finishErasures(erasure, { now: currentTime }, run)));
-    }
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
       withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
@@ -175,8 +174,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           tokenKeys: keys.tokenKeys,
           hash,
           subjects,
-          keyStore,
-          fencedEvents,
+          erasure,
           publicUrl,
           version: VERSION,
           logger,

@@ -83,7 +83,7 @@ export function opsRoute(
   { roles, personal, allPersonal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
 ): Route {
   const lately = watched === true ? watchers() : undefined;
-  const query = personal === true ? withPersonal(description.query) : withReason(description.query, allPersonal);
+  const query = queryOf(description.query, personal, allPersonal);
   const recording: Handler = async (call) => {
     const showsPersonal = allPersonal === true || (personal === true && call.query['personal'] === true);
     const reason = reasonOf(call);
@@ -125,21 +125,18 @@ function askerOf(call: EarlyCall): Asker {
   return { by, requestId: call.requestId };
 }
 
-function withPersonal(query: Schema | undefined): Schema {
-  return {
-    type: 'object',
-    ...query,
-    properties: { ...(query?.['properties'] as object | undefined), ...PERSONAL_PARAMETERS },
-  };
+function queryOf(query: Schema | undefined, personal?: true, allPersonal?: true): Schema | undefined {
+  if (allPersonal === true) return withParameters(query, { reason: reasonProperty }, ['reason']);
+  return personal === true ? withParameters(query, PERSONAL_PARAMETERS) : query;
 }
 
-function withReason(query: Schema | undefined, allPersonal: true | undefined): Schema | undefined {
-  if (allPersonal === undefined) return query;
+function withParameters(query: Schema | undefined, properties: object, required: readonly string[] = []): Schema {
+  const before = query?.['required'] as readonly string[] | undefined;
   return {
     type: 'object',
     ...query,
-    required: [...((query?.['required'] as string[] | undefined) ?? []), 'reason'],
-    properties: { ...(query?.['properties'] as object | undefined), reason: reasonProperty },
+    ...(required.length === 0 ? {} : { required: [...(before ?? []), ...required] }),
+    properties: { ...(query?.['properties'] as object | undefined), ...properties },
   };
 }
 

@@ -3,7 +3,7 @@ import { findPeople, type FoundPerson, KNOWN, MAX_FOUND } from '../../ops/people
 import { type PersonRecord, personRecord, type RecordPart } from '../../ops/people/personRecord.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
-import type { Call, Schema } from '../pipeline/route.js';
+import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { personAsked } from './erasures.js';
 import type { OpsRoute } from './frame.js';
@@ -71,14 +71,37 @@ const giftExample = {
 
 export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }: OpsDeps): OpsRoute[] {
   const deps = { events, subjects, records: store.records };
-  const params = { personId: 'A user’s id, or `phone:{phone_id}` of a number.' };
-  const kept = async ({ params: { personId = '' } }: Call, most: number): Promise<PersonRecord> => {
-    const { parts, ...person } = await personRecord(deps, personAsked(personId));
-    return {
-      ...person,
-      parts: parts.map(({ records, ...part }) => ({ ...part, count: records.length, records: records.slice(0, most) })),
-    };
-  };
+  const personRoute = (
+    below: string,
+    most: number,
+    description: Pick<OpsRoute, 'operation' | 'summary' | 'description'>,
+  ): OpsRoute => ({
+    method: 'GET',
+    path: `/ops/people/:personId${below}`,
+    ...description,
+    tag: 'People',
+    roles: ['support'],
+    allPersonal: true,
+    params: { personId: 'A user’s id, or `phone:{phone_id}` of a number.' },
+    answers: [
+      {
+        status: 200,
+        description: 'What is kept.',
+        schema: dataSchema(recordSchema),
+        example: { data: example([giftExample]) },
+      },
+    ],
+    errors: ['person_not_found'],
+    async handle({ params: { personId = '' } }) {
+      const { parts, ...person } = await personRecord(deps, personAsked(personId));
+      const counted = parts.map(({ records, ...part }) => ({
+        ...part,
+        count: records.length,
+        records: records.slice(0, most),
+      }));
+      return { status: 200, body: { data: { ...person, parts: counted } }, shown: 1 };
+    },
+  });
   return [
     {
       method: 'GET',
@@ -118,51 +141,15 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         return { status: 200, body: { data: people, has_more }, shown: people.length, recorded };
       },
     },
-    {
-      method: 'GET',
-      path: '/ops/people/:personId',
+    personRoute('', SHOWN, {
       operation: 'getPerson',
       summary: 'What is kept of a person',
       description: `Each part with where, why and how long it is kept, how many records it has, and the first ${SHOWN} of them.`,
-      tag: 'People',
-      roles: ['support'],
-      allPersonal: true,
-      params,
-      answers: [
-        {
-          status: 200,
-          description: 'What is kept.',
-          schema: dataSchema(recordSchema),
-          example: { data: example([giftExample]) },
-        },
-      ],
-      errors: ['person_not_found'],
-      async handle(call) {
-        return { status: 200, body: { data: await kept(call, SHOWN) }, shown: 1 };
-      },
-    },
-    {
-      method: 'GET',
-      path: '/ops/people/:personId/export',
+    }),
+    personRoute('/export', Number.POSITIVE_INFINITY, {
       operation: 'exportPerson',
       summary: 'Everything that is kept of a person',
       description: 'As `GET /ops/people/{id}`, with all records: to be handed to the person (GDPR art. 15).',
-      tag: 'People',
-      roles: ['support'],
-      allPersonal: true,
-      params,
-      answers: [
-        {
-          status: 200,
-          description: 'Everything.',
-          schema: dataSchema(recordSchema),
-          example: { data: example([giftExample]) },
-        },
-      ],
-      errors: ['person_not_found'],
-      async handle(call) {
-        return { status: 200, body: { data: await kept(call, Number.POSITIVE_INFINITY) }, shown: 1 };
-      },
-    },
+    }),
   ];
 }

@@ -6,8 +6,7 @@ import { withLog } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
 import { throwInWords } from '../refusals.js';
-import { CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
-import { textOf } from './personAsked.js';
+import { CommandFailure, orStandardInput, type Terminal, usageFailure, writeLines } from '../terminal.js';
 
 interface FindFlags {
   readonly phone?: string;
@@ -43,7 +42,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const [known, ...others] = KNOWN.filter((one) => given[one] !== undefined);
   if (known === undefined || others.length > 0)
     throw usageFailure('give exactly one of --phone, --username, --name, --charge, --message-id');
-  const text = await textOf(terminal, given[known] ?? '');
+  const text = await orStandardInput(terminal, given[known] ?? '');
   const { people, has_more } = await withLog(terminal, async (opened) => {
     await refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
     const found = await findPeople(opened, known, text);

@@ -7,15 +7,13 @@ import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
 import { Refusal } from '../../domain/refusal.js';
 import { findHashKey } from '../../service/keys.js';
 import type { OpenedLog } from '../engines.js';
-import { readStandardInput, type Terminal, usageFailure } from '../terminal.js';
+import { orStandardInput, type Terminal, usageFailure } from '../terminal.js';
 
 export interface PersonFlags {
   readonly phone?: string;
   readonly reason?: string;
   readonly json?: true;
 }
-
-const MAX_BYTES = 1_000;
 
 export function personOptions(command: Command): Command {
   return command
@@ -32,20 +30,16 @@ export async function personAsked(
 ): Promise<(opened: OpenedLog) => Promise<Person>> {
   if ((user === undefined) === (phone === undefined)) throw usageFailure('give a user or --phone');
   if (phone === undefined) return async () => personOf(user ?? '');
-  const text = await textOf(terminal, phone);
+  const text = await orStandardInput(terminal, phone);
   return async (opened) => {
     const number = normalisePhoneNumber(text);
     if (number === undefined) throw new Refusal('invalid_phone_number');
+    // Unlike `subjects.find`, also while an erasure has it fenced: that is repeated.
     const lookup = lookupOf(hashOf(opened), phoneSubject(number));
     const row = (await opened.keys.byLookup([lookup])).get(lookup);
     if (row === undefined) throw new Refusal('person_not_found');
     return { kind: 'number', phoneId: row.id };
   };
-}
-
-/** `-`: standard input, since others see a command line. */
-export async function textOf(terminal: Terminal, text: string): Promise<string> {
-  return text === '-' ? ((await readStandardInput(terminal, MAX_BYTES))?.toString('utf8') ?? '').trim() : text;
 }
 
 /** @throws Refusal `person_not_found` where nothing was ever kept of anybody */

@@ -1,4 +1,5 @@
 /** Looks for many texts at once in bytes, however they were encoded. */
+import { inJson } from '../quotedText.js';
 
 export interface Match {
   /** Index of the text. */
@@ -69,8 +70,6 @@ function formsOf(value: string): readonly Buffer[] {
   }
   return [...forms.values()].filter(({ length }) => length >= SHORTEST);
 }
-
-const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 const asciiJson = (text: string): string =>
   inJson(text).replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -2,6 +2,7 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { ANSWERS, COUNTERS, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
+import { inJson } from '../../lib/quotedText.js';
 import { allRecords } from './allRecords.js';
 import { REPAIRS, type RepairOrder } from '../../runtime/readmodels/maintenance/repairOrders.js';
 
@@ -66,8 +67,6 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
     return body !== undefined && texts.some((text) => body.includes(text)) ? { ...stored, answer: rest } : undefined;
   });
 }
-
-const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
 /** @param changed `undefined`: the record stays as it is */
 async function change<V>(records: Records, prefix: string, changed: (value: V) => V | undefined): Promise<void> {

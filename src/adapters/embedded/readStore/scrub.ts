@@ -6,6 +6,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
+import { quoted } from './layout.js';
 
 export interface Scrubbing {
   /** Of all tables with personal data. `owner`: of one scrubbing, random. @returns `busy`: another one is under way */
@@ -188,8 +189,4 @@ const triggerOf = (event: string, table: string): string => quoted(`${COPY}${eve
 
 function sameNames(some: readonly string[], others: readonly string[]): boolean {
   return some.join() === others.join();
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from 'better-sqlite3';
 import type { StoredText } from '../../../ports/readStore.js';
+import { quoted } from './layout.js';
 
 const PAGE = 256;
 
@@ -19,7 +20,7 @@ export async function* storedTexts(
       .all(),
   );
   for (const { name, wr } of tables) {
-    const table = `"${name.replaceAll('"', '""')}"`;
+    const table = quoted(name);
     if (wr === 1) {
       yield read(() => database.prepare<[], Row>(`SELECT * FROM ${table}`).all()).map((row) => textOf(name, row));
       continue;
