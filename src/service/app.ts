@@ -150,7 +150,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       : undefined;
     const erasure = erasureDeps({ ...engines, fencedEvents, keys: keyStore, subjects, hash, models });
     if (config.roles.has('processor'))
-      open.add(parts.start('erasures', async (run) => finishErasures(erasure, { now: currentTime }, run)));
+      open.add(parts.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
     metrics.watch(opened, projections, () => processes?.status(), {
       health: parts.health,
       withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),

@@ -1,5 +1,5 @@
 /** docs/decisions.md#finding-people */
-import { findPeople, type FoundPerson, KNOWN, MAX_FOUND } from '../../ops/people/findPeople.js';
+import { findPeople, type FoundPerson, KNOWN, MAX_FOUND, shortest } from '../../ops/people/findPeople.js';
 import { type PersonRecord, personRecord, type RecordPart } from '../../ops/people/personRecord.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -118,7 +118,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         properties: {
           phone: { ...TEXT, maxLength: 64, description: 'A mobile number; without a country code a British one.' },
           username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
-          name: { ...TEXT, minLength: 2, maxLength: 256, description: 'A part of a name.' },
+          name: { ...TEXT, minLength: shortest('name'), maxLength: 256, description: 'A part of a name.' },
           charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
           message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },
         },

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { findPeople, type FoundPerson, KNOWN, type Known, MAX_FOUND } from '../../ops/people/findPeople.js';
+import { findPeople, type FoundPerson, KNOWN, type Known, MAX_FOUND, shortest } from '../../ops/people/findPeople.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { withLog } from '../engines.js';
@@ -43,6 +43,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   if (known === undefined || others.length > 0)
     throw usageFailure('give exactly one of --phone, --username, --name, --charge, --message-id');
   const text = await orStandardInput(terminal, given[known] ?? '');
+  if (text.length < shortest(known)) throw usageFailure(`give at least ${shortest(known)} characters of it`);
   const { people, has_more } = await withLog(terminal, async (opened) => {
     await refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
     const found = await findPeople(opened, known, text);

@@ -39,6 +39,8 @@ export interface FindDeps {
 }
 
 export const MAX_FOUND = 100;
+/** Characters of what is known, at least. */
+export const shortest = (known: Known): number => (known === 'name' ? 2 : 1);
 
 /** Names, charges and messages take one reading of the log. @throws Refusal `invalid_phone_number`; UnavailableError */
 export async function findPeople(deps: FindDeps, known: Known, text: string): Promise<FoundPeople> {

@@ -134,6 +134,7 @@ test('does the same on the command line', async () => {
   assert.match(find.out, /^phone:[\w-]{22}: a number\n$/);
   assert.equal((await gift(service.settings, ['people', 'find', '--name', 'zzz', ...because])).code, 1);
   assert.equal((await gift(service.settings, ['people', 'find', ...because])).code, 2);
+  assert.equal((await gift(service.settings, ['people', 'find', '--name', '', ...because])).code, 2);
   assert.equal((await gift(service.settings, ['people', 'show', 'ann'])).code, 2);
   const show = await gift(service.settings, ['people', 'show', 'ann', ...because]);
   assert.match(show.out, /^ann\naccount: 1 in event log/);

@@ -13,8 +13,9 @@ import {
   userSubject,
 } from '../../../src/domain/personalFields.js';
 import { erasePerson, ErasureWaitsError } from '../../../src/ops/people/erasure/erasePerson.js';
-import { storedErasures } from '../../../src/ops/people/erasure/erasureRecord.js';
+import { storedErasures, storeErasure } from '../../../src/ops/people/erasure/erasureRecord.js';
 import type { ErasureDeps } from '../../../src/ops/people/erasure/erasureDeps.js';
+import { reapplyToLog } from '../../../src/ops/people/erasure/reapplyErasures.js';
 import { finishErasures } from '../../../src/ops/people/erasure/finishErasures.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { KeyStore } from '../../../src/ports/keyStore.js';
@@ -264,8 +265,62 @@ test('is finished by itself, under the name of who asked', async () => {
   );
   const ending = new AbortController();
   const later = '2026-05-04T12:05:00.000Z';
-  await finishErasures(made.deps(), { now: () => later }, { signal: ending.signal, well: () => ending.abort() });
+  await finishErasures(made.deps(), () => later, { signal: ending.signal, onTrouble: () => ending.abort() });
   await isErased(made);
+});
+
+test('finishes other erasures while one fails', async () => {
+  const made = await town();
+  const at = '2026-05-04T11:00:00.000Z';
+  const left = { reason: 'asked for it', by: { user: 'sue' }, at };
+  await storeErasure(made.keys, { id: 'A'.repeat(22), person: { kind: 'user', userId: 'ann' }, ...left });
+  await storeErasure(made.keys, { id: 'B'.repeat(22), person: EVE, ...left });
+  const deps = made.deps();
+  const failing: ErasureDeps = {
+    ...deps,
+    fencedEvents: {
+      read: async (stream, options) => {
+        if (stream === 'user-ann') throw new Error('altered');
+        return deps.fencedEvents.read(stream, options);
+      },
+    },
+  };
+  const ending = new AbortController();
+  const told: (Error | undefined)[] = [];
+  const onTrouble = (error: Error | undefined): void => {
+    told.push(error);
+    ending.abort();
+  };
+  await finishErasures(failing, () => CONTEXT.now, { signal: ending.signal, onTrouble });
+  assert.is(told[0]?.message, 'altered');
+  assert.ok(made.stored.log.some(({ stream, type }) => stream === 'user-eve' && type === 'PersonErased'));
+});
+
+test('repeats in an older log the erasure of a number, and of no user who is not there', async () => {
+  const made = await town();
+  const done = { reason: 'asked for it', by: { user: 'sue' }, at: CONTEXT.now, done_at: CONTEXT.now };
+  const phoneId = 'N'.repeat(22);
+  await storeErasure(made.keys, { id: 'A'.repeat(22), person: { kind: 'number', phoneId }, ...done });
+  await storeErasure(made.keys, { id: 'B'.repeat(22), person: { kind: 'user', userId: 'later' }, ...done });
+  const { events, keys } = made.deps();
+  assert.is(await reapplyToLog({ events, keys }, CONTEXT.now), 1);
+  assert.is(await reapplyToLog({ events, keys }, CONTEXT.now), 0);
+  const erased = made.stored.log.filter(({ type }) => type === 'PersonErased');
+  assert.equal(
+    erased.map(({ stream }) => stream),
+    [`phone-${phoneId}`],
+  );
+});
+
+test('finishes an erasure in a log from before its user, and appends nothing', async () => {
+  const made = await town();
+  const person = { kind: 'user', userId: 'later' } as const;
+  const begun = { reason: 'asked for it', by: { user: 'sue' }, at: CONTEXT.now };
+  await storeErasure(made.keys, { id: 'A'.repeat(22), person, ...begun });
+  const { erasure, position } = await erasePerson(made.deps(), person, CONTEXT, 'asked for it');
+  assert.is(erasure.done_at, CONTEXT.now);
+  assert.is(position, undefined);
+  assert.not.ok(made.stored.log.some(({ stream }) => stream === 'user-later'));
 });
 
 test.run();

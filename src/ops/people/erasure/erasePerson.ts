@@ -9,7 +9,8 @@ import { holderOf, reservationAggregate } from '../../../domain/account.js';
 import { type Aggregate, type DomainEvent, fold } from '../../../domain/decider.js';
 import { type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
-import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import type { KeyStore } from '../../../ports/keyStore.js';
 import { type Erasure, erasureOf, newErasureId, storeErasure } from './erasureRecord.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import { fencePerson, type Fenced } from './fencePerson.js';
@@ -22,7 +23,8 @@ export interface ErasureOutcome {
   readonly erasure: Erasure;
   /** It had been done before. */
   readonly already: boolean;
-  readonly position: Position;
+  /** Of `PersonErased`; `undefined`: the log is from before the person. */
+  readonly position: Position | undefined;
 }
 
 /** Money of the person is not settled. They are fenced: nothing new begins. The same call again goes on. */
@@ -44,11 +46,12 @@ export async function erasePerson(
   reason: string,
 ): Promise<ErasureOutcome> {
   const { events, keys } = deps;
-  const before = await erasedAt(events, person);
+  const history = await events.read(personStream(person));
+  const before = erasedIn(history);
   const begun = await erasureOf(keys, person);
   if (before !== undefined && begun?.done_at !== undefined) return { erasure: begun, already: true, position: before };
   // Once begun, its own fences and removals would stand against it.
-  if (before === undefined && begun === undefined) await refuseUnlessErasable(deps, person);
+  if (before === undefined && begun === undefined) await refuseUnlessErasable(keys, person, history);
 
   const started = begun ?? newErasure(person, context, reason);
   await storeErasure(keys, started);
@@ -68,7 +71,7 @@ export async function erasePerson(
     purchases,
     reason: erasure.reason,
   });
-  await deps.removeDerived(position);
+  if (position !== undefined) await deps.removeDerived(position);
   // What was decided before the fence may have been appended since.
   await destroy(deps, await fencePerson(deps, person, context), traces, erasure.id, context);
   const finished: Erasure = { ...erasure, done_at: context.now };
@@ -87,8 +90,11 @@ function newErasure(person: Person, { by, requestId, now }: CommandContext, reas
   };
 }
 
-async function refuseUnlessErasable({ events, keys }: ErasureDeps, person: Person): Promise<void> {
-  const history = await events.read(personStream(person));
+async function refuseUnlessErasable(
+  keys: Pick<KeyStore, 'byId'>,
+  person: Person,
+  history: readonly RecordedEvent[],
+): Promise<void> {
   if (person.kind === 'user') {
     if (history.length === 0) throw new Refusal('person_not_found');
     return;
@@ -128,21 +134,19 @@ const erasedAggregate: Aggregate<boolean, DomainEvent> = {
 };
 
 /** `undefined`: the person is not erased, or has come back by an import that raced with the erasure. */
-export async function erasedAt(events: Pick<EventStore, 'read'>, person: Person): Promise<Position | undefined> {
-  const history = await events.read(personStream(person));
+export function erasedIn(history: readonly RecordedEvent[]): Position | undefined {
   return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
 }
 
+/** `undefined`: the log is from before the user, and has nothing to end. */
 export async function appendErased(
   events: EventStore,
   person: Person,
   context: CommandContext,
   data: PersonErased['data'],
-): Promise<Position> {
-  const { history } = await transact(events, erasedAggregate, personStream(person), context, (erased) =>
-    erased ? [] : [{ type: 'PersonErased', data }],
+): Promise<Position | undefined> {
+  const { history } = await transact(events, erasedAggregate, personStream(person), context, (erased, before) =>
+    erased || (person.kind === 'user' && before.length === 0) ? [] : [{ type: 'PersonErased', data }],
   );
-  const erased = history.findLast(({ type }) => type === 'PersonErased');
-  if (erased === undefined) throw new Error('an erasure was appended and is not there');
-  return erased.position;
+  return history.findLast(({ type }) => type === 'PersonErased')?.position;
 }

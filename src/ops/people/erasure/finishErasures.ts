@@ -12,12 +12,6 @@ const LEFT_ALONE_MS = 60_000;
 /** Each attempt reads the log once. */
 const WAITS_MS = 600_000;
 
-export interface FinishingOptions {
-  readonly now: () => string;
-  readonly lookMs?: number;
-  readonly leftAloneMs?: number;
-}
-
 /**
  * Finishes erasures that were interrupted, or that waited for money, or that a key store from before them had undone.
  * Runs until `signal` is aborted.
@@ -25,24 +19,26 @@ export interface FinishingOptions {
  */
 export async function finishErasures(
   deps: ErasureDeps,
-  { now, lookMs = LOOK_MS, leftAloneMs = LEFT_ALONE_MS }: FinishingOptions,
-  { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
+  now: () => string,
+  { signal, onTrouble }: Pick<FollowerRun, 'signal' | 'onTrouble'>,
 ): Promise<void> {
   await storeUndone(deps, signal);
   const waitsUntil = new Map<string, number>();
   while (!signal.aborted) {
+    // One that fails holds up no other.
+    let trouble: Error | undefined;
     for await (const { id, person, reason, by, at, done_at } of storedErasures(deps.keys)) {
-      if (done_at !== undefined || Date.parse(now()) - Date.parse(at) < leftAloneMs) continue;
+      if (done_at !== undefined || Date.parse(now()) - Date.parse(at) < LEFT_ALONE_MS) continue;
       if ((waitsUntil.get(id) ?? 0) > performance.now()) continue;
       const commandId = randomUUID();
       try {
         await erasePerson(deps, person, { commandId, correlationId: commandId, by, now: now() }, reason);
       } catch (error) {
-        if (!(error instanceof ErasureWaitsError)) throw error;
-        waitsUntil.set(id, performance.now() + WAITS_MS);
+        if (error instanceof ErasureWaitsError) waitsUntil.set(id, performance.now() + WAITS_MS);
+        else trouble ??= error instanceof Error ? error : new Error('an erasure failed', { cause: error });
       }
     }
-    well();
-    await pause(lookMs, signal);
+    onTrouble(trouble);
+    await pause(LOOK_MS, signal);
   }
 }

@@ -8,7 +8,7 @@ import { type Person, type PersonErased, personOfStream, personStream } from '..
 import { lookupOf, userSubject } from '../../../domain/personalFields.js';
 import type { RecordedEvent } from '../../../ports/eventStore.js';
 import type { ErasureDeps } from './erasureDeps.js';
-import { appendErased, erasedAt, erasePerson } from './erasePerson.js';
+import { appendErased, erasedIn, erasePerson } from './erasePerson.js';
 import { type Erasure, storedErasures, storeErasure } from './erasureRecord.js';
 import { partOf, retireUser } from './retire.js';
 
@@ -28,9 +28,10 @@ export async function reapplyToLog({ events, keys }: LogDeps, now: string): Prom
   let repeated = 0;
   for await (const erasure of storedErasures(keys)) {
     const { id, person, reason, done_at } = erasure;
-    if (done_at === undefined || (await erasedAt(events, person)) !== undefined) continue;
-    // A log from before the person.
-    if ((await events.read(personStream(person), { limit: 1 })).length === 0) continue;
+    if (done_at === undefined) continue;
+    const history = await events.read(personStream(person));
+    // A log from before the user; a number that was never a user's has no stream before its erasure.
+    if (erasedIn(history) !== undefined || (person.kind === 'user' && history.length === 0)) continue;
     const context = contextOf(erasure, now);
     if (person.kind === 'user') await retireUser(events, person.userId, context);
     await appendErased(events, person, partOf(context), { erasure_id: id, purchases: 0, reason });
