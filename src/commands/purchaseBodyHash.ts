@@ -20,8 +20,8 @@ export async function purchaseBodyHash(
 }
 
 /**
- * Whether a repeat has the body of the purchase. Once the purchase's data key is gone nobody can tell: it counts as the
- * same. @throws UnavailableError
+ * Whether a repeat has the body of the purchase. Once the purchase's data key is gone that can't be known: it counts as
+ * the same. @throws UnavailableError
  */
 export async function hasBodyOf(
   subjects: Pick<Subjects, 'find' | 'secrets'>,

@@ -34,7 +34,7 @@ interface Subject extends Keyed {
   readonly f?: true;
 }
 
-interface Standing extends Subject {
+interface Present extends Subject {
   readonly s: string;
 }
 
@@ -46,7 +46,7 @@ interface Erasure extends Keyed {
 const SUBJECTS = 'subjects';
 const ERASURES = 'erasures';
 /** Not removed. */
-const STANDING = { s: { $exists: true } } as const;
+const PRESENT = { s: { $exists: true } } as const;
 /** The index takes one document a lookup, so a removed subject needs one of its own that no other has. */
 const noLookup = (id: string): string => `.${id}`;
 const BY_LOOKUP = { name: 'l', key: { l: 1 }, unique: true } as const;
@@ -81,8 +81,8 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
   }
   /** Removed ones, too. */
   const byId = (ids: readonly string[]): Promise<readonly Subject[]> => read((some) => ({ _id: { $in: some } }), ids);
-  const byLookup = async (lookups: readonly string[]): Promise<readonly Standing[]> =>
-    (await read((some) => ({ l: { $in: some } }), lookups)).filter(stands);
+  const byLookup = async (lookups: readonly string[]): Promise<readonly Present[]> =>
+    (await read((some) => ({ l: { $in: some } }), lookups)).filter(isPresent);
 
   async function page<D extends Keyed, T>(
     collection: string,
@@ -102,35 +102,35 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
 
   /** Adds subjects whose lookups differ. @returns those that stand now, of which `left` is not known yet */
   async function insert(
-    wanted: readonly Standing[],
-  ): Promise<{ readonly standing: readonly Standing[]; readonly left: readonly Standing[] }> {
+    wanted: readonly Present[],
+  ): Promise<{ readonly present: readonly Present[]; readonly left: readonly Present[] }> {
     const met = await insertFree(connection, wanted);
     const others = met.length === 0 ? [] : await byLookup(met.map(({ l }) => l));
     const known = new Set(others.map(({ l }) => l));
     const taken = new Set(met);
     return {
-      standing: [...wanted.filter((subject) => !taken.has(subject)), ...others],
+      present: [...wanted.filter((subject) => !taken.has(subject)), ...others],
       left: met.filter(({ l }) => !known.has(l)),
     };
   }
 
   /** @returns which of these ids were removed. @throws Error when one has another lookup */
-  async function removedAmong(wanted: readonly Standing[]): Promise<ReadonlySet<string>> {
+  async function removedAmong(wanted: readonly Present[]): Promise<ReadonlySet<string>> {
     const lookupOf = new Map(wanted.map(({ _id, l }) => [_id, l]));
     const present = await byId([...lookupOf.keys()]);
-    const taken = present.filter(stands).find(({ _id, l }) => lookupOf.get(_id) !== l);
+    const taken = present.filter(isPresent).find(({ _id, l }) => lookupOf.get(_id) !== l);
     if (taken !== undefined) throw takenId(taken._id);
-    return new Set(present.filter((subject) => !stands(subject)).map(({ _id }) => _id));
+    return new Set(present.filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
   }
 
   /** Adds rows, of one lookup the first, into `rowsNow`. @returns the ids that were removed before */
   async function addFirst(rows: readonly SubjectRow[], rowsNow: Map<string, SubjectRow>): Promise<ReadonlySet<string>> {
-    const first = new Map<string, Standing>();
+    const first = new Map<string, Present>();
     await inSlices(rows, ({ id, lookup, secret }) => {
       if (!first.has(lookup)) first.set(lookup, { _id: id, l: lookup, s: secret });
     });
     const gone = new Set<string>();
-    let left: readonly Standing[] = [...first.values()];
+    let left: readonly Present[] = [...first.values()];
     for (let attempt = 0; left.length > 0; attempt++) {
       if (attempt === MAJORITY_ATTEMPTS)
         throw new UnavailableError('subjects of another process do not reach a majority of the servers', {
@@ -143,7 +143,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
         await sleep(MAJORITY_PAUSE_MS);
       }
       const inserted = await insert(left);
-      await inSlices(inserted.standing, (subject) => rowsNow.set(subject.l, rowOf(subject)));
+      await inSlices(inserted.present, (subject) => rowsNow.set(subject.l, rowOf(subject)));
       left = inserted.left;
     }
     return gone;
@@ -152,7 +152,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
   return {
     engine: 'mongodb',
     async byId(ids) {
-      return new Map((await byId(ids)).filter(stands).map((subject) => [subject._id, rowOf(subject)]));
+      return new Map((await byId(ids)).filter(isPresent).map((subject) => [subject._id, rowOf(subject)]));
     },
     async byLookup(lookups) {
       return new Map((await byLookup(lookups)).map((subject) => [subject.l, rowOf(subject)]));
@@ -172,18 +172,18 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       await inParallel(inCommands(last.sort(byKey(({ _id }) => _id))), SIDE_BY_SIDE, async (command) => {
         if (command.length === 0) return;
         const operations = command.map(({ _id, s }): AnyBulkWriteOperation<Subject> => ({
-          updateOne: { filter: { _id, ...STANDING }, update: { $set: { s } } },
+          updateOne: { filter: { _id, ...PRESENT }, update: { $set: { s } } },
         }));
         await connection.write((db) => subjects(db).bulkWrite(operations, { ordered: false }), BULK_MS);
       });
     },
     async page(...asked) {
-      return page<Standing, SubjectRow>(SUBJECTS, STANDING, asked, rowOf);
+      return page<Present, SubjectRow>(SUBJECTS, PRESENT, asked, rowOf);
     },
     async fence(ids) {
       await inSlices(ids, refuseInvalidId);
       await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
-        const filter = { _id: { $in: some }, ...STANDING };
+        const filter = { _id: { $in: some }, ...PRESENT };
         await connection.write((db) => subjects(db).updateMany(filter, { $set: { f: true } }), BULK_MS);
       });
     },
@@ -194,7 +194,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       });
     },
     async removed(ids) {
-      return new Set((await byId(ids)).filter((subject) => !stands(subject)).map(({ _id }) => _id));
+      return new Set((await byId(ids)).filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
     },
     async putErasure(row) {
       refuseInvalidErasure(row);
@@ -215,8 +215,8 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
  * Inserts subjects whose id and lookup are free. In the order of lookups: so two processes that add the same ones do not
  * wait for each other. @returns the others
  */
-async function insertFree(connection: Connection, wanted: readonly Standing[]): Promise<readonly Standing[]> {
-  const met: Standing[] = [];
+async function insertFree(connection: Connection, wanted: readonly Present[]): Promise<readonly Present[]> {
+  const met: Present[] = [];
   await inParallel(inCommands(wanted.toSorted(byKey(({ l }) => l))), SIDE_BY_SIDE, async (command) => {
     await connection.write(async (db) => {
       try {
@@ -224,7 +224,7 @@ async function insertFree(connection: Connection, wanted: readonly Standing[]): 
       } catch (error) {
         const duplicates = duplicatesOf(error);
         if (duplicates === undefined) throw error;
-        met.push(...duplicates.map((index) => command[index] as Standing));
+        met.push(...duplicates.map((index) => command[index] as Present));
       }
     }, BULK_MS);
   });
@@ -263,11 +263,11 @@ function subjects(database: Database): Collection<Subject> {
   return database.collection<Subject>(SUBJECTS);
 }
 
-function stands(subject: Subject): subject is Standing {
+function isPresent(subject: Subject): subject is Present {
   return subject.s !== undefined;
 }
 
-function rowOf({ _id, l, s, f }: Standing): SubjectRow {
+function rowOf({ _id, l, s, f }: Present): SubjectRow {
   return f === true ? { id: _id, lookup: l, secret: s, fenced: true } : { id: _id, lookup: l, secret: s };
 }
 

@@ -51,7 +51,7 @@ export function erasureRoutes({ gifts, erasure }: OpsDeps): OpsRoute[] {
       summary: 'Erase a person',
       description:
         'Destroys what opens the personal data of a user, or of a number that is no user’s, then everything derived from it. Takes some seconds. An erasure that was interrupted is finished by the same request; ' +
-        'while money of the person is not settled it answers 409, says what it waits for, and has begun: they can no longer log in.',
+        'while money of the person is not settled it answers 409, says what it waits for, and has started: they can no longer log in.',
       tag: 'People',
       roles: ['support'],
       params: { personId: 'A user’s id, or `phone:{phone_id}` of a number.' },

@@ -43,7 +43,7 @@ async function runErase(terminal: Terminal, user: string | undefined, flags: Per
   }).catch((error: unknown) => {
     if (error instanceof ErasureWaitsError)
       throw new CommandFailure(
-        `the erasure has begun and waits for ${error.waitsFor.join(', ')}: repeat it once that is settled`,
+        `the erasure has started and waits for ${error.waitsFor.join(', ')}: repeat it once that is settled`,
       );
     throw refusalInWords(error);
   });

@@ -56,7 +56,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
     );
     return found;
   }).catch(throwInWords);
-  if (people.length === 0) throw new CommandFailure('nobody was found');
+  if (people.length === 0) throw new CommandFailure('no person was found');
   await writeLines(terminal.stdout, flags.json === true ? people.map(jsonLine) : people.map(inWords));
   if (has_more) terminal.stderr.write(`there are more than ${MAX_FOUND}\n`);
 }

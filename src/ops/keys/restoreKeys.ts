@@ -24,11 +24,11 @@ export async function restoreKeys(
   { path, backup }: { readonly path: string; readonly backup: KeysBackup },
   signal: AbortSignal,
 ): Promise<RestoredKeys> {
-  const standing = new Set<string>();
-  for await (const { id } of storedErasures(store)) standing.add(id);
+  const present = new Set<string>();
+  for await (const { id } of storedErasures(store)) present.add(id);
   for (const erasure of backup.erasures) {
     signal.throwIfAborted();
-    if (!standing.has(erasure.id)) await storeErasure(store, erasure);
+    if (!present.has(erasure.id)) await storeErasure(store, erasure);
   }
   const restored = { rows: 0, erased: 0, others: 0 };
   for await (const rows of rowsOfBackup(path, backup, AT_ONCE)) {
@@ -43,9 +43,9 @@ async function addRows(
   rows: readonly SubjectRow[],
 ): Promise<(keyof RestoredKeys)[]> {
   const removed = await store.removed(rows.map(({ id }) => id));
-  const standing = await store.add(rows.filter(({ id }) => !removed.has(id)));
+  const present = await store.add(rows.filter(({ id }) => !removed.has(id)));
   return rows.map(({ id, lookup }) => {
-    const now = standing.get(lookup);
+    const now = present.get(lookup);
     // What was removed just now is absent.
     if (removed.has(id) || now === undefined) return 'erased';
     return now.id === id ? 'rows' : 'others';

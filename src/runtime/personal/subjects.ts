@@ -121,9 +121,9 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
       const present = await add(proposals);
       return proposals.map(({ id, row }) => {
         if (row === undefined) return id;
-        const standing = present.get(row.lookup);
-        if (standing === undefined) throw beingErased();
-        return standing.id;
+        const kept = present.get(row.lookup);
+        if (kept === undefined) throw beingErased();
+        return kept.id;
       });
     },
     async find(names) {

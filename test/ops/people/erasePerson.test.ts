@@ -47,7 +47,10 @@ interface Town {
   deps(tick?: () => void): ErasureDeps;
 }
 
-/** Eve has had two numbers; the first is Ann's by now, and got a gift while it was Eve's. She bought for Ann, and Ann for her. */
+/**
+ * Eve has had two numbers; the first is Ann's by now, and got a gift while it was Eve's. She bought for Ann, and Ann for
+ * her.
+ */
 async function town(): Promise<Town> {
   const stored = memoryEvents();
   const keys = memoryKeys();
@@ -315,8 +318,8 @@ test('repeats in an older log the erasure of a number, and of no user who is not
 test('finishes an erasure in a log from before its user, and appends nothing', async () => {
   const made = await town();
   const person = { kind: 'user', userId: 'later' } as const;
-  const begun = { reason: 'asked for it', by: { user: 'sue' }, at: CONTEXT.now };
-  await storeErasure(made.keys, { id: 'A'.repeat(22), person, ...begun });
+  const left = { reason: 'asked for it', by: { user: 'sue' }, at: CONTEXT.now };
+  await storeErasure(made.keys, { id: 'A'.repeat(22), person, ...left });
   const { erasure, position } = await erasePerson(made.deps(), person, CONTEXT, 'asked for it');
   assert.is(erasure.done_at, CONTEXT.now);
   assert.is(position, undefined);

@@ -109,7 +109,7 @@ export async function openEmbeddedKeyStore({
     },
     async add(rows) {
       await inSlices(rows, refuseInvalid);
-      const standing = new Map<string, SubjectRow>();
+      const present = new Map<string, SubjectRow>();
       for (const some of parts(rows, WRITE_ROWS)) {
         const added = await writer.call<Added>({
           kind: 'add',
@@ -117,13 +117,13 @@ export async function openEmbeddedKeyStore({
         });
         const gone = new Set(added.removed);
         for (const { id, lookup, secret } of some)
-          if (!standing.has(lookup) && !gone.has(id)) standing.set(lookup, { id, lookup, secret });
+          if (!present.has(lookup) && !gone.has(id)) present.set(lookup, { id, lookup, secret });
         for (const other of parts(added.others, ROW_FIELDS)) {
           const row = subjectOf(other as unknown as Row);
-          standing.set(row.lookup, row);
+          present.set(row.lookup, row);
         }
       }
-      return standing;
+      return present;
     },
     async rewrap(rows) {
       await inSlices(rows, refuseLongSecret);

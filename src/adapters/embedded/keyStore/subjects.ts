@@ -12,7 +12,7 @@ export interface Subjects {
 type Slot = readonly [slot: number, secret: string];
 
 export function openSubjects(database: Database): Subjects {
-  const standing = database
+  const byLookup = database
     .prepare<[string], Row>(
       `SELECT s.id, s.lookup, k.secret, e.id IS NOT NULL FROM subject AS s JOIN secret AS k ON k.slot = s.slot
         LEFT JOIN ended AS e ON e.id = s.id WHERE s.lookup = ?`,
@@ -46,7 +46,7 @@ export function openSubjects(database: Database): Subjects {
     const removed: string[] = [];
     for (let at = 0; at < rows.length; at += 3) {
       const [id, lookup, secret] = rows.slice(at, at + 3) as [string, string, string];
-      const present = standing.get(lookup);
+      const present = byLookup.get(lookup);
       if (present !== undefined) others.push(...present);
       else if (isRemoved.get(id) === 1) removed.push(id);
       // The lookup is free, so what is ignored has a taken id.

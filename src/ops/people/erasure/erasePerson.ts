@@ -33,7 +33,7 @@ export class ErasureWaitsError extends Error {
   readonly waitsFor: readonly string[];
   constructor(waitsFor: readonly string[]) {
     const [first = '', ...others] = waitsFor;
-    super(`the erasure has begun and waits for ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`);
+    super(`the erasure has started and waits for ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`);
     this.waitsFor = waitsFor;
   }
 }
@@ -48,12 +48,13 @@ export async function erasePerson(
   const { events, keys } = deps;
   const history = await events.read(personStream(person));
   const before = erasedIn(history);
-  const begun = await erasureOf(keys, person);
-  if (before !== undefined && begun?.done_at !== undefined) return { erasure: begun, already: true, position: before };
-  // Once begun, its own fences and removals would stand against it.
-  if (before === undefined && begun === undefined) await refuseUnlessErasable(keys, person, history);
+  const earlier = await erasureOf(keys, person);
+  if (before !== undefined && earlier?.done_at !== undefined)
+    return { erasure: earlier, already: true, position: before };
+  // Once it has started, its own fences and removals would stand against it.
+  if (before === undefined && earlier === undefined) await refuseUnlessErasable(keys, person, history);
 
-  const started = begun ?? newErasure(person, context, reason);
+  const started = earlier ?? newErasure(person, context, reason);
   await storeErasure(keys, started);
   const fenced = await fencePerson(deps, person, context);
   const phoneIds = new Set([...(started.phone_ids ?? []), ...fenced.phoneIds]);

@@ -4,7 +4,10 @@ import type { EventStore } from '../../../ports/eventStore.js';
 
 const AT_ONCE = 64;
 
-/** Charges and refunds that are not settled, in words, such as `the payment of transaction 6ec0…`. @throws UnavailableError */
+/**
+ * Charges and refunds that are not settled, in words, such as `the payment of transaction 6ec0…`.
+ * @throws UnavailableError
+ */
 export async function moneyInFlight(
   events: Pick<EventStore, 'read'>,
   transactionIds: Iterable<string>,
