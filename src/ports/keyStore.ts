@@ -4,7 +4,7 @@
  * wrapped under MASTER_KEY, which the store never sees (`runtime/personal/`). Removing a row is the only way in which
  * personal data ends.
  * Guarantees, tested for every adapter by `test/contract/keyStore.ts`:
- * - What `add`, `rewrap`, `fence`, `remove` and `putErasure` have resolved for is durable (fsynced; on a server by a
+ * - What `add`, `rewrap`, `fence`, `unfence`, `remove` and `putErasure` have resolved for is durable (fsynced; on a server by a
  * majority). When one fails, all or a part may be done, and the same call is safe.
  * - Of many rows that are added for one lookup at the same time, by any process, one stays, and all callers get it.
  * - What is removed is given to no reader, of any process, from then on, and no byte of its secret or lookup is left in
@@ -68,6 +68,9 @@ export interface KeyStore {
 
   /** Rows of these ids are given as `fenced` from now on, to every process. @throws UnavailableError */
   fence(ids: readonly string[]): Promise<void>;
+
+  /** Ends fences: the rows are given as before, to every process. @throws UnavailableError */
+  unfence(ids: readonly string[]): Promise<void>;
 
   /** Removes rows for good; an id that is not there can't be added from then on. @throws UnavailableError */
   remove(ids: readonly string[]): Promise<void>;

@@ -116,6 +116,7 @@ function openedWhenNeeded(engine: string, open: () => Promise<KeyStore>): KeySto
     rewrap: async (rows) => (await opened()).rewrap(rows),
     page: async (after, limit) => (await opened()).page(after, limit),
     fence: async (ids) => (await opened()).fence(ids),
+    unfence: async (ids) => (await opened()).unfence(ids),
     remove: async (ids) => (await opened()).remove(ids),
     removed: async (ids) => (ids.length === 0 ? new Set() : (await opened()).removed(ids)),
     putErasure: async (row) => (await opened()).putErasure(row),

@@ -75,6 +75,7 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     );
     await store.rewrap([]);
     await store.fence([]);
+    await store.unfence([]);
     await store.remove([]);
     assert.equal([await store.removed([]), await store.removed(idsOf(rows))], [new Set(), new Set()]);
   },
@@ -268,6 +269,33 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal(await store.byId(idsOf([...rows, ...late])), mapBy(late, 'id'));
   },
 
+  async 'a row whose fence has ended is as before, to every client, also after a kill and a reopening'(
+    store,
+    { second, elsewhere, reopen },
+  ) {
+    const other = await second();
+    const process = await elsewhere();
+    const [freed, stays, gone] = [newRows(20), newRows(20), newRows(20)];
+    await store.add([...freed, ...stays, ...gone]);
+    await store.fence(idsOf([...freed, ...stays, ...gone]));
+    await store.remove(idsOf(gone));
+    await process.unfence(idsOf([...freed, ...gone]));
+    await process.kill();
+    await other.unfence([...idsOf(freed), newKey()]);
+    const rows = [...freed, ...fenced(stays)];
+    const check = async (client: KeyStore): Promise<void> => {
+      assert.equal(await client.byId(idsOf([...rows, ...gone])), mapBy(rows, 'id'));
+      assert.equal(await client.removed(idsOf([...rows, ...gone])), new Set(idsOf(gone)), 'what was removed stays so');
+      assert.equal(await client.add(freed), mapBy(freed, 'lookup'));
+    };
+    for (const client of [store, other]) await check(client);
+    await store.fence([freed[0]!.id]);
+    assert.is((await other.byId([freed[0]!.id])).get(freed[0]!.id)?.fenced, true, 'it may be fenced again');
+    await other.unfence([freed[0]!.id]);
+    await store.close();
+    await check(await reopen());
+  },
+
   async 'a fence of an unknown id fails nothing, and no row is fenced by adding it'(store) {
     const [unknown, own] = newRows(2);
     await store.fence([unknown!.id]);
@@ -325,6 +353,7 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     for (const ask of [
       () => store.remove([row.id, '+491701234567']),
       () => store.fence([row.id, '+491701234567']),
+      () => store.unfence([row.id, '+491701234567']),
       () => store.remove([row.id, '']),
     ])
       assert.not.instance(await rejectionOf(ask()), UnavailableError);
@@ -571,6 +600,7 @@ function everyCall(store: KeyStore): Record<string, () => Promise<unknown>> {
     add: () => store.add([newRow()]),
     rewrap: () => store.rewrap([{ id: newKey(), secret: newSecret() }]),
     fence: () => store.fence([newKey()]),
+    unfence: () => store.unfence([newKey()]),
     remove: () => store.remove([newKey()]),
     'put an erasure': () => store.putErasure(newErasure()),
   };

@@ -149,6 +149,14 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     return gone;
   }
 
+  async function changePresent(ids: readonly string[], change: UpdateFilter<Subject>): Promise<void> {
+    await inSlices(ids, refuseInvalidId);
+    await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
+      const filter = { _id: { $in: some }, ...PRESENT };
+      await connection.write((db) => subjects(db).updateMany(filter, change), BULK_MS);
+    });
+  }
+
   return {
     engine: 'mongodb',
     async byId(ids) {
@@ -180,13 +188,8 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     async page(...asked) {
       return page<Present, SubjectRow>(SUBJECTS, PRESENT, asked, rowOf);
     },
-    async fence(ids) {
-      await inSlices(ids, refuseInvalidId);
-      await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
-        const filter = { _id: { $in: some }, ...PRESENT };
-        await connection.write((db) => subjects(db).updateMany(filter, { $set: { f: true } }), BULK_MS);
-      });
-    },
+    fence: async (ids) => changePresent(ids, { $set: { f: true } }),
+    unfence: async (ids) => changePresent(ids, { $unset: { f: 1 } }),
     async remove(ids) {
       await inSlices(ids, refuseInvalidId);
       await inParallel(inParts([...new Set(ids)].sort()), SIDE_BY_SIDE, async (some) => {

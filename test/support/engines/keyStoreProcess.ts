@@ -10,7 +10,7 @@ import { type KeyStoreLoad, type KeyStoreProcess, newRows } from './keyStoreRows
 /** Where the store is. */
 export type KeyStorePlace = { readonly dir: string } | { readonly url: string };
 
-type Method = 'add' | 'byLookup' | 'fence' | 'putErasure' | 'remove' | 'rewrap';
+type Method = 'add' | 'byLookup' | 'fence' | 'putErasure' | 'remove' | 'rewrap' | 'unfence';
 
 /** A call of the store; or without end: added groups of rows, of which every third is removed again. */
 type Order = { readonly id: number; readonly method: Method; readonly argument: unknown } | { readonly load: number };
@@ -54,6 +54,7 @@ export async function startKeyStore(place: KeyStorePlace): Promise<KeyStoreProce
     putErasure: async (row) => call('putErasure', row),
     remove: async (ids) => call('remove', ids),
     rewrap: async (rows) => call('rewrap', rows),
+    unfence: async (ids) => call('unfence', ids),
     load(group) {
       child.send({ load: group } satisfies Order);
       return said;

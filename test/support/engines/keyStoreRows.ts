@@ -13,7 +13,7 @@ export interface KeyStoreLoad {
 /** The process, opened and ready. */
 export interface KeyStoreProcess extends Pick<
   KeyStore,
-  'add' | 'byLookup' | 'fence' | 'putErasure' | 'remove' | 'rewrap'
+  'add' | 'byLookup' | 'fence' | 'putErasure' | 'remove' | 'rewrap' | 'unfence'
 > {
   /** Starts to add and remove without end, `group` rows at a time. */
   load(group: number): KeyStoreLoad;

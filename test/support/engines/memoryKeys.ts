@@ -51,6 +51,14 @@ export function memoryKeys(): MemoryKeys {
         if (row !== undefined) rows.set(id, { ...row, fenced: true });
       }
     },
+    async unfence(ids) {
+      for (const id of ids) {
+        const fenced = rows.get(id);
+        if (fenced === undefined) continue;
+        const { fenced: _, ...row } = fenced;
+        rows.set(id, row);
+      }
+    },
     async remove(ids) {
       for (const id of ids) {
         rows.delete(id);

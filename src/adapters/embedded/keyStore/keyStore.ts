@@ -137,6 +137,10 @@ export async function openEmbeddedKeyStore({
       await inSlices(ids, refuseInvalidId);
       for (const some of parts(ids, WRITE_ROWS)) await writer.call<void>({ kind: 'fence', ids: some });
     },
+    async unfence(ids) {
+      await inSlices(ids, refuseInvalidId);
+      for (const some of parts(ids, WRITE_ROWS)) await writer.call<void>({ kind: 'unfence', ids: some });
+    },
     async remove(ids) {
       await inSlices(ids, refuseInvalidId);
       for (const some of parts(ids, WRITE_ROWS)) await writer.call<void>({ kind: 'remove', ids: some });

@@ -12,6 +12,7 @@ export type KeyRequest =
   /** Id and secret of one row after another. */
   | { readonly kind: 'rewrap'; readonly rows: readonly string[] }
   | { readonly kind: 'fence'; readonly ids: readonly string[] }
+  | { readonly kind: 'unfence'; readonly ids: readonly string[] }
   | { readonly kind: 'remove'; readonly ids: readonly string[] }
   | { readonly kind: 'putErasure'; readonly row: ErasureRow };
 

@@ -34,6 +34,7 @@ export function openSubjects(database: Database): Subjects {
   const fence = database.prepare<[string]>(
     'INSERT OR IGNORE INTO ended (id, removed) SELECT id, 0 FROM subject WHERE id = ?',
   );
+  const unfence = database.prepare<[string]>('DELETE FROM ended WHERE id = ? AND removed = 0');
   const end = database.prepare<[string]>(
     'INSERT INTO ended (id, removed) VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET removed = 1',
   );
@@ -87,6 +88,10 @@ export function openSubjects(database: Database): Subjects {
     for (const id of ids) fence.run(id);
   }
 
+  function unfenceAll(ids: readonly string[]): void {
+    for (const id of ids) unfence.run(id);
+  }
+
   function store({ id, text }: ErasureRow): void {
     putErasure.run(id, text);
   }
@@ -100,6 +105,8 @@ export function openSubjects(database: Database): Subjects {
           return rewrap(request.rows);
         case 'fence':
           return fenceAll(request.ids);
+        case 'unfence':
+          return unfenceAll(request.ids);
         case 'putErasure':
           return store(request.row);
         case 'remove':
