@@ -11,7 +11,7 @@ import { findHashKey } from '../service/keys.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { openPersonal } from '../service/personal.js';
 import { withLog } from './engines.js';
-import { eraseAgain } from './people/eraseAgain.js';
+import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { recordTaking } from './exports.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
@@ -38,7 +38,10 @@ export function keysCommand(terminal: Terminal): Command {
           'Adds what is not there; what stands in the key store stays as it is. Rows of persons who were erased since are left out.',
         )
         .argument('<file>', 'a file that `gift keys backup` has written')
-        .addHelpText('after', '\nExample:\n  $ gift keys restore /backups/keys-2026-05-04')
+        .addHelpText(
+          'after',
+          `\nBefore the service starts: ${IF_BOTH_ARE_OLDER}.\n\nExample:\n  $ gift keys restore /backups/keys-2026-05-04`,
+        )
         .action(async (file: string) => runRestore(terminal, file)),
     )
     .addCommand(
@@ -77,18 +80,23 @@ async function runRestore(terminal: Terminal, path: string): Promise<void> {
   });
   const { keys } = openPersonal(loadConfig(terminal.env));
   try {
-    const { rows, erased, others } = await restoreKeys(keys, { path, backup }, signal);
+    const { rows, erased: leftOut, others } = await restoreKeys(keys, { path, backup }, signal);
     await writeLines(terminal.stdout, [
       `${rows} rows of ${path} are in the key store`,
-      ...(erased === 0 ? [] : [`${erased} rows of erased persons were left out`]),
+      ...(leftOut === 0 ? [] : [`${leftOut} rows of erased persons were left out`]),
     ]);
-    const again = await eraseAgain(terminal);
-    if (again > 0)
-      await writeLines(terminal.stdout, [`${again} erased persons, whose rows were in the backup, were erased again`]);
+    const erased = await eraseAgain(terminal);
+    await writeLines(terminal.stdout, [
+      ...(erased.again === 0
+        ? []
+        : [`${erased.again} erased persons, whose rows were in the backup, were erased again`]),
+      ...openLines(erased),
+    ]);
     if (others > 0)
       throw new CommandFailure(
         `${others} rows were left out: the key store has other rows for the same numbers and usernames, so personal data under those left out stays unreadable; restore into an empty key store before the service adds to it`,
       );
+    refuseFailed(erased);
   } catch (error) {
     if (error instanceof BackupDamagedError) throw new CommandFailure(`${path} ${error.message}`);
     throw signal.aborted ? interrupted(REPEAT) : error;

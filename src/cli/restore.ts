@@ -15,7 +15,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../service/keys.js';
 import { commandLineCaller } from './caller.js';
 import { namesIn } from './dataFolder.js';
-import { eraseAgain } from './people/eraseAgain.js';
+import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
@@ -90,7 +90,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       return target.logId;
     });
     bars.clear();
-    const erasedAgain = await eraseAgain(terminal);
+    const erased = await eraseAgain(terminal);
     const { events, position, hash, log_id, started_at } = backup;
     const report = {
       action: 'done',
@@ -101,17 +101,24 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       to: logId,
       backed_up_at: started_at,
       data_dir: config.dataDir,
-      erased_again: erasedAgain,
+      erased_again: erased.again,
+      not_erased_yet: erased.open,
     };
-    if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine(report)]);
+    if (flags.json === true) {
+      await writeLines(terminal.stdout, [jsonLine(report)]);
+      return refuseFailed(erased);
+    }
     await writeLines(terminal.stdout, [
       `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
-      ...(erasedAgain === 0 ? [] : [`${erasedAgain} persons that were erased after ${started_at} were erased again`]),
+      ...(erased.again === 0 ? [] : [`${erased.again} persons that were erased after ${started_at} were erased again`]),
+      ...openLines(erased),
       `what was done after ${started_at} is not in it: compare with what the payment provider knows`,
+      IF_BOTH_ARE_OLDER,
       config.mongodbUrl === undefined
         ? 'start the service: read models are built anew'
         : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
     ]);
+    refuseFailed(erased);
   } catch (error) {
     bars.clear();
     throw failureOf(error, file, signal);

@@ -17,13 +17,11 @@ import type { Subjects } from '../runtime/personal/subjects.js';
 import { type Listener, listen } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
-import { reapplyToLog } from '../ops/people/erasure/reapplyErasures.js';
 import { finishErasures } from '../ops/people/erasure/finishErasures.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
-import type { Log } from './personal.js';
 import { startProcesses } from './processManagers.js';
 import { projectOnThread } from './projector/workerThread.js';
 import { projectInProcess } from './projector/inProcess.js';
@@ -33,6 +31,7 @@ import { reportServing } from '../runtime/readmodels/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from '../projections/index.js';
 import { LED, readinessOf } from './readiness.js';
+import { repeatErasures } from './repeatErasures.js';
 import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
 import { followers } from '../runtime/supervision/followers.js';
@@ -75,7 +74,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     // First, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
-    const { engines: found, subjects, keyStore, fencedEvents, keys } = await openWithKeys(config, logger, open);
+    const { engines: found, subjects, keyStore, keys } = await openWithKeys(config, logger, open);
     const reached = through(found);
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
@@ -148,7 +147,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const processes = config.roles.has('processor')
       ? open.add(startProcesses({ engines, models, subjects, publicUrl, logger, holder, followers: parts }))
       : undefined;
-    const erasure = erasureDeps({ ...engines, fencedEvents, keys: keyStore, subjects, hash, models });
+    const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
     if (config.roles.has('processor'))
       open.add(parts.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
     metrics.watch(opened, projections, () => processes?.status(), {
@@ -224,7 +223,7 @@ function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projec
   );
 }
 
-interface Opened extends Pick<Log, 'fencedEvents'> {
+interface Opened {
   readonly engines: Engines;
   readonly subjects: Subjects;
   readonly keyStore: KeyStore;
@@ -233,10 +232,11 @@ interface Opened extends Pick<Log, 'fencedEvents'> {
 
 /** Never makes a key for a log that was made with another key. */
 async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<Opened> {
-  const { subjects, keys: keyStore, fencedEvents, ...engines } = await openEngines(config, logger, open);
+  const { subjects, keys: keyStore, ...engines } = await openEngines(config, logger, open);
   await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
   await keyStore.ping();
-  const repeated = await reapplyToLog({ events: engines.events, keys: keyStore }, currentTime());
-  if (repeated > 0) logger.warn({ repeated }, 'the log was put back to before these erasures: they were repeated');
-  return { engines, subjects, keyStore, fencedEvents, keys: loadKeys(config) };
+  const keys = loadKeys(config);
+  const erasing = { events: engines.events, keys: keyStore, subjects, hash: keyedHash(keys.hashKey) };
+  await repeatErasures(erasing, engines.store.records, logger);
+  return { engines, subjects, keyStore, keys };
 }

@@ -37,7 +37,7 @@ export async function openLog(settings: LogSettings & PersonalSettings, logger?:
 /** A log as commands and projections read it. */
 export function readable(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
   const log = withPersonalData(stored, settings, logger);
-  return { ...log, events: upcastEvents(log.events), fencedEvents: upcastEvents(log.fencedEvents) };
+  return { ...log, events: upcastEvents(log.events) };
 }
 
 /** Opens the event log alone, with events as stored, for copies and backups. @throws as `openEngines` */
@@ -114,7 +114,7 @@ export async function openEngines(
   config: EngineSettings,
   logger: Logger,
   open: Resources,
-): Promise<Engines & Pick<Log, 'subjects' | 'keys' | 'fencedEvents'>> {
+): Promise<Engines & Pick<Log, 'subjects' | 'keys'>> {
   const { dataDir: dir, natsUrl } = config;
   makeDataDir(dir);
   const log = await openLog({ ...config, longLived: true }, logger);
@@ -126,5 +126,5 @@ export async function openEngines(
       ? await openEmbeddedBus({ dir, onError })
       : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
   );
-  return { events, store, bus, subjects: log.subjects, keys: log.keys, fencedEvents: log.fencedEvents };
+  return { events, store, bus, subjects: log.subjects, keys: log.keys };
 }

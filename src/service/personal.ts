@@ -33,8 +33,6 @@ export interface Personal {
 export interface Log extends Personal {
   /** Events with their personal fields in the clear. `close` closes the key store, too. */
   readonly events: EventStore;
-  /** As `events`, with the personal fields of those who are being erased. */
-  readonly fencedEvents: EventStore;
 }
 
 /**
@@ -57,12 +55,9 @@ export function openPersonal(settings: PersonalSettings, logger?: Logger): Perso
 /** A stored log with its personal data in the clear. */
 export function withPersonalData(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
   const personal = openPersonal(settings, logger);
-  const { subjects } = personal;
-  const events = encryptedEvents(stored, subjects, RULES);
-  const fencedEvents = encryptedEvents(stored, { ...subjects, secrets: subjects.secretsForErasure }, RULES);
+  const events = encryptedEvents(stored, personal.subjects, RULES);
   return {
     ...personal,
-    fencedEvents,
     events: {
       ...events,
       async close() {

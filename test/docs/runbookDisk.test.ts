@@ -61,12 +61,13 @@ test('lost machine: restored from the latest backup', async () => {
     await eventually(async () => (await readLog(env['DATA_DIR'] ?? '', gift)) > 0);
     await runCommand(backup, env);
     await runCommand({ ...backup, command: 'gift keys backup $BACKUPS/latest.keys' }, env);
+    await runCommand({ ...backup, command: 'gift people erasures > $BACKUPS/erasures.jsonl' }, env);
     await service.end('SIGKILL');
     const lost = env['DATA_DIR'] ?? '';
     env['DATA_DIR'] = join(dir, 'new');
     mkdirSync(env['DATA_DIR']);
     for (const key of ['hash.key', 'master.key', 'token.key']) cpSync(join(lost, key), join(env['DATA_DIR'], key));
-    await trouble.follow(/gift keys restore/);
+    await trouble.follow(/gift people erase-again/);
     const again = await startProcess({ DATA_DIR: env['DATA_DIR'], PORT: '0' });
     try {
       await untilReady(again.url ?? '');

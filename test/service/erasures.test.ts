@@ -1,6 +1,6 @@
 /** Erasures over restores: of the log, of the key store. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -96,6 +96,56 @@ test('repeats an erasure at a start, whoever has put the log back', async (made)
   const service = await startService({ dataDir: put, engines: EMBEDDED });
   await service.close();
   assert.deepEqual(await bobIn(put), { name: '', last: 'PersonErased' });
+});
+
+test('notices a key store that was put back by hand, before anything is served', async (made) => {
+  const old = folderWith(made, 'old-file', /^(events\.db|.*\.key$)/);
+  const without = folderWith(made, 'without-log', /^.*\.key$/);
+  assert.equal((await gift(without, ['keys', 'restore', join(made.dir, 'keys')])).code, 0);
+  for (const file of readdirSync(without).filter((one) => one.startsWith('keys.db')))
+    cpSync(join(without, file), join(old, file));
+  assert.notEqual((await bobIn(old)).name, '');
+  // No process with the role `processor` runs.
+  const service = await startService({
+    dataDir: old,
+    engines: EMBEDDED,
+    split: false,
+    env: { ROLES: 'api,projector' },
+  });
+  try {
+    assert.deepEqual(await bobIn(old), { name: '', last: 'PersonErased' });
+  } finally {
+    await service.close();
+  }
+});
+
+test('repeats from a list an erasure that log and key store do not know', async (made) => {
+  const old = folderWith(made, 'both-old', /^.*\.key$/);
+  assert.equal((await gift(old, ['keys', 'restore', join(made.dir, 'keys')])).code, 0);
+  const restored = await gift(old, ['restore', join(made.dir, 'log'), '--reason', 'a drill']);
+  assert.equal(restored.code, 0, restored.err);
+  assert.match(restored.out, /gift people erase-again repeats them from a list of gift people erasures/);
+  assert.notEqual((await bobIn(old)).last, 'PersonErased');
+
+  const list = join(made.dir, 'erasures.jsonl');
+  const listed = await gift(made.data, ['people', 'erasures']);
+  assert.equal(listed.code, 0, listed.err);
+  assert.ok(!/Bob|bob@|\+44/.test(listed.out), listed.out);
+  writeFileSync(list, `${listed.out}my diary\n`);
+  const refused = await gift(old, ['people', 'erase-again', list]);
+  assert.match(refused.err, /line 2 of .* is no erasure of gift people erasures; nothing was done/);
+  writeFileSync(list, listed.out);
+  for (const said of ['1 persons were erased again\n', '0 persons were erased again\n']) {
+    const again = await gift(old, ['people', 'erase-again', list]);
+    assert.deepEqual([again.code, again.out], [0, said], again.err);
+  }
+  assert.deepEqual(await bobIn(old), { name: '', last: 'PersonErased' });
+  const service = await startService({ dataDir: old, engines: EMBEDDED });
+  try {
+    assert.deepEqual([await canLogIn(service, 'bob'), await canLogIn(service, 'ann')], [false, true]);
+  } finally {
+    await service.close();
+  }
 });
 
 test.run();

@@ -2,7 +2,8 @@
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';
-import { erasePerson, ErasureWaitsError } from '../../ops/people/erasure/erasePerson.js';
+import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
+import { erasePerson } from '../../ops/people/erasure/erasePerson.js';
 import { erasureView, type ErasureView } from '../../ops/people/erasure/erasureView.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
 import { contextOf } from '../gifts/deps.js';

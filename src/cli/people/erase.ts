@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { erasePerson, ErasureWaitsError } from '../../ops/people/erasure/erasePerson.js';
+import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
+import { erasePerson } from '../../ops/people/erasure/erasePerson.js';
 import { erasureView } from '../../ops/people/erasure/erasureView.js';
 import { erasureDeps } from '../../ops/people/erasure/erasureDeps.js';
 import { findHashKey } from '../../service/keys.js';

@@ -1,34 +1,118 @@
-import { existsSync } from 'node:fs';
+/** Erasures that a restore has undone, repeated before a service opens on what was restored. */
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Command } from 'commander';
 import { KEY_STORE_FILE } from '../../adapters/embedded/keyStore/file.js';
-import { keyedHash } from '../../domain/keyedHash.js';
+import { personId } from '../../domain/erasure.js';
 import { currentTime } from '../../lib/clock.js';
-import { reapplyToKeys, reapplyToLog } from '../../ops/people/erasure/reapplyErasures.js';
+import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
+import { parseErasureLine } from '../../ops/people/erasure/erasureList.js';
+import type { Erasure } from '../../ops/people/erasure/erasureRecord.js';
+import { type OpenErasure, reapplyErasures } from '../../ops/people/erasure/reapplyErasures.js';
 import { loadConfig } from '../../service/config.js';
-import { isEmbedded } from '../../service/personal.js';
 import { findHashKey } from '../../service/keys.js';
+import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
+import { isEmbedded } from '../../service/personal.js';
 import { hasEventLog } from '../dataFolder.js';
-import { withLog } from '../engines.js';
-import type { Terminal } from '../terminal.js';
+import { type OpenedLog, withLog } from '../engines.js';
+import { examples } from '../output.js';
+import { refusalInWords } from '../refusals.js';
+import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
+import { hashOf } from './personAsked.js';
+
+/** What a restore says in its report. */
+export interface ErasedAgain {
+  /** How many persons. */
+  readonly again: number;
+  /** Those that wait or failed, and who finishes them. */
+  readonly open: readonly { readonly person: string; readonly why: string }[];
+  /** Some of them failed. */
+  readonly failed: boolean;
+}
+
+const NONE: ErasedAgain = { again: 0, open: [], failed: false };
+
+/** Said where a log or a key store was restored. */
+export const IF_BOTH_ARE_OLDER =
+  'where log and key store are both from backups, erasures after the older one are known to neither: gift people erase-again repeats them from a list of gift people erasures';
 
 /**
- * Repeats erasures that a log or key store has undone which was just put back, before a service opens on it. Without a
- * log, or its HASH_KEY, there are none to repeat. @returns how many
+ * Of a log or key store that was just put back. Without a log, or its HASH_KEY, there are none to repeat.
+ * @throws UnavailableError
  */
-export async function eraseAgain(terminal: Terminal): Promise<number> {
+export async function eraseAgain(terminal: Terminal): Promise<ErasedAgain> {
   const config = loadConfig(terminal.env);
   const { dataDir, eventStoreUrl } = config;
-  if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return 0;
+  if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return NONE;
   // None is made for this.
-  if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return 0;
-  return withLog(terminal, async (log) => {
-    const key = findHashKey(log.config);
-    if (key === undefined) return 0;
-    // Nothing runs on it yet.
-    const nothing = async (): Promise<void> => undefined;
-    const afterwards = { settle: nothing, removeRecords: nothing, removeDerived: nothing };
-    const now = currentTime();
-    const inLog = await reapplyToLog(log, now);
-    return inLog + (await reapplyToKeys({ ...log, hash: keyedHash(key), ...afterwards }, now));
+  if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return NONE;
+  return withLog(terminal, async (opened) => (findHashKey(opened.config) === undefined ? NONE : eraseAllAgain(opened)));
+}
+
+async function eraseAllAgain(opened: OpenedLog, listed: readonly Erasure[] = []): Promise<ErasedAgain> {
+  const { events, keys, subjects } = opened;
+  // Nothing runs on it yet; a service finishes what it finds unfinished.
+  const nothing = async (): Promise<void> => undefined;
+  const afterwards = { settle: nothing, removeRecords: nothing, removeDerived: nothing };
+  const deps = { events, keys, subjects, hash: hashOf(opened), ...afterwards };
+  const { again, open } = await reapplyErasures(deps, currentTime(), { listed });
+  return {
+    again,
+    open: open.map(({ person, error }) => ({ person: personId(person), why: whyOpen(error) })),
+    failed: open.some(({ error }) => !(error instanceof ErasureWaitsError)),
+  };
+}
+
+function whyOpen(error: OpenErasure['error']): string {
+  if (error instanceof ErasureWaitsError)
+    return `waits for ${error.waitsFor.join(', ')}; a service with the role processor finishes it once that is settled`;
+  const inWords = refusalInWords(error);
+  if (inWords instanceof CommandFailure) return inWords.message;
+  return `failed (${error.message}); a service with the role processor tries it again, and /readyz says while it fails`;
+}
+
+export const openLines = ({ open }: ErasedAgain): string[] =>
+  open.map(({ person, why }) => `${person} is not erased again yet: ${why}`);
+
+/** After the report. @throws CommandFailure */
+export function refuseFailed({ failed }: ErasedAgain): void {
+  if (failed) throw new CommandFailure('not all erasures were repeated; everything else is done');
+}
+
+export function eraseAgainCommand(terminal: Terminal): Command {
+  return new Command('erase-again')
+    .summary('repeat erasures that a restored log and key store both do not know')
+    .description(
+      `Reads a list that gift people erasures has written, and erases again whom the log or the key store shows as before. Run it after both are restored, before the service starts, which finishes the rest. Repeating it does no harm.`,
+    )
+    .argument('<file>', 'the list')
+    .addHelpText('after', examples('gift people erase-again /elsewhere/erasures.jsonl'))
+    .action(async (file: string) => runEraseAgain(terminal, file));
+}
+
+async function runEraseAgain(terminal: Terminal, file: string): Promise<void> {
+  const listed = readList(file);
+  const erased = await withLog(terminal, async (opened) => {
+    await refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
+    return eraseAllAgain(opened, listed);
+  });
+  await writeLines(terminal.stdout, [`${erased.again} persons were erased again`, ...openLines(erased)]);
+  refuseFailed(erased);
+}
+
+function readList(file: string): readonly Erasure[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new CommandFailure(`${file} can't be read (${code ?? message})`);
+  }
+  return text.split('\n').flatMap((line, index) => {
+    if (line.trim() === '') return [];
+    const erasure = parseErasureLine(line);
+    if (erasure === undefined)
+      throw new CommandFailure(`line ${index + 1} of ${file} is no erasure of gift people erasures; nothing was done`);
+    return [erasure];
   });
 }

@@ -4,6 +4,8 @@ import type { Terminal } from '../terminal.js';
 import { findCommand } from './find.js';
 import { exportCommand, showCommand } from './show.js';
 import { eraseCommand } from './erase.js';
+import { eraseAgainCommand } from './eraseAgain.js';
+import { erasuresCommand } from './erasures.js';
 import { verifyErasureCommand } from './verifyErasure.js';
 
 export function peopleCommand(terminal: Terminal): Command {
@@ -11,7 +13,15 @@ export function peopleCommand(terminal: Terminal): Command {
     .summary('persons: find, show, export, erase')
     .description('What support does for persons whose data is kept.')
     .addHelpText('after', examples('gift people find --phone - --reason "asked by letter of 2 May"'));
-  for (const make of [findCommand, showCommand, exportCommand, eraseCommand, verifyErasureCommand])
+  for (const make of [
+    findCommand,
+    showCommand,
+    exportCommand,
+    eraseCommand,
+    verifyErasureCommand,
+    erasuresCommand,
+    eraseAgainCommand,
+  ])
     group.addCommand(make(terminal));
   return group;
 }

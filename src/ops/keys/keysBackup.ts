@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import { BackupDamagedError, linesOf, parsed } from '../backup/backupLines.js';
 import { writeDraft } from '../backup/draftFile.js';
-import { type Erasure, storedErasures } from '../people/erasure/erasureRecord.js';
+import { type Erasure, storedErasures, unfinished } from '../people/erasure/erasureRecord.js';
 
 /** The format this program writes, and the only one it reads. */
 const FORMAT = 1;
@@ -50,8 +50,9 @@ export async function backupKeys(
         after = page.at(-1)?.id;
         await write(page.map(({ id, lookup, secret }): Row => [id, lookup, secret]));
       }
+      // One that was not done before the rows were read may have its rows among them: it is finished where they come back.
       for await (const erasure of storedErasures(store))
-        await write([done.has(erasure.id) ? erasure : undone(erasure)]);
+        await write([done.has(erasure.id) ? erasure : unfinished(erasure)]);
       await file.appendFile(`${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`);
       await file.sync();
     },
@@ -63,12 +64,6 @@ async function doneErasures(store: Pick<KeyStore, 'erasures'>): Promise<Readonly
   const ids = new Set<string>();
   for await (const { id, done_at } of storedErasures(store)) if (done_at !== undefined) ids.add(id);
   return ids;
-}
-
-/** One that was not done before the rows were read may have its rows among them: it is finished where they come back. */
-function undone(erasure: Erasure): Erasure {
-  const { done_at: _, ...open } = erasure;
-  return open;
 }
 
 /** Reads the whole file. @throws BackupDamagedError, the file system's errors, the signal's reason */

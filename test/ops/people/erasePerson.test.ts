@@ -12,11 +12,13 @@ import {
   usernameSubject,
   userSubject,
 } from '../../../src/domain/personalFields.js';
-import { erasePerson, ErasureWaitsError } from '../../../src/ops/people/erasure/erasePerson.js';
+import { ErasureWaitsError } from '../../../src/ops/people/erasure/endPerson.js';
+import { erasePerson } from '../../../src/ops/people/erasure/erasePerson.js';
 import { storedErasures, storeErasure } from '../../../src/ops/people/erasure/erasureRecord.js';
 import type { ErasureDeps } from '../../../src/ops/people/erasure/erasureDeps.js';
-import { reapplyToLog } from '../../../src/ops/people/erasure/reapplyErasures.js';
+import { reapplyErasures } from '../../../src/ops/people/erasure/reapplyErasures.js';
 import { finishErasures } from '../../../src/ops/people/erasure/finishErasures.js';
+import type { Refusal } from '../../../src/domain/refusal.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { KeyStore } from '../../../src/ports/keyStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -24,6 +26,7 @@ import { encryptedEvents } from '../../../src/runtime/personal/encryptedEvents.j
 import type { Subjects } from '../../../src/runtime/personal/subjects.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 import { type MemoryKeys, memoryKeys } from '../../support/engines/memoryKeys.js';
+import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
 import { eventOf } from '../../support/service/house.js';
 
@@ -44,7 +47,7 @@ interface Town {
   readonly subjects: Subjects;
   readonly removed: { records: string[]; derived: number };
   /** What the erasure works on; `tick` is called before and after each change that it makes. */
-  deps(tick?: () => void): ErasureDeps;
+  deps(tick?: () => void, log?: MemoryEvents): ErasureDeps;
 }
 
 /**
@@ -116,7 +119,7 @@ async function town(): Promise<Town> {
     keys,
     subjects,
     removed,
-    deps: (tick = () => undefined) => {
+    deps: (tick = () => undefined, from = stored) => {
       const ticking = <A extends unknown[], R>(call: (...args: A) => Promise<R>): ((...args: A) => Promise<R>) => {
         return async (...args) => {
           tick();
@@ -128,16 +131,16 @@ async function town(): Promise<Town> {
       const store: KeyStore = {
         ...keys,
         fence: ticking(keys.fence.bind(keys)),
+        unfence: ticking(keys.unfence.bind(keys)),
         remove: ticking(keys.remove.bind(keys)),
         putErasure: ticking(keys.putErasure.bind(keys)),
       };
       // Each process has a memory of its own.
       const own = memorySubjects(keys, (name) => lookup(name as PersonName));
-      const log = encryptedEvents(stored, own, RULES);
+      const log = encryptedEvents(from, own, RULES);
       const watched: EventStore = { ...log, append: ticking(log.append.bind(log)) };
       return {
         events: watched,
-        fencedEvents: encryptedEvents(stored, { ...own, secrets: own.secretsForErasure }, RULES),
         keys: store,
         subjects: own,
         hash,
@@ -242,7 +245,8 @@ test('waits for money in flight, with the person fenced, and goes on once it is 
     assert.equal((error as ErasureWaitsError).waitsFor, ['the payment of transaction t-slow']);
   }
   assert.ok(made.keys.rows.size > LEFT.length, 'nothing is removed yet');
-  assert.equal(await made.subjects.find([usernameSubject('eve@person.example')]), [undefined]);
+  assert.instance(await rejectionOf(made.subjects.ids([userSubject('eve')])), UnavailableError, 'no event of hers');
+  await made.subjects.ids([phoneSubject('+447700900132'), usernameSubject('eve@person.example')]);
   const own = (await made.keys.byLookup([lookup(paymentMethodSubject('own'))])).get(
     lookup(paymentMethodSubject('own')),
   );
@@ -281,10 +285,11 @@ test('finishes other erasures while one fails', async () => {
   const deps = made.deps();
   const failing: ErasureDeps = {
     ...deps,
-    fencedEvents: {
+    events: {
+      ...deps.events,
       read: async (stream, options) => {
         if (stream === 'user-ann') throw new Error('altered');
-        return deps.fencedEvents.read(stream, options);
+        return deps.events.read(stream, options);
       },
     },
   };
@@ -299,20 +304,283 @@ test('finishes other erasures while one fails', async () => {
   assert.ok(made.stored.log.some(({ stream, type }) => stream === 'user-eve' && type === 'PersonErased'));
 });
 
+/** The streams of Eve's present number, and how Ann takes it. */
+async function newNumber({ subjects, deps }: Town): Promise<{ readonly id: string; take(): Promise<void> }> {
+  const [id = ''] = await subjects.find([phoneSubject('+447700900132')]);
+  const { events } = deps();
+  return {
+    id,
+    async take() {
+      await events.append(
+        `phone-${id}`,
+        [eventOf('PhoneTaken', { user_id: 'ann' }, '2026-05-04T13:00:00.000Z')],
+        'any',
+      );
+    },
+  };
+}
+
+const boughtBy = (buyer_id: string, receiver: object): { readonly type: string; readonly data: object } => ({
+  type: 'GiftsPurchased',
+  data: { transaction_id: 't-slow', buyer_id, receivers: [receiver], payment_reference: 'own' },
+});
+
+test('leaves a name alone that another user has taken while it waited for money', async () => {
+  const made = await town();
+  made.stored.given('transaction-t-slow', boughtBy('eve', {}));
+  assert.instance(await rejectionOf(erasePerson(made.deps(), EVE, CONTEXT, 'asked for it')), ErasureWaitsError);
+  const number = await newNumber(made);
+  await number.take();
+  made.stored.given('transaction-t-slow', { type: 'PaymentDeclined', data: { provider: 'test', code: 'no' } });
+  await erasePerson(made.deps(), EVE, { ...CONTEXT, commandId: 'erase-2' }, 'asked for it');
+  assert.equal(await made.subjects.find([phoneSubject('+447700900132')]), [number.id]);
+});
+
+test('leaves nothing of others fenced where money comes just before the fence', async () => {
+  const made = await town();
+  const deps: ErasureDeps = {
+    ...made.deps(),
+    settle: async () => made.stored.given('transaction-t-slow', boughtBy('eve', {})),
+  };
+  assert.instance(await rejectionOf(erasePerson(deps, EVE, CONTEXT, 'asked for it')), ErasureWaitsError);
+  const fenced = [...made.keys.rows.values()].filter((row) => row.fenced === true);
+  assert.equal(
+    fenced.map((row) => row.lookup),
+    [lookup(userSubject('eve'))],
+  );
+});
+
+test('destroys nothing of another user who takes a name just before the fence', async () => {
+  const made = await town();
+  const number = await newNumber(made);
+  const deps: ErasureDeps = { ...made.deps(), settle: number.take };
+  const error = await rejectionOf(erasePerson(deps, EVE, CONTEXT, 'asked for it'));
+  assert.instance(error, UnavailableError);
+  assert.match(error.message, 'another user has taken a name of the person just now');
+  assert.equal(await made.subjects.find([phoneSubject('+447700900132')]), [number.id]);
+  await made.subjects.ids(['t-eves', 't-anns'].map(purchaseSubject));
+  for (const [id, at] of [
+    ['t-eves', '2026-05-04T11:00:00.000Z'],
+    ['t-anns', '2026-05-04T14:00:00.000Z'],
+  ] as const) {
+    const data = { ...boughtBy('bob', { phone_id: number.id }).data, transaction_id: id };
+    await made.deps().events.append(`transaction-${id}`, [eventOf('GiftsPurchased', data, at)], 'any');
+  }
+  await erasePerson(made.deps(), EVE, { ...CONTEXT, commandId: 'erase-2' }, 'asked for it');
+  assert.equal(await made.subjects.find([phoneSubject('+447700900132')]), [number.id]);
+  const [eves, anns] = await made.subjects.find(['t-eves', 't-anns'].map(purchaseSubject));
+  assert.ok(anns !== undefined, 'a message to Ann stays');
+  assert.is(eves, undefined, 'one to Eve goes, though the number is that of Ann');
+});
+
+test('withdraws the erasure of a number that a user has taken since it was started', async () => {
+  for (const when of ['before', 'meanwhile'] as const) {
+    const made = await town();
+    const [phoneId = ''] = await made.subjects.ids([phoneSubject('+447700900199')]);
+    await made.subjects.ids([purchaseSubject('t-slow')]);
+    made.stored.given('transaction-t-slow', boughtBy('bob', { phone_id: phoneId }));
+    const person = { kind: 'number', phoneId } as const;
+    const rows = made.keys.rows.size;
+    const take = (): void => made.stored.given(`phone-${phoneId}`, { type: 'PhoneTaken', data: { user_id: 'ann' } });
+    if (when === 'before') {
+      const left = { reason: 'asked for it', by: { user: 'sue' }, at: CONTEXT.now };
+      await storeErasure(made.keys, { id: 'A'.repeat(22), person, ...left });
+      await made.keys.fence([phoneId]);
+      take();
+    }
+    const deps: ErasureDeps = { ...made.deps(), settle: async () => (when === 'meanwhile' ? take() : undefined) };
+    for (let call = 1; call <= 2; call++)
+      assert.is(
+        (
+          (await rejectionOf(
+            erasePerson(deps, person, { ...CONTEXT, commandId: `erase-${call}` }, 'asked for it'),
+          )) as Refusal
+        ).code,
+        'number_of_user',
+        when,
+      );
+    assert.is(made.keys.rows.size, rows);
+    assert.not.ok([...made.keys.rows.values()].some(({ fenced }) => fenced === true));
+    assert.not.ok(made.stored.log.some(({ type }) => type === 'PersonErased'));
+    const all = [];
+    for await (const erasure of storedErasures(made.keys)) all.push(erasure.withdrawn_at);
+    assert.equal(all, [CONTEXT.now]);
+    // Nothing tries it again.
+    const ending = new AbortController();
+    const told: unknown[] = [];
+    const onTrouble = (error: Error | undefined): void => {
+      told.push(error);
+      ending.abort();
+    };
+    await finishErasures(deps, () => '2026-05-05T12:00:00.000Z', { signal: ending.signal, onTrouble });
+    assert.equal(told, [undefined]);
+  }
+});
+
+/** A log from when it had so many events. */
+async function olderLog({ stored }: Town, count: number): Promise<MemoryEvents> {
+  const older = memoryEvents();
+  for (const event of stored.log.slice(0, count)) await older.append(event.stream, [event], 'any');
+  return older;
+}
+
+const nothing = async (): Promise<void> => undefined;
+const again = { settle: nothing, removeDerived: nothing };
+
+test('repeats an erasure in a log from before it, with names and payment methods', async () => {
+  const made = await town();
+  const count = made.stored.log.length;
+  await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  const older = await olderLog(made, count);
+  const deps = { ...made.deps(undefined, older), ...again };
+  assert.is((await reapplyErasures(deps, CONTEXT.now)).again, 1);
+  await isErased({ ...made, stored: older });
+  assert.is(older.log.findLast(({ type }) => type === 'PhoneGivenUp')?.data['user_id' as never], 'eve');
+  assert.is((await reapplyErasures(deps, CONTEXT.now)).again, 0);
+  // A service finishes what read models are to follow.
+  const ending = new AbortController();
+  const { derived } = made.removed;
+  await finishErasures(made.deps(undefined, older), () => '2026-05-04T12:05:00.000Z', {
+    signal: ending.signal,
+    onTrouble: () => ending.abort(),
+  });
+  assert.is(made.removed.derived, derived + 1);
+  await isErased({ ...made, stored: older });
+});
+
+test('repeats an erasure in an older log, wherever the repeat died', async () => {
+  for (let moment = 1; ; moment++) {
+    const made = await town();
+    const count = made.stored.log.length;
+    await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+    const older = await olderLog(made, count);
+    let left = moment;
+    const dying = made.deps(() => {
+      left -= 1;
+      if (left <= 0) throw new UnavailableError('died here');
+    }, older);
+    const { derived } = made.removed;
+    await reapplyErasures({ ...dying, ...again }, CONTEXT.now).catch(() => undefined);
+    await reapplyErasures({ ...made.deps(undefined, older), ...again }, CONTEXT.now);
+    await finishErasures(made.deps(undefined, older), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
+    assert.is(made.removed.derived, derived + 1, `at moment ${moment}`);
+    await isErased({ ...made, stored: older });
+    if (left > 0) {
+      assert.ok(moment > 12, `only ${moment} moments`);
+      return;
+    }
+  }
+});
+
 test('repeats in an older log the erasure of a number, and of no user who is not there', async () => {
   const made = await town();
   const done = { reason: 'asked for it', by: { user: 'sue' }, at: CONTEXT.now, done_at: CONTEXT.now };
   const phoneId = 'N'.repeat(22);
   await storeErasure(made.keys, { id: 'A'.repeat(22), person: { kind: 'number', phoneId }, ...done });
   await storeErasure(made.keys, { id: 'B'.repeat(22), person: { kind: 'user', userId: 'later' }, ...done });
-  const { events, keys } = made.deps();
-  assert.is(await reapplyToLog({ events, keys }, CONTEXT.now), 1);
-  assert.is(await reapplyToLog({ events, keys }, CONTEXT.now), 0);
+  const deps = { ...made.deps(), ...again };
+  assert.is((await reapplyErasures(deps, CONTEXT.now)).again, 1);
+  assert.is((await reapplyErasures(deps, CONTEXT.now)).again, 0);
   const erased = made.stored.log.filter(({ type }) => type === 'PersonErased');
   assert.equal(
     erased.map(({ stream }) => stream),
     [`phone-${phoneId}`],
   );
+});
+
+/** The key store from before the erasure: it knows neither the erasure nor what was removed. */
+async function withOldKeys(made: Town): Promise<Town> {
+  const rows = new Map(made.keys.rows);
+  await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  const old = await town();
+  old.keys.rows.clear();
+  for (const [id, row] of rows) old.keys.rows.set(id, row);
+  return { ...old, stored: made.stored, deps: (tick, from = made.stored) => old.deps(tick, from) };
+}
+
+test('repeats an erasure in a key store from before it, whatever money has moved since', async () => {
+  const made = await withOldKeys(await town());
+  assert.ok(made.keys.rows.size > LEFT.length);
+  made.stored.given('transaction-t-sent', { type: 'RefundRequested', data: { refund_id: 'r1', gifts: [], amount: 1 } });
+  const deps = { ...made.deps(), ...again };
+  const { again: count, open } = await reapplyErasures(deps, CONTEXT.now);
+  assert.equal([count, open], [1, []]);
+  await finishErasures(made.deps(), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
+  await isErased(made);
+});
+
+function endedAtOnce(): { readonly signal: AbortSignal; readonly onTrouble: () => void } {
+  const ending = new AbortController();
+  return { signal: ending.signal, onTrouble: () => ending.abort() };
+}
+
+test('repeats other erasures where one waits and one fails, and names both', async () => {
+  const made = await town();
+  const listed = (id: string, userId: string): Parameters<typeof storeErasure>[1] => ({
+    id: id.repeat(22),
+    person: { kind: 'user', userId },
+    reason: 'asked for it',
+    by: { user: 'sue' },
+    at: CONTEXT.now,
+  });
+  made.stored.given('transaction-t-slow', boughtBy('ann', {}));
+  made.stored.given('user-bad', { type: 'UserAdded', data: { id: 'bad' } });
+  const plain = made.deps();
+  const deps: ErasureDeps = {
+    ...plain,
+    ...again,
+    events: {
+      ...plain.events,
+      read: async (stream, options) => {
+        if (stream === 'user-bad') throw new Error('altered');
+        return plain.events.read(stream, options);
+      },
+    },
+  };
+  const list = [listed('A', 'ann'), listed('B', 'bad'), listed('C', 'eve')];
+  const { again: count, open, looked } = await reapplyErasures(deps, CONTEXT.now, { listed: list });
+  assert.is(count, 1);
+  assert.equal(
+    open.map(({ person, error }) => [person, error.message]),
+    [
+      [list[0]?.person, 'the erasure has started and waits for the payment of transaction t-slow'],
+      [list[1]?.person, 'altered'],
+    ],
+  );
+  assert.is(looked, undefined, 'the next look is at everything');
+  assert.ok(made.stored.log.some(({ stream, type }) => stream === 'user-eve' && type === 'PersonErased'));
+  made.stored.given('transaction-t-slow', { type: 'PaymentDeclined', data: { provider: 'test', code: 'no' } });
+  await finishErasures(made.deps(), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
+  for (const { person } of list)
+    assert.ok(
+      made.stored.log.some(
+        ({ stream, type }) =>
+          stream === `user-${person.kind === 'user' ? person.userId : ''}` && type === 'PersonErased',
+      ),
+    );
+});
+
+test('looks on from an earlier look, and at everything where the key store has fewer erasures', async () => {
+  const made = await town();
+  await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  const from: unknown[] = [];
+  const plain = made.deps();
+  const deps: ErasureDeps = {
+    ...plain,
+    ...again,
+    events: {
+      ...plain.events,
+      readAll: (after, ...asked) => {
+        from.push(after);
+        return plain.events.readAll(after, ...asked);
+      },
+    },
+  };
+  const { looked } = await reapplyErasures(deps, CONTEXT.now);
+  assert.equal(looked, { position: made.stored.log.at(-1)?.position, done: 1 });
+  await reapplyErasures(deps, CONTEXT.now, { looked });
+  await reapplyErasures(deps, CONTEXT.now, { looked: { position: looked?.position ?? '', done: 2 } });
+  assert.equal(from, [undefined, looked?.position, undefined]);
 });
 
 test('finishes an erasure in a log from before its user, and appends nothing', async () => {

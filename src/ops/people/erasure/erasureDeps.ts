@@ -13,8 +13,6 @@ const SETTLED_MS = SECRETS_CACHED_MS + 1_000;
 
 export interface ErasureDeps {
   readonly events: EventStore;
-  /** Shows the personal fields of fenced subjects too. */
-  readonly fencedEvents: Pick<EventStore, 'read'>;
   readonly keys: KeyStore;
   readonly subjects: Pick<Subjects, 'secretsForErasure'>;
   readonly hash: KeyedHash;
@@ -26,16 +24,15 @@ export interface ErasureDeps {
   readonly removeDerived: (position: Position) => Promise<void>;
 }
 
-export interface ErasureSources extends Pick<ErasureDeps, 'events' | 'fencedEvents' | 'keys' | 'subjects' | 'hash'> {
+export interface ErasureSources extends Pick<ErasureDeps, 'events' | 'keys' | 'subjects' | 'hash'> {
   readonly store: ReadStore;
   readonly models: Pick<ReadModels, 'accounts'>;
 }
 
 export function erasureDeps({ store, models, ...sources }: ErasureSources): ErasureDeps {
-  const { events, fencedEvents, keys, subjects, hash } = sources;
+  const { events, keys, subjects, hash } = sources;
   return {
     events,
-    fencedEvents,
     keys,
     subjects,
     hash,

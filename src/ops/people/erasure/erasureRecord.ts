@@ -4,7 +4,7 @@ import { type Person, personId } from '../../../domain/erasure.js';
 import type { Caller } from '../../../ports/eventStore.js';
 import type { KeyStore } from '../../../ports/keyStore.js';
 
-/** `at` and `done_at` are ISO 8601, UTC. Absent `done_at`: it is not finished. */
+/** Times are ISO 8601, UTC. With neither `done_at` nor `withdrawn_at` it is not finished. */
 export interface Erasure {
   readonly id: string;
   readonly person: Person;
@@ -13,8 +13,8 @@ export interface Erasure {
   readonly request_id?: string;
   readonly at: string;
   readonly done_at?: string;
-  /** Of the numbers that went with a user: once their keys are gone, nothing else tells which these were. */
-  readonly phone_ids?: readonly string[];
+  /** A user had taken the number before anything was destroyed. */
+  readonly withdrawn_at?: string;
 }
 
 type Erasures = Pick<KeyStore, 'erasures' | 'putErasure'>;
@@ -39,11 +39,22 @@ export async function* storedErasures(keys: Pick<KeyStore, 'erasures'>): AsyncGe
   }
 }
 
-/** The person's latest. @throws UnavailableError */
+export const isFinished = ({ done_at, withdrawn_at }: Erasure): boolean => (done_at ?? withdrawn_at) !== undefined;
+
+export function unfinished(erasure: Erasure): Erasure {
+  const { done_at: _, ...open } = erasure;
+  return open;
+}
+
+/** The person's latest that was not withdrawn. @throws UnavailableError */
 export async function erasureOf(keys: Erasures, person: Person): Promise<Erasure | undefined> {
   let latest: Erasure | undefined;
   for await (const erasure of storedErasures(keys))
-    if (personId(erasure.person) === personId(person) && (latest === undefined || erasure.at > latest.at))
+    if (
+      personId(erasure.person) === personId(person) &&
+      erasure.withdrawn_at === undefined &&
+      (latest === undefined || erasure.at > latest.at)
+    )
       latest = erasure;
   return latest;
 }

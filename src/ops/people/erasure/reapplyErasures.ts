@@ -1,72 +1,94 @@
 /**
- * Erasures after a log, or a key store, was put back to an earlier time: each knows those that the other has lost
- * (docs/decisions.md#erasure).
+ * Erasures after a log, a key store, or both were put back to an earlier time: each knows those that the other has lost,
+ * and a list that was kept elsewhere those that both have (docs/decisions.md#erasure).
  */
 import { randomUUID } from 'node:crypto';
-import type { CommandContext } from '../../../commands/context.js';
-import { type Person, type PersonErased, personOfStream, personStream } from '../../../domain/erasure.js';
+import { type Person, type PersonErased, personId, personOfStream, personStream } from '../../../domain/erasure.js';
 import { lookupOf, userSubject } from '../../../domain/personalFields.js';
-import type { RecordedEvent } from '../../../ports/eventStore.js';
+import { Refusal } from '../../../domain/refusal.js';
+import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { ErasureDeps } from './erasureDeps.js';
-import { appendErased, erasedIn, erasePerson } from './erasePerson.js';
-import { type Erasure, storedErasures, storeErasure } from './erasureRecord.js';
-import { partOf, retireUser } from './retire.js';
-
-type LogDeps = Pick<ErasureDeps, 'events' | 'keys'>;
-
-const contextOf = ({ by }: Erasure, now: string): CommandContext => {
-  const commandId = randomUUID();
-  return { commandId, correlationId: commandId, by, now };
-};
+import { endPerson, erasedIn } from './endPerson.js';
+import { type Erasure, storedErasures, storeErasure, unfinished } from './erasureRecord.js';
 
 /**
- * Repeats in the log what the key store says was erased: a log from before that shows these persons as active, though
- * their data can't be read. @returns how many
- * @throws UnavailableError
+ * What an earlier look has found in order: the log up to `position` held no erasure that the key store, with so many
+ * done ones, did not know. One that was put back since has fewer.
  */
-export async function reapplyToLog({ events, keys }: LogDeps, now: string): Promise<number> {
-  let repeated = 0;
-  for await (const erasure of storedErasures(keys)) {
-    const { id, person, reason, done_at } = erasure;
-    if (done_at === undefined) continue;
-    const history = await events.read(personStream(person));
-    // A log from before the user; a number that was never a user's has no stream before its erasure.
-    if (erasedIn(history) !== undefined || (person.kind === 'user' && history.length === 0)) continue;
-    const context = contextOf(erasure, now);
-    if (person.kind === 'user') await retireUser(events, person.userId, context);
-    await appendErased(events, person, partOf(context), { erasure_id: id, purchases: 0, reason });
-    repeated += 1;
-  }
-  return repeated;
+export interface Looked {
+  readonly position: Position;
+  readonly done: number;
+}
+
+export interface Reapplied {
+  /** How many persons were erased again. */
+  readonly again: number;
+  /** Those that wait or failed. They are stored as unfinished ones, so that a running service finishes them. */
+  readonly open: readonly OpenErasure[];
+  /** For the next look; `undefined`: it is to look at everything. */
+  readonly looked: Looked | undefined;
+}
+
+export interface OpenErasure {
+  readonly person: Person;
+  readonly error: Error;
 }
 
 /**
- * Erasures that a key store has undone which was put back to before them. They are stored as unfinished ones, so that
- * they are finished like these. Reads the log once.
+ * Erases persons again whom the log or the key store shows as before. Read models are left to the service: the erasures
+ * are stored as unfinished. Reads the log from `looked` on, once more for each of them.
+ * @param listed erasures that may be known to neither
  * @throws UnavailableError
  */
-export async function storeUndone(
-  { events, keys, hash }: Pick<ErasureDeps, 'events' | 'keys' | 'hash'>,
-  signal?: AbortSignal,
-): Promise<readonly Erasure[]> {
-  const known = new Set<string>();
-  for await (const { id } of storedErasures(keys)) known.add(id);
-  const undone: Erasure[] = [];
-  for await (const batch of events.readAll(undefined, { types: ['PersonErased'] }, { signal }))
+export async function reapplyErasures(
+  deps: ErasureDeps,
+  now: string,
+  { listed = [], looked }: { readonly listed?: readonly Erasure[]; readonly looked?: Looked | undefined } = {},
+): Promise<Reapplied> {
+  const stored = new Map<string, Erasure>();
+  for await (const erasure of storedErasures(deps.keys)) stored.set(erasure.id, erasure);
+  const done = [...stored.values()].filter(({ done_at }) => done_at !== undefined);
+  const { inLog, position } = await erasuresInLog(
+    deps,
+    looked !== undefined && done.length >= looked.done ? looked.position : undefined,
+  );
+  const lost = [
+    ...(await lostByKeys(deps, inLog, stored)),
+    ...(await lostByLog(deps, inLog, done)),
+    ...listed.filter(({ id, withdrawn_at }) => withdrawn_at === undefined && !inLog.has(id) && !stored.has(id)),
+  ];
+  const open: OpenErasure[] = [];
+  for (const erasure of lost) {
+    const commandId = randomUUID();
+    try {
+      await endPerson(deps, erasure, { commandId, correlationId: commandId, by: erasure.by, now });
+    } catch (error) {
+      // One that was refused is withdrawn.
+      if (!(error instanceof Refusal)) await storeErasure(deps.keys, unfinished(erasure));
+      open.push({ person: erasure.person, error: error instanceof Error ? error : new Error(String(error)) });
+    }
+  }
+  return {
+    again: lost.length - open.length,
+    open,
+    looked: open.length > 0 || position === undefined ? undefined : { position, done: done.length },
+  };
+}
+
+async function erasuresInLog(
+  { events }: Pick<ErasureDeps, 'events'>,
+  after: Position | undefined,
+): Promise<{ readonly inLog: ReadonlyMap<string, Erasure>; readonly position: Position | undefined }> {
+  const inLog = new Map<string, Erasure>();
+  let position = after;
+  for await (const batch of events.readAll(after, { types: ['PersonErased'] })) {
     for (const event of batch.events) {
       const erasure = erasureIn(event);
-      if (known.has(erasure.id) && !(await hasRow({ keys, hash }, erasure.person))) continue;
-      await storeErasure(keys, erasure);
-      undone.push(erasure);
+      inLog.set(erasure.id, erasure);
     }
-  return undone;
-}
-
-/** As `storeUndone`, and finishes them. For a key store that no service uses. @returns how many */
-export async function reapplyToKeys(deps: ErasureDeps, now: string): Promise<number> {
-  const undone = await storeUndone(deps);
-  for (const erasure of undone) await erasePerson(deps, erasure.person, contextOf(erasure, now), erasure.reason);
-  return undone.length;
+    ({ position } = batch);
+  }
+  return { inLog, position };
 }
 
 function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
@@ -74,7 +96,38 @@ function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
   return { id, person: personOfStream(stream), reason, by: metadata.by, at };
 }
 
-async function hasRow({ keys, hash }: Pick<ErasureDeps, 'keys' | 'hash'>, person: Person): Promise<boolean> {
-  if (person.kind === 'number') return (await keys.byId([person.phoneId])).size > 0;
-  return (await keys.byLookup([lookupOf(hash, userSubject(person.userId))])).size > 0;
+/** Of the log's erasures those that the key store does not know, or whose person it has. */
+async function lostByKeys(
+  { keys, hash }: ErasureDeps,
+  inLog: ReadonlyMap<string, Erasure>,
+  stored: ReadonlyMap<string, Erasure>,
+): Promise<readonly Erasure[]> {
+  const lookupsOf = [...inLog.values()].flatMap(({ person }) =>
+    person.kind === 'user' ? [[lookupOf(hash, userSubject(person.userId)), person] as const] : [],
+  );
+  const phoneIds = [...inLog.values()].flatMap(({ person }) => (person.kind === 'number' ? [person.phoneId] : []));
+  const users = await keys.byLookup(lookupsOf.map(([lookup]) => lookup));
+  const there = new Set([
+    ...lookupsOf.flatMap(([lookup, person]) => (users.has(lookup) ? [personId(person)] : [])),
+    ...[...(await keys.byId(phoneIds)).keys()].map((phoneId) => personId({ kind: 'number', phoneId })),
+  ]);
+  return [...inLog.values()].filter(({ id, person }) => {
+    const known = stored.get(id);
+    return known === undefined || (known.withdrawn_at === undefined && there.has(personId(person)));
+  });
+}
+
+/** Of these erasures those that the log does not have, though it has the user; a number may have no stream before. */
+async function lostByLog(
+  { events }: ErasureDeps,
+  inLog: ReadonlyMap<string, Erasure>,
+  done: readonly Erasure[],
+): Promise<readonly Erasure[]> {
+  const lost: Erasure[] = [];
+  for (const erasure of done) {
+    if (inLog.has(erasure.id)) continue;
+    const history = await events.read(personStream(erasure.person));
+    if (erasedIn(history) === undefined && (erasure.person.kind === 'number' || history.length > 0)) lost.push(erasure);
+  }
+  return lost;
 }

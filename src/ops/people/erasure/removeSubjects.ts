@@ -2,8 +2,8 @@
 import type { CommandContext } from '../../../commands/context.js';
 import { lookupOf, purchaseSubject, paymentMethodSubject, type PersonName } from '../../../domain/personalFields.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
+import type { SubjectRow } from '../../../ports/keyStore.js';
 import type { ErasureDeps } from './erasureDeps.js';
-import type { Fenced } from './fencePerson.js';
 import { erasePaymentMethod } from './retire.js';
 import type { Traces } from './traces.js';
 
@@ -17,10 +17,15 @@ export async function fenceThings(deps: Deps, traces: Traces): Promise<void> {
   for (const ids of await rowsOf(deps, [...messagesOf(traces), ...methodsOf(traces)])) await deps.keys.fence(ids);
 }
 
+/** @throws UnavailableError */
+export async function unfenceThings(deps: Deps, traces: Traces): Promise<void> {
+  const names = [...messagesOf(traces), ...methodsOf(traces)];
+  for (const ids of await rowsOf(deps, names, ({ fenced }) => fenced === true)) await deps.keys.unfence(ids);
+}
+
 /** @returns of how many purchases the data key was removed. @throws UnavailableError, ConflictError */
 export async function removeSubjects(
   deps: Deps,
-  { first }: Pick<Fenced, 'first'>,
   traces: Traces,
   erasureId: string,
   context: CommandContext,
@@ -35,7 +40,6 @@ export async function removeSubjects(
     await keys.remove(ids);
     purchases += ids.length;
   }
-  await keys.remove(first);
   return purchases;
 }
 
@@ -44,11 +48,15 @@ const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(purch
 const methodsOf = (traces: Traces): PersonName[] => traces.ownMethods().map(paymentMethodSubject);
 
 /** Ids of the rows that are there, in pieces. */
-async function rowsOf({ keys, hash }: Deps, names: readonly PersonName[]): Promise<string[][]> {
+async function rowsOf(
+  { keys, hash }: Deps,
+  names: readonly PersonName[],
+  wanted: (row: SubjectRow) => boolean = () => true,
+): Promise<string[][]> {
   const pieces: string[][] = [];
   for (let from = 0; from < names.length; from += AT_ONCE) {
     const lookups = names.slice(from, from + AT_ONCE).map((name) => lookupOf(hash, name));
-    pieces.push([...(await keys.byLookup(lookups)).values()].map(({ id }) => id));
+    pieces.push([...(await keys.byLookup(lookups)).values()].filter(wanted).map(({ id }) => id));
   }
   return pieces;
 }

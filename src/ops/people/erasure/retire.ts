@@ -7,7 +7,6 @@ import {
   type Reservation,
   reservationAggregate,
   type ReservationKind,
-  reservationStream,
   type PaymentMethod,
   type User,
 } from '../../../domain/account.js';
@@ -15,6 +14,7 @@ import type { CommandContext } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
 import type { Aggregate, DomainEvent } from '../../../domain/decider.js';
 import { type Entry, retireEntry } from '../../../domain/entry.js';
+import { kindOf } from '../../../domain/streamName.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 
 const REASON = 'erasure';
@@ -53,18 +53,17 @@ export async function erasePaymentMethod(
 }
 
 /**
- * Ends a user's hold of a username or number. @returns who held it when, without that end
+ * Ends a user's hold of a username or number; `stream`: of that one. @returns who held it when, without that end
  * @throws UnavailableError, ConflictError
  */
 export async function freeReservation(
   events: EventStore,
-  kind: ReservationKind,
-  id: string,
+  stream: string,
   userId: string,
   context: CommandContext,
 ): Promise<Reservation> {
-  const { state } = await transact(events, reservationAggregate, reservationStream(kind, id), partOf(context), (held) =>
-    giveUpReservation(kind, held, userId),
+  const { state } = await transact(events, reservationAggregate, stream, partOf(context), (held) =>
+    giveUpReservation(kindOf(stream) as ReservationKind, held, userId),
   );
   return state;
 }

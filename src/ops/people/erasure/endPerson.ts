@@ -1,0 +1,138 @@
+/**
+ * What an erasure does in the key store and the log, up to `PersonErased`. Each step may be repeated: one that was killed
+ * anywhere is finished by the same call again.
+ */
+import type { CommandContext } from '../../../commands/context.js';
+import { transact } from '../../../commands/transact.js';
+import { type Aggregate, type DomainEvent, fold } from '../../../domain/decider.js';
+import { type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
+import { Refusal } from '../../../domain/refusal.js';
+import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import type { ErasureDeps } from './erasureDeps.js';
+import { type Erasure, storeErasure, unfinished } from './erasureRecord.js';
+import { moneyInFlight } from './moneyInFlight.js';
+import { fenceThings, removeSubjects, unfenceThings } from './removeSubjects.js';
+import { partOf } from './retire.js';
+import { isTaken, type Stopped, stopPerson } from './stopPerson.js';
+import { type Traces, tracesOf } from './traces.js';
+
+/** Money of the person is not settled. They can do nothing new, and others are not harmed. The same call later goes on. */
+export class ErasureWaitsError extends Error {
+  override readonly name = 'ErasureWaitsError';
+  readonly waitsFor: readonly string[];
+  constructor(waitsFor: readonly string[]) {
+    const [first = '', ...others] = waitsFor;
+    super(`the erasure has started and waits for ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`);
+    this.waitsFor = waitsFor;
+  }
+}
+
+export interface Ended {
+  readonly erasure: Erasure;
+  /** Of `PersonErased`; `undefined`: the log is from before the person. */
+  readonly position: Position | undefined;
+  /**
+   * The same again, for what was decided before the fence and appended after it.
+   * @throws UnavailableError, ConflictError
+   */
+  endRest(): Promise<void>;
+}
+
+/**
+ * The erasure is left unfinished: read models have not followed.
+ * @throws Refusal `number_of_user`: a user has taken the number since, and the erasure is withdrawn; ErasureWaitsError;
+ * UnavailableError, ConflictError
+ */
+export async function endPerson(deps: ErasureDeps, started: Erasure, context: CommandContext): Promise<Ended> {
+  const { events, keys } = deps;
+  const { person } = started;
+  await storeErasure(keys, started);
+  const before = erasedIn(await events.read(personStream(person)));
+  const stopped = await stopPerson(deps, person, context);
+  const traces = tracesOf(events, { ...stopped, phoneIds: new Set(stopped.phoneIds) });
+  const run: Run = { deps, erasure: started, context, traces };
+  // What was erased before was settled then; and no charge can use a key that is gone.
+  const settled = before !== undefined || stopped.own.length === 0;
+  await refuseUnlessFree(run, stopped, settled);
+  await fence(run, stopped);
+  await deps.settle();
+  // What was bought, or taken, just before the fence.
+  await refuseUnlessFree(run, stopped, settled);
+  const purchases = await destroy(run, stopped);
+  const erasure = unfinished(started);
+  if (started.done_at !== undefined) await storeErasure(keys, erasure);
+  const { id, reason } = erasure;
+  const position = await appendErased(events, person, partOf(context), { erasure_id: id, purchases, reason });
+  return {
+    erasure,
+    position,
+    async endRest() {
+      const late = await stopPerson(deps, person, context);
+      await fence(run, late);
+      await refuseUnlessFree(run, late, true);
+      await destroy(run, late);
+    },
+  };
+}
+
+interface Run {
+  readonly deps: ErasureDeps;
+  readonly erasure: Erasure;
+  readonly context: CommandContext;
+  readonly traces: Traces;
+}
+
+async function fence({ deps, traces }: Run, { rows }: Stopped): Promise<void> {
+  await deps.keys.fence(rows);
+  await fenceThings(deps, traces);
+}
+
+/** Where it refuses, no fence but that of the user's own fields is left: others would meet it. */
+async function refuseUnlessFree(run: Run, stopped: Stopped, settled: boolean): Promise<void> {
+  const { deps, erasure, context, traces } = run;
+  await traces.readOn();
+  const taken = await isTaken(deps.events, stopped);
+  const open = settled ? [] : await moneyInFlight(deps.events, traces.bought);
+  if (!taken && open.length === 0) return;
+  await deps.keys.unfence(stopped.rows);
+  await unfenceThings(deps, traces);
+  if (!taken) throw new ErasureWaitsError(open);
+  if (erasure.person.kind === 'user')
+    throw new UnavailableError('another user has taken a name of the person just now: repeat the erasure to finish it');
+  await storeErasure(deps.keys, { ...erasure, withdrawn_at: context.now });
+  throw new Refusal('number_of_user');
+}
+
+/** Records go while the names are known. @returns of how many purchases the data key went */
+async function destroy({ deps, erasure, context, traces }: Run, stopped: Stopped): Promise<number> {
+  await traces.readOn();
+  const { userId, names, phoneIds, rows, own } = stopped;
+  await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds });
+  const purchases = await removeSubjects(deps, traces, erasure.id, context);
+  await deps.keys.remove([...rows, ...own]);
+  return purchases;
+}
+
+const erasedAggregate: Aggregate<boolean, DomainEvent> = {
+  initial: false,
+  evolve: (erased, { type }) => type === 'PersonErased' || (erased && type !== 'UserAdded'),
+};
+
+/** `undefined`: the person is not erased, or has come back by an import that raced with the erasure. */
+export function erasedIn(history: readonly RecordedEvent[]): Position | undefined {
+  return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
+}
+
+/** `undefined`: the log is from before the user, and has nothing to end. */
+async function appendErased(
+  events: EventStore,
+  person: Person,
+  context: CommandContext,
+  data: PersonErased['data'],
+): Promise<Position | undefined> {
+  const { history } = await transact(events, erasedAggregate, personStream(person), context, (erased, before) =>
+    erased || (person.kind === 'user' && before.length === 0) ? [] : [{ type: 'PersonErased', data }],
+  );
+  return history.findLast(({ type }) => type === 'PersonErased')?.position;
+}

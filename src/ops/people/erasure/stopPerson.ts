@@ -1,0 +1,95 @@
+import type { CommandContext } from '../../../commands/context.js';
+import { readReservation } from '../../../commands/readStreams.js';
+import { holderOf, phoneStream, type Reservation, type ReservationKind } from '../../../domain/account.js';
+import type { Person } from '../../../domain/erasure.js';
+import { lookupOf, userSubject } from '../../../domain/personalFields.js';
+import { idOf, kindOf } from '../../../domain/streamName.js';
+import type { EventStore } from '../../../ports/eventStore.js';
+import type { ErasureDeps } from './erasureDeps.js';
+import type { Names } from './names.js';
+import { freeReservation, retireUser } from './retire.js';
+
+/** What is to go with a person who can do nothing any more. */
+export interface Stopped {
+  readonly userId?: string;
+  /** Those that nobody else holds. */
+  readonly names: Names;
+  /** Of numbers that nobody else holds, also of those whose rows are gone. */
+  readonly phoneIds: readonly string[];
+  /** Who held which number when, by its id, where somebody else holds it. */
+  readonly held: ReadonlyMap<string, Reservation>;
+  /** Reservations of `names`. */
+  readonly streams: readonly string[];
+  /** Rows of `names`. */
+  readonly rows: readonly string[];
+  /** The row of a user's own fields. */
+  readonly own: readonly string[];
+}
+
+/**
+ * No event of the person can be appended, and no login finds them. Others are not harmed: names are given up, and may be
+ * taken. What was theirs the log tells, so that it is found again when all keys are gone.
+ * @throws UnavailableError, ConflictError
+ */
+export async function stopPerson(deps: ErasureDeps, person: Person, context: CommandContext): Promise<Stopped> {
+  return person.kind === 'user' ? stopUser(deps, person.userId, context) : numberOf(deps, person.phoneId);
+}
+
+async function stopUser(deps: ErasureDeps, userId: string, context: CommandContext): Promise<Stopped> {
+  const { events, keys, hash } = deps;
+  const own = [...(await keys.byLookup([lookupOf(hash, userSubject(userId))])).values()].map(({ id }) => id);
+  await keys.fence(own);
+  await retireUser(events, userId, context);
+  const free: string[] = [];
+  const held = new Map<string, Reservation>();
+  for (const stream of await reservedBy(events, userId)) {
+    const reservation = await freeReservation(events, stream, userId, context);
+    const holder = holderOf(reservation);
+    if (holder === undefined || holder === userId) free.push(stream);
+    else if (kindOf(stream) === 'phone') held.set(idOf(stream), reservation);
+  }
+  return { ...(await rowsOf(deps, free)), userId, held, own };
+}
+
+const numberOf = async (deps: ErasureDeps, phoneId: string): Promise<Stopped> => ({
+  ...(await rowsOf(deps, [phoneStream(phoneId)])),
+  held: new Map(),
+  own: [],
+});
+
+async function rowsOf(
+  { subjects }: ErasureDeps,
+  free: readonly string[],
+): Promise<Pick<Stopped, 'names' | 'phoneIds' | 'streams' | 'rows'>> {
+  const texts = await subjects.secretsForErasure(free.map(idOf));
+  const streams = free.filter((stream) => texts.has(idOf(stream)));
+  const named = (kind: ReservationKind): string[] =>
+    streams.filter((stream) => kindOf(stream) === kind).map((stream) => texts.get(idOf(stream))?.toString() ?? '');
+  return {
+    names: { usernames: named('username'), numbers: named('phone') },
+    phoneIds: free.filter((stream) => kindOf(stream) === 'phone').map(idOf),
+    streams,
+    rows: streams.map(idOf),
+  };
+}
+
+/** Streams of the names that the user ever had. @throws UnavailableError */
+async function reservedBy(events: Pick<EventStore, 'readAll'>, userId: string): Promise<ReadonlySet<string>> {
+  const streams = new Set<string>();
+  for await (const batch of events.readAll(undefined, { types: ['UsernameTaken', 'PhoneTaken'] }))
+    for (const { stream, data } of batch.events)
+      if ((data as { readonly user_id: string }).user_id === userId) streams.add(stream);
+  return streams;
+}
+
+/** Whether another user has taken one of the names since. @throws UnavailableError */
+export async function isTaken(
+  events: Pick<EventStore, 'read'>,
+  { userId, streams }: Pick<Stopped, 'userId' | 'streams'>,
+): Promise<boolean> {
+  for (const stream of streams) {
+    const holder = holderOf(await readReservation(events, stream));
+    if (holder !== undefined && holder !== userId) return true;
+  }
+  return false;
+}

@@ -1,0 +1,58 @@
+/** A log, or a key store, that was put back to an earlier time is noticed before anything is served from it. */
+import type { Logger } from 'pino';
+import { currentTime } from '../lib/clock.js';
+import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import { type Looked, reapplyErasures } from '../ops/people/erasure/reapplyErasures.js';
+import { eraseRecordsOf } from '../ops/people/eraseRecords.js';
+import { personId } from '../domain/erasure.js';
+import type { Records } from '../ports/readStore.js';
+import { storedPosition } from '../ports/storedPosition.js';
+import { UnavailableError } from '../ports/unavailable.js';
+
+const LOOKED = 'erasures/looked';
+
+/**
+ * Erases again whom the log or the key store shows as before an erasure. One that fails for itself is left to the
+ * processes with the role `processor`, which report it.
+ * @throws UnavailableError: not all was done
+ */
+export async function repeatErasures(
+  deps: Pick<ErasureDeps, 'events' | 'keys' | 'subjects' | 'hash'>,
+  records: Records,
+  logger: Logger,
+): Promise<void> {
+  const nothing = async (): Promise<void> => undefined;
+  const { again, open, looked } = await reapplyErasures(
+    {
+      ...deps,
+      settle: nothing,
+      removeRecords: async (person) => eraseRecordsOf({ records, hash: deps.hash }, person),
+      removeDerived: nothing,
+    },
+    currentTime(),
+    { looked: await earlierLook(records, deps) },
+  );
+  if (again > 0)
+    logger.warn(
+      { repeated: again },
+      'the log or the key store was put back to before these erasures: they were repeated',
+    );
+  for (const { person, error } of open)
+    logger.error({ err: error, person: personId(person) }, 'an erasure that a restore had undone is not repeated yet');
+  const unavailable = open.find(({ error }) => error instanceof UnavailableError);
+  if (unavailable !== undefined) throw unavailable.error;
+  if (looked !== undefined) await unlessAway(records.put(LOOKED, looked));
+}
+
+async function earlierLook(records: Records, { events }: Pick<ErasureDeps, 'events'>): Promise<Looked | undefined> {
+  const looked = (await unlessAway(records.get<Looked>(LOOKED)))?.value;
+  return looked !== undefined && (await storedPosition(events, looked.position)).invalid === null ? looked : undefined;
+}
+
+/** An earlier look saves reading, no more: no start needs the read store for it. */
+async function unlessAway<T>(call: Promise<T>): Promise<T | undefined> {
+  return call.catch((error: unknown) => {
+    if (error instanceof UnavailableError) return undefined;
+    throw error;
+  });
+}
