@@ -3,6 +3,7 @@
  * (docs/decisions.md#environment-variables).
  */
 import type { Middleware } from 'koa';
+import { CODE_HEADER } from './pipeline/errors.js';
 import { readOnly } from './pipeline/readOnly.js';
 
 export interface PartHealth {
@@ -30,7 +31,7 @@ export function health(readiness: Readiness): Middleware {
     const { parts, simulated } = await readiness();
     const ready = Object.values(parts).every((part) => part.ready);
     ctx.status = ready ? 200 : 503;
-    if (!ready) ctx.set('Retry-After', '1');
+    if (!ready) ctx.set({ 'Retry-After': '1', [CODE_HEADER]: 'unavailable' });
     ctx.body = JSON.stringify({
       ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }),
       parts,

@@ -10,22 +10,23 @@ import type { Lingering } from './lingering.js';
 /** How long earlier answers may take, ms: the time limit of a request's arrival. */
 const TURN_MS = 60_000;
 
-const ANSWERS = {
-  malformed: ['400 Bad Request', 'Malformed request.'],
+/** By code: status and message. Codes of the application mean the same here (docs/errors.md). */
+export const EARLY_ERRORS = {
+  malformed_request: ['400 Bad Request', 'Malformed request.'],
   not_found: ['404 Not Found', 'Not found.'],
-  late: ['408 Request Timeout', 'Request timed out.'],
-  too_large: ['413 Content Too Large', 'Request too large.'],
-  head_too_large: ['431 Request Header Fields Too Large', 'Request too large.'],
-  starting: ['503 Service Unavailable', 'Service unavailable.'],
+  request_timed_out: ['408 Request Timeout', 'Request timed out.'],
+  request_too_large: ['413 Content Too Large', 'Request too large.'],
+  headers_too_large: ['431 Request Header Fields Too Large', 'Request too large.'],
+  unavailable: ['503 Service Unavailable', 'Service unavailable.'],
 } as const;
 
-export type RefusedAs = keyof typeof ANSWERS;
+export type EarlyError = keyof typeof EARLY_ERRORS;
 
 export interface Refusals {
   /** Whether the application may have this request: not after a refusal that ends its connection. */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /** Refuses and ends the connection after the answers to all complete requests; only its first refusal counts. */
-  refuse(connection: Duplex, as: RefusedAs): void;
+  refuse(connection: Duplex, as: EarlyError): void;
   /**
    * Makes the answer to the latest request the connection's last (`Connection: close` unless the answer has started).
    * Later requests are not admitted.
@@ -104,8 +105,8 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
   else response.once('finish', then);
 }
 
-function answerText(as: RefusedAs): string {
-  const [status, error] = ANSWERS[as];
+function answerText(as: EarlyError): string {
+  const [status, error] = EARLY_ERRORS[as];
   const body = JSON.stringify({ error });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
@@ -114,12 +115,13 @@ function answerText(as: RefusedAs): string {
     Date: new Date().toUTCString(),
     Connection: 'close',
     'X-Request-Id': randomUUID(),
+    'Error-Code': as,
     'Content-Security-Policy': "default-src 'none'",
     'Referrer-Policy': 'no-referrer',
     'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'SAMEORIGIN',
-    ...(as === 'starting' ? { 'Retry-After': '1' } : {}),
+    ...(as === 'unavailable' ? { 'Retry-After': '1' } : {}),
   };
   return `HTTP/1.1 ${status}\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import type { AddressInfo, Socket } from 'node:net';
 import { announcesBody } from '../pipeline/askForBody.js';
 import { type Lingering, lingering } from './lingering.js';
-import { type RefusedAs, type Refusals, refusals } from './earlyRefusals.js';
+import { type EarlyError, type Refusals, refusals } from './earlyRefusals.js';
 
 /** Time for running requests at a stop, ms. */
 const GRACE_MS = 8_000;
@@ -21,10 +21,10 @@ export interface Listener {
 }
 
 /** By the HTTP parser's code; all others are malformed requests. */
-const REFUSED: Readonly<Record<string, RefusedAs>> = {
-  HPE_HEADER_OVERFLOW: 'head_too_large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'too_large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'late',
+const REFUSED: Readonly<Record<string, EarlyError>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'request_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timed_out',
 };
 
 /**
@@ -38,8 +38,8 @@ export async function listen(port: number, host: string, onError: (error: Error)
   const ends = lingering();
   const refusing = refusals(ends);
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
-    if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed');
-    else if (handler === undefined) refusing.refuse(request.socket, 'starting');
+    if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed_request');
+    else if (handler === undefined) refusing.refuse(request.socket, 'unavailable');
     else if (refusing.admits(request, response)) {
       if (closing) refusing.end(request.socket);
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
@@ -70,7 +70,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
     refusing.refuse(socket, 'not_found');
   });
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) =>
-    refusing.refuse(socket, REFUSED[code ?? ''] ?? 'malformed'),
+    refusing.refuse(socket, REFUSED[code ?? ''] ?? 'malformed_request'),
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
+import { CODE_HEADER, ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
 import { retryAfterOf } from '../pipeline/repeats.js';
 import { commonErrors } from '../pipeline/pipeline.js';
 import { type Route, type Schema, type SuccessAnswer, mustNotBeCached, takesKeys } from '../pipeline/route.js';
@@ -224,6 +224,7 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
 
 function failure(route: Route, status: number, errors: readonly DescribedError[], reference: Reference): Json {
   const headers = everyAnswer(route);
+  headers[CODE_HEADER] = codeHeader([...new Set(errors.map(({ code }) => code))]);
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
   if (
@@ -256,6 +257,13 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
     content: { 'application/json': { schema, examples } },
   };
 }
+
+const codeHeader = (codes: readonly ErrorCode[]): Json => ({
+  description: 'Which error it is.',
+  required: true,
+  schema: { type: 'string', enum: codes },
+  example: codes[0],
+});
 
 /** Includes the errors of the steps, in the order of the error table. */
 export function describedErrors(route: Route): DescribedError[] {

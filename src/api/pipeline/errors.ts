@@ -118,8 +118,11 @@ export class HttpError extends Error {
   }
 }
 
+/** The code of an error, on every error answer (docs/errors.md). */
+export const CODE_HEADER = 'Error-Code';
+
 /** The field of an error: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error). */
-export const FIELD_HEADER = 'Gift-Error-Field';
+export const FIELD_HEADER = 'Error-Field';
 
 /** Printable ASCII, at most 256 characters. No header for the body or query itself. */
 export function fieldHeader(field: string): Readonly<Record<string, string>> {
@@ -160,6 +163,7 @@ export interface ErrorAnswer {
   readonly status: number;
   readonly code: ErrorCode;
   readonly message: string;
+  /** With the code's. */
   readonly headers: Readonly<Record<string, string>>;
   readonly more?: object | undefined;
   readonly unforeseen: boolean;
@@ -173,7 +177,7 @@ export function answerOf(error: unknown): ErrorAnswer {
       status,
       code: error.code,
       message: error.message,
-      headers: error.headers,
+      headers: { [CODE_HEADER]: error.code, ...error.headers },
       unforeseen: false,
       more: error.more,
     };
@@ -189,5 +193,5 @@ export function answerOf(error: unknown): ErrorAnswer {
 
 function table(code: ErrorCode, headers: Readonly<Record<string, string>>, unforeseen: boolean): ErrorAnswer {
   const [status, message] = ERRORS[code];
-  return { status, code, message, headers, unforeseen };
+  return { status, code, message, headers: { [CODE_HEADER]: code, ...headers }, unforeseen };
 }

@@ -111,6 +111,8 @@ export type RatedCode = keyof typeof REPEATS;
 
 export const isKept = (code: RatedCode): boolean => REPEATS[code][1] === 'kept';
 
+export const restsOnRequest = (code: RatedCode): boolean => REPEATS[code][0] === 'request';
+
 export const restsOnReadModels = (code: RatedCode): boolean => REPEATS[code][0] === 'read models';
 
 /** In seconds (RFC 9110 10.2.3). */

@@ -803,12 +803,15 @@ test("warns of a response that breaks off by the service's fault, not by its cal
 test('every error has its status and message', () => {
   for (const [code, [status, message]] of Object.entries(ERRORS)) {
     const told = toldOf(new HttpError(code as keyof typeof ERRORS, { message: message === '' ? 'said' : message }));
-    assert.deepEqual([told.status, told.message, told.unforeseen], [status, message === '' ? 'said' : message, false]);
+    assert.deepEqual(
+      [told.status, told.message, told.unforeseen, told.headers],
+      [status, message === '' ? 'said' : message, false, { 'Error-Code': code }],
+    );
   }
   assert.equal(toldOf(new Refusal('gift_expired')).message, 'gift is expired and cannot be redeemed.');
   assert.deepEqual(
     [toldOf(new EventTooLargeError(2_000_000)).status, toldOf(new UnavailableError('x')).headers],
-    [413, { 'Retry-After': '1' }],
+    [413, { 'Error-Code': 'unavailable', 'Retry-After': '1' }],
   );
 });
 
