@@ -4,7 +4,6 @@ import { currentTime } from '../lib/clock.js';
 import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { type Looked, reapplyErasures } from '../ops/people/erasure/reapplyErasures.js';
 import { eraseRecordsOf } from '../ops/people/eraseRecords.js';
-import { personId } from '../domain/erasure.js';
 import type { Records } from '../ports/readStore.js';
 import { storedPosition } from '../ports/storedPosition.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -37,8 +36,8 @@ export async function repeatErasures(
       { repeated: again },
       'the log or the key store was put back to before these erasures: they were repeated',
     );
-  for (const { person, error } of open)
-    logger.error({ err: error, person: personId(person) }, 'an erasure that a restore had undone is not repeated yet');
+  for (const { erasure, error } of open)
+    logger.error({ err: error, erasure: erasure.id }, 'an erasure that a restore had undone is not repeated yet');
   const unavailable = open.find(({ error }) => error instanceof UnavailableError);
   if (unavailable !== undefined) throw unavailable.error;
   if (looked !== undefined) await unlessAway(records.put(LOOKED, looked));

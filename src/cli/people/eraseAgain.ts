@@ -58,7 +58,7 @@ async function eraseAllAgain(opened: OpenedLog, listed: readonly Erasure[] = [])
   const { again, open } = await reapplyErasures(deps, currentTime(), { listed });
   return {
     again,
-    open: open.map(({ person, error }) => ({ person: personId(person), why: whyOpen(error) })),
+    open: open.map(({ erasure, error }) => ({ person: personId(erasure.person), why: whyOpen(error) })),
     failed: open.some(({ error }) => !(error instanceof ErasureWaitsError)),
   };
 }

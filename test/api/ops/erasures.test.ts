@@ -1,5 +1,6 @@
 /** A person is erased over HTTP: what is left, what goes on, and who comes back. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import type { ImportFaultsError } from '../../../src/import/faults.js';
 import { loadConfig } from '../../../src/service/config.js';
@@ -139,6 +140,36 @@ test('erases a number that is no user’s, and refuses one that is', async () =>
     409,
     'this number is that of a user: erase the user.',
   );
+});
+
+test('harms nobody else while it waits for money', async () => {
+  const number = '07700 900141';
+  const reference = 'pm_card_authenticationRequired';
+  const [user] = (userFile('fay', number) as { readonly users: readonly object[] }).users;
+  await service.import({ users: [user], payment_methods: [{ reference, kind: 'card', users: ['fay'] }] });
+  const token = await eventually(async () => (await login('fay')).json['access_token'] as string | undefined);
+  const body = purchaseOf('latte', [{}], { reference });
+  assert.equal((await service.ask('POST', '/api/v2/transactions', { token, body })).status, 402);
+  const waits = await erase('fay');
+  assert.equal(waits.status, 409, waits.text);
+  const [, transaction = ''] = /the payment of transaction (\w+)/.exec(waits.text) ?? [];
+  assert.equal((await login('fay')).status, 401);
+
+  const gift = await bought(await service.userToken('ann'), [{ phone_number: number }]);
+  await service.import({ users: [{ ...user, id: 'fay2' }] });
+  await eventually(async () => (await login('fay')).status === 200);
+
+  const declined = { type: 'PaymentDeclined', data: { provider: 'simulated', code: 'no' } };
+  const by = { commandId: 'settled', correlationId: 'settled', by: { user: 'system:test' } };
+  await service.events.append(
+    `transaction-${transaction}`,
+    [{ id: randomUUID(), at: new Date().toISOString(), metadata: by, ...declined }],
+    'any',
+  );
+  const reply = await erase('fay');
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal((await login('fay')).status, 200, 'the username is another user’s by now');
+  assert.equal((await shown(gift)).embedded.messages[0].message, MESSAGE, 'and the number, with what was sent to it');
 });
 
 test.run();

@@ -541,7 +541,7 @@ test('repeats other erasures where one waits and one fails, and names both', asy
   const { again: count, open, looked } = await reapplyErasures(deps, CONTEXT.now, { listed: list });
   assert.is(count, 1);
   assert.equal(
-    open.map(({ person, error }) => [person, error.message]),
+    open.map(({ erasure, error }) => [erasure.person, error.message]),
     [
       [list[0]?.person, 'the erasure has started and waits for the payment of transaction t-slow'],
       [list[1]?.person, 'altered'],

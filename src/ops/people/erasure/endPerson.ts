@@ -14,7 +14,7 @@ import { type Erasure, storeErasure, unfinished } from './erasureRecord.js';
 import { moneyInFlight } from './moneyInFlight.js';
 import { fenceThings, removeSubjects, unfenceThings } from './removeSubjects.js';
 import { partOf } from './retire.js';
-import { isTaken, type Stopped, stopPerson } from './stopPerson.js';
+import { isTaken, reservedNames, type Stopped, stopPerson } from './stopPerson.js';
 import { type Traces, tracesOf } from './traces.js';
 
 /** Money of the person is not settled. They can do nothing new, and others are not harmed. The same call later goes on. */
@@ -49,7 +49,8 @@ export async function endPerson(deps: ErasureDeps, started: Erasure, context: Co
   const { person } = started;
   await storeErasure(keys, started);
   const before = erasedIn(await events.read(personStream(person)));
-  const stopped = await stopPerson(deps, person, context);
+  const reserved = reservedNames(events);
+  const stopped = await stopPerson(deps, person, reserved, context);
   const traces = tracesOf(events, { ...stopped, phoneIds: new Set(stopped.phoneIds) });
   const run: Run = { deps, erasure: started, context, traces };
   // What was erased before was settled then; and no charge can use a key that is gone.
@@ -68,7 +69,7 @@ export async function endPerson(deps: ErasureDeps, started: Erasure, context: Co
     erasure,
     position,
     async endRest() {
-      const late = await stopPerson(deps, person, context);
+      const late = await stopPerson(deps, person, reserved, context);
       await fence(run, late);
       await refuseUnlessFree(run, late, true);
       await destroy(run, late);

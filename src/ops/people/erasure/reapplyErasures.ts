@@ -3,7 +3,7 @@
  * and a list that was kept elsewhere those that both have (docs/decisions.md#erasure).
  */
 import { randomUUID } from 'node:crypto';
-import { type Person, type PersonErased, personId, personOfStream, personStream } from '../../../domain/erasure.js';
+import { type PersonErased, personId, personOfStream, personStream } from '../../../domain/erasure.js';
 import { lookupOf, userSubject } from '../../../domain/personalFields.js';
 import { Refusal } from '../../../domain/refusal.js';
 import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
@@ -30,7 +30,7 @@ export interface Reapplied {
 }
 
 export interface OpenErasure {
-  readonly person: Person;
+  readonly erasure: Erasure;
   readonly error: Error;
 }
 
@@ -65,7 +65,7 @@ export async function reapplyErasures(
     } catch (error) {
       // One that was refused is withdrawn.
       if (!(error instanceof Refusal)) await storeErasure(deps.keys, unfinished(erasure));
-      open.push({ person: erasure.person, error: error instanceof Error ? error : new Error(String(error)) });
+      open.push({ erasure, error: error instanceof Error ? error : new Error(String(error)) });
     }
   }
   return {

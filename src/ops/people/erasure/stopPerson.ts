@@ -4,7 +4,7 @@ import { holderOf, phoneStream, type Reservation, type ReservationKind } from '.
 import type { Person } from '../../../domain/erasure.js';
 import { lookupOf, userSubject } from '../../../domain/personalFields.js';
 import { idOf, kindOf } from '../../../domain/streamName.js';
-import type { EventStore } from '../../../ports/eventStore.js';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import type { Names } from './names.js';
 import { freeReservation, retireUser } from './retire.js';
@@ -31,18 +31,28 @@ export interface Stopped {
  * taken. What was theirs the log tells, so that it is found again when all keys are gone.
  * @throws UnavailableError, ConflictError
  */
-export async function stopPerson(deps: ErasureDeps, person: Person, context: CommandContext): Promise<Stopped> {
-  return person.kind === 'user' ? stopUser(deps, person.userId, context) : numberOf(deps, person.phoneId);
+export async function stopPerson(
+  deps: ErasureDeps,
+  person: Person,
+  reserved: ReservedNames,
+  context: CommandContext,
+): Promise<Stopped> {
+  return person.kind === 'user' ? stopUser(deps, person.userId, reserved, context) : numberOf(deps, person.phoneId);
 }
 
-async function stopUser(deps: ErasureDeps, userId: string, context: CommandContext): Promise<Stopped> {
+async function stopUser(
+  deps: ErasureDeps,
+  userId: string,
+  reserved: ReservedNames,
+  context: CommandContext,
+): Promise<Stopped> {
   const { events, keys, hash } = deps;
   const own = [...(await keys.byLookup([lookupOf(hash, userSubject(userId))])).values()].map(({ id }) => id);
   await keys.fence(own);
   await retireUser(events, userId, context);
   const free: string[] = [];
   const held = new Map<string, Reservation>();
-  for (const stream of await reservedBy(events, userId)) {
+  for (const stream of await reserved.readOn(userId)) {
     const reservation = await freeReservation(events, stream, userId, context);
     const holder = holderOf(reservation);
     if (holder === undefined || holder === userId) free.push(stream);
@@ -73,13 +83,28 @@ async function rowsOf(
   };
 }
 
-/** Streams of the names that the user ever had. @throws UnavailableError */
-async function reservedBy(events: Pick<EventStore, 'readAll'>, userId: string): Promise<ReadonlySet<string>> {
+export interface ReservedNames {
+  /**
+   * Reads on, up to the log's present end. @returns streams of the names that the user ever had
+   * @throws UnavailableError
+   */
+  readOn(userId: string): Promise<ReadonlySet<string>>;
+}
+
+/** Of one person. */
+export function reservedNames(events: Pick<EventStore, 'readAll'>): ReservedNames {
   const streams = new Set<string>();
-  for await (const batch of events.readAll(undefined, { types: ['UsernameTaken', 'PhoneTaken'] }))
-    for (const { stream, data } of batch.events)
-      if ((data as { readonly user_id: string }).user_id === userId) streams.add(stream);
-  return streams;
+  let position: Position | undefined;
+  return {
+    async readOn(userId) {
+      for await (const batch of events.readAll(position, { types: ['UsernameTaken', 'PhoneTaken'] })) {
+        for (const { stream, data } of batch.events)
+          if ((data as { readonly user_id: string }).user_id === userId) streams.add(stream);
+        ({ position } = batch);
+      }
+      return streams;
+    },
+  };
 }
 
 /** Whether another user has taken one of the names since. @throws UnavailableError */
