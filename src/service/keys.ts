@@ -1,13 +1,11 @@
 /** An installation's keys: from the settings, else made once in the data folder. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { EngineError } from '../lib/engineError.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
-import { linkFile } from '../lib/files/folderErrors.js';
-import { keepOwner } from '../lib/files/keepOwner.js';
-import { syncFolder } from '../lib/files/syncFolder.js';
+import { keptText } from '../lib/files/keptText.js';
 
 export const TOKEN_KEY_FILE = 'token.key';
 export const HASH_KEY_FILE = 'hash.key';
@@ -43,16 +41,8 @@ export function loadKeys(config: KeySettings): Keys {
 const WHOLE = /^[\x20-\x7e]{43,}$/;
 
 function kept(file: string): string {
-  const read = (): string | undefined => {
-    try {
-      return readFileSync(file, 'utf8').trim();
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-      throw error;
-    }
-  };
-  const key = read() ?? (make(file), read());
-  if (key === undefined || !WHOLE.test(key))
+  const key = keptText(file, () => randomBytes(32).toString('base64url'));
+  if (!WHOLE.test(key))
     throw new EngineError(
       'DATA_DIR',
       `${file} is not a whole key: put back the one this installation was started with; it was left as it is`,
@@ -72,25 +62,4 @@ export function findMasterKeys(config: Pick<Config, 'dataDir' | 'masterKeys'>): 
   if (config.masterKeys !== undefined) return config.masterKeys;
   const file = join(config.dataDir, MASTER_KEY_FILE);
   return existsSync(file) ? [kept(file)] : undefined;
-}
-
-/** The file gets its name when the key is complete and on disk. */
-function make(file: string): void {
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
-  try {
-    try {
-      keepOwner(draft);
-      writeSync(descriptor, `${randomBytes(32).toString('base64url')}\n`);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    linkFile(draft, file);
-    syncFolder(dirname(file));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(draft);
-  }
 }

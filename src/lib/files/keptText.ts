@@ -1,0 +1,50 @@
+/** Files that hold one text, such as a key, made once and kept. */
+import { randomBytes } from 'node:crypto';
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { linkFile } from './folderErrors.js';
+import { keepOwner } from './keepOwner.js';
+import { syncFolder } from './syncFolder.js';
+
+/** Without space around it. `undefined`: there is no file. @throws the file system's errors */
+export function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The file's text; a missing file is made (mode 0600) and durable before this returns. Processes that start together
+ * get the same text.
+ * @throws EngineError, the file system's errors
+ */
+export function keptText(file: string, make: () => string): string {
+  const found = textOf(file);
+  if (found !== undefined) return found;
+  makeOnce(file, make());
+  return textOf(file) ?? '';
+}
+
+/** The file gets its name when the text is complete and on disk. */
+function makeOnce(file: string, text: string): void {
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  const descriptor = openSync(draft, 'wx', 0o600);
+  try {
+    try {
+      keepOwner(draft);
+      writeSync(descriptor, `${text}\n`);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    linkFile(draft, file);
+    syncFolder(dirname(file));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+}

@@ -1,0 +1,27 @@
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { keepOwner } from './keepOwner.js';
+import { syncFolder } from './syncFolder.js';
+
+/**
+ * Gives the file another text (mode 0600): a reader, also after a power cut, finds the former text or this one whole.
+ * It is durable once this has returned. One process writes at a time.
+ * @throws the file system's errors; then the file has either text
+ */
+export function replaceFile(file: string, text: string): void {
+  const draft = `${file}.part`;
+  const descriptor = openSync(draft, 'w', 0o600);
+  try {
+    try {
+      keepOwner(draft);
+      writeFileSync(descriptor, text);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+    renameSync(draft, file);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  syncFolder(dirname(file));
+}
