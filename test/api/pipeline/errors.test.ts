@@ -872,6 +872,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   LateError: 'an UnavailableError once it leaves the adapter',
   MaintenanceRefusedError: '409 or 422, with its message',
   MalformedEventError: '400 of a webhook',
+  MalformedEvidenceError: 'ends a command of the command line; 400 of a witness',
   MalformedMessageError: '500: two processes of this service do not understand each other',
   MismatchError: 'ends in a worker',
   NeverTakenError: 'ends in a worker',
@@ -889,6 +890,8 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   TaskRunningError: '409, with its message',
   TimeError: '422, with its message',
   ProviderError: '503, by the one route that asks a provider',
+  UnprovenEventError: 'ends a command of the command line',
+  UntrustedNoteError: 'ends a command of the command line; 403 of a witness',
   VerifyInterruptedError: 'ends a task',
   VerifyRefusedError: '422, with its message',
 };

@@ -1,0 +1,35 @@
+/** What a log asks of a witness (c2sp.org/tlog-witness, "add-checkpoint"), as text. */
+import { MalformedEvidenceError } from './errors.js';
+import { fromDecimal, hashFromBase64 } from './strictText.js';
+
+export interface AddCheckpoint {
+  /** Size of the latest checkpoint that the witness has cosigned; 0: none. */
+  readonly oldSize: number;
+  /** From the old size to the checkpoint's. */
+  readonly consistency: readonly Uint8Array[];
+  /** A signed note. */
+  readonly checkpoint: string;
+}
+
+const OLD = 'old ';
+const MAX_HASHES = 63;
+
+export function formatAddCheckpoint({ oldSize, consistency, checkpoint }: AddCheckpoint): string {
+  const hashes = consistency.map((hash) => Buffer.from(hash).toString('base64'));
+  return [`${OLD}${oldSize}`, ...hashes, '', checkpoint].join('\n');
+}
+
+/** The checkpoint is not looked at. @throws MalformedEvidenceError */
+export function parseAddCheckpoint(text: string): AddCheckpoint {
+  const end = text.indexOf('\n\n');
+  if (end < 0) throw new MalformedEvidenceError('an empty line stands before the checkpoint');
+  const [first = '', ...hashes] = text.slice(0, end).split('\n');
+  if (!first.startsWith(OLD)) throw new MalformedEvidenceError('the first line is "old" and a size');
+  if (hashes.length > MAX_HASHES)
+    throw new MalformedEvidenceError(`a consistency proof has more than ${MAX_HASHES} hashes`);
+  return {
+    oldSize: fromDecimal(first.slice(OLD.length), 'the old size'),
+    consistency: hashes.map((hash) => hashFromBase64(hash, 'a hash of the consistency proof')),
+    checkpoint: text.slice(end + 2),
+  };
+}

@@ -1,0 +1,60 @@
+/** Verifies a bundle offline: from the keys that its reader trusts down to what is shown of each event. */
+import { type ParsedCheckpoint, parseCheckpoint } from './checkpoint.js';
+import { cosignedAt } from './cosignature.js';
+import { MalformedEvidenceError, UnprovenEventError, UntrustedNoteError } from './errors.js';
+import { leafOfShown } from './eventLeaf.js';
+import { encodeLeaf } from './leaf.js';
+import { hashLeaf, verifyInclusion } from './merkleTree.js';
+import { keyName } from './noteKeys.js';
+import type { ProofBundle, ProvenEvent } from './proofBundle.js';
+import { type NoteVerifier, openNote } from './signedNote.js';
+
+export interface TrustedKeys {
+  /** Of the log: one of them must have signed. */
+  readonly log: readonly NoteVerifier[];
+  /** Each of them must have cosigned. */
+  readonly witnesses: readonly NoteVerifier[];
+}
+
+export interface CheckedBundle {
+  readonly checkpoint: ParsedCheckpoint;
+  readonly signedBy: string;
+  readonly cosigned: readonly { readonly name: string; /** ISO 8601, UTC. */ readonly at: string }[];
+  readonly events: readonly ProvenEvent[];
+}
+
+/**
+ * @throws MalformedEvidenceError; UntrustedNoteError for a checkpoint without the signatures that are needed;
+ * UnprovenEventError for the first event that is not in the log as it is shown
+ */
+export function checkBundle({ checkpoint: note, events }: ProofBundle, keys: TrustedKeys): CheckedBundle {
+  const { body, signatures } = openNote(note, [...keys.log, ...keys.witnesses]);
+  const checkpoint = parseCheckpoint(body);
+  const valid = new Map(signatures.map((signature) => [keyName(signature), signature]));
+  const signer = keys.log.find((key) => valid.has(keyName(key)));
+  if (signer === undefined) throw new UntrustedNoteError("the log's key has not signed this checkpoint");
+  // The key of one log says nothing about another one.
+  if (signer.name !== checkpoint.origin)
+    throw new UntrustedNoteError(`the checkpoint is of ${checkpoint.origin}, the key of ${signer.name}`);
+  const cosigned = keys.witnesses.map((witness) => {
+    const signature = valid.get(keyName(witness));
+    if (signature === undefined) throw new UntrustedNoteError(`${witness.name} has not cosigned this checkpoint`);
+    return { name: witness.name, at: new Date(cosignedAt(signature) * 1_000).toISOString() };
+  });
+  let before = -1;
+  for (const event of events) {
+    if (event.index <= before) throw new MalformedEvidenceError('the events do not stand in the order of the log');
+    before = event.index;
+    checkEvent(event, checkpoint);
+  }
+  return { checkpoint, signedBy: signer.name, cosigned, events };
+}
+
+function checkEvent(event: ProvenEvent, checkpoint: ParsedCheckpoint): void {
+  const leaf = leafOfShown(event, event);
+  const { index, inclusion } = event;
+  if (leaf !== undefined && verifyInclusion(inclusion, { index, hash: hashLeaf(encodeLeaf(leaf)) }, checkpoint)) return;
+  throw new UnprovenEventError(
+    `event ${event.index} (${event.type}, revision ${event.revision} of ${event.stream}) is not in the log as it is shown`,
+  );
+}

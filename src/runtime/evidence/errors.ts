@@ -1,0 +1,14 @@
+/** A leaf, tile, note, checkpoint, proof or request that is not of its format. The message says what is wrong. */
+export class MalformedEvidenceError extends Error {
+  override readonly name = 'MalformedEvidenceError';
+}
+
+/** A note without a valid signature of a known key, or with an invalid one. */
+export class UntrustedNoteError extends Error {
+  override readonly name = 'UntrustedNoteError';
+}
+
+/** An event that the log of a checkpoint does not have as it is shown. */
+export class UnprovenEventError extends Error {
+  override readonly name = 'UnprovenEventError';
+}

@@ -1,0 +1,123 @@
+/** The leaf of an event (docs/evidence.md#leaves), and what a proof shows of the event. */
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import { MalformedEvidenceError } from './errors.js';
+import { dataDigest, fieldHash, metadataDigest, saltsOf } from './fieldHashes.js';
+import type { Leaf } from './leaf.js';
+import { timeOf } from './leafTime.js';
+
+/** What of an event the log holds, as stored: neither decrypted nor brought up to date. */
+export type StoredEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'type' | 'at' | 'data' | 'metadata'>;
+
+/** The same for all events of a log, which holds them (docs/evidence.md#salted-hashes). */
+export interface LeafRules {
+  /** 32 random bytes as text. */
+  readonly saltKey: string;
+  /** Names of top-level fields of data that a proof may keep while it shows the others. */
+  readonly apart: ReadonlySet<string>;
+}
+
+export interface ShownField {
+  readonly name: string;
+  readonly value: unknown;
+  /** 16 bytes in hex. */
+  readonly salt: string;
+}
+
+/** `hash`: all of it is kept; in hex. */
+export type ShownData =
+  | {
+      /** Names of the fields that stand apart, in stored order. */
+      readonly apart: readonly string[];
+      /** With their hashes in hex in place of the fields that stand apart. */
+      readonly value: Readonly<Record<string, unknown>>;
+      readonly salt: string;
+      /** Fields that stand apart and are shown. */
+      readonly shown: readonly ShownField[];
+    }
+  | { readonly hash: string };
+
+/** `hash`: all of it is kept; in hex. */
+export type ShownMetadata = { readonly value: object; readonly salt: string } | { readonly hash: string };
+
+export interface ShownParts {
+  readonly data: ShownData;
+  readonly metadata: ShownMetadata;
+}
+
+/** @throws MalformedEvidenceError for an event that no release of this service can have written */
+export function leafOf(event: StoredEvent, rules: LeafRules): Leaf {
+  const { metadata, metadataSalt, apart, value, dataSalt } = salted(event, rules);
+  return leafWith(event, dataDigest(names(apart), value, dataSalt), metadataDigest(metadata, metadataSalt));
+}
+
+/**
+ * What is not to be shown is left as hashes: of a field that does not stand apart, the data as a whole.
+ * @throws MalformedEvidenceError
+ */
+export function showEvent(
+  event: StoredEvent,
+  rules: LeafRules,
+  isShown: { readonly field: (name: string) => boolean; readonly metadata: boolean },
+): ShownParts {
+  const { metadata, metadataSalt, apart, value, dataSalt } = salted(event, rules);
+  const isKept = Object.keys(value).some((name) => !isShown.field(name) && !apart.some((field) => field.name === name));
+  return {
+    data: isKept
+      ? { hash: dataDigest(names(apart), value, dataSalt).toString('hex') }
+      : { apart: names(apart), value, salt: dataSalt, shown: apart.filter(({ name }) => isShown.field(name)) },
+    metadata: isShown.metadata
+      ? { value: metadata, salt: metadataSalt }
+      : { hash: metadataDigest(metadata, metadataSalt).toString('hex') },
+  };
+}
+
+/**
+ * The leaf of an event that is shown in part; `undefined`: a field that is shown is not the one whose hash stands in its
+ * place.
+ * @throws MalformedEvidenceError
+ */
+export function leafOfShown(
+  event: Omit<StoredEvent, 'data' | 'metadata'>,
+  { data, metadata }: ShownParts,
+): Leaf | undefined {
+  const isOther = ({ name, value, salt }: ShownField, inPlace: unknown): boolean =>
+    inPlace !== fieldHash(name, value, salt);
+  if (!('hash' in data) && data.shown.some((field) => isOther(field, data.value[field.name]))) return undefined;
+  return leafWith(
+    event,
+    'hash' in data ? Buffer.from(data.hash, 'hex') : dataDigest(data.apart, data.value, data.salt),
+    'hash' in metadata ? Buffer.from(metadata.hash, 'hex') : metadataDigest(metadata.value, metadata.salt),
+  );
+}
+
+function leafWith(event: Omit<StoredEvent, 'data' | 'metadata'>, data: Buffer, metadata: Buffer): Leaf {
+  const { id, stream, revision, type, at } = event;
+  return { id, stream, revision, type, time: timeOf(at), data, metadata };
+}
+
+interface Salted {
+  readonly metadata: object;
+  readonly metadataSalt: string;
+  readonly apart: readonly ShownField[];
+  readonly value: Readonly<Record<string, unknown>>;
+  readonly dataSalt: string;
+}
+
+function salted({ id, data, metadata }: StoredEvent, { saltKey, apart: isApart }: LeafRules): Salted {
+  if (!isObject(data) || !isObject(metadata))
+    throw new MalformedEvidenceError(`data or metadata of event ${id} is no object`);
+  const salt = saltsOf(saltKey, id);
+  const [metadataSalt, dataSalt] = [salt(), salt()];
+  const apart: ShownField[] = [];
+  for (const name of Object.keys(data))
+    if (isApart.has(name) && data[name] !== undefined) apart.push({ name, value: data[name], salt: salt() });
+  if (apart.length === 0) return { metadata, metadataSalt, apart, value: data, dataSalt };
+  const value: Record<string, unknown> = { ...data };
+  for (const field of apart) value[field.name] = fieldHash(field.name, field.value, field.salt);
+  return { metadata, metadataSalt, apart, value, dataSalt };
+}
+
+const names = (fields: readonly ShownField[]): readonly string[] => fields.map(({ name }) => name);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,87 @@
+/** Keys of notes as text (c2sp.org/signed-note, "Verifier keys"; the private form is that of golang.org/x/mod). */
+import { hash } from 'node:crypto';
+import { ed25519Key, KEY_BYTES } from './ed25519.js';
+import { MalformedEvidenceError } from './errors.js';
+import { fromBase64 } from './strictText.js';
+
+/** The types of signatures that are used here: of a log, and of a witness. */
+export const ED25519_NOTE = 1;
+export const COSIGNATURE_V1 = 4;
+export type SignatureType = typeof ED25519_NOTE | typeof COSIGNATURE_V1;
+
+export interface VerifierKey {
+  readonly name: string;
+  /** 32 bits: with the name, it names the key. */
+  readonly keyId: number;
+  readonly type: SignatureType;
+  readonly publicKey: Buffer;
+}
+
+/** Names one key, also in maps. */
+export const keyName = ({ name, keyId }: { name: string; keyId: number }): string => `${name}+${hex(keyId)}`;
+
+/** Not empty, without Unicode spaces and `+`. */
+export const isKeyName = (name: string): boolean => name.isWellFormed() && /^[^\p{White_Space}+]+$/u.test(name);
+
+export function keyIdOf(name: string, type: SignatureType, publicKey: Uint8Array): number {
+  const named = Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([type]), publicKey]);
+  return hash('sha256', named, 'buffer').readUInt32BE();
+}
+
+/** @throws MalformedEvidenceError for a name that no key may have */
+export function verifierKey(name: string, type: SignatureType, publicKey: Buffer): VerifierKey {
+  if (!isKeyName(name)) throw new MalformedEvidenceError("a key's name is not empty and has neither spaces nor +");
+  return { name, keyId: keyIdOf(name, type, publicKey), type, publicKey };
+}
+
+/** `name+hash+base64`: the vkey. */
+export const formatVerifierKey = (key: VerifierKey): string =>
+  `${keyName(key)}+${Buffer.concat([Buffer.from([key.type]), key.publicKey]).toString('base64')}`;
+
+/** @throws MalformedEvidenceError */
+export function parseVerifierKey(text: string): VerifierKey {
+  const found = /^([^+]+)\+([\da-f]{8})\+(.+)$/su.exec(text);
+  if (found === null) throw new MalformedEvidenceError("a verifier's key is name+8 hex digits+base64");
+  const [, name, id, encoded] = found as unknown as [string, string, string, string];
+  const { type, bytes } = typed(encoded);
+  const key = verifierKey(name, type, bytes);
+  if (hex(key.keyId) !== id)
+    throw new MalformedEvidenceError(`the verifier's key of ${name} has another id than ${id}`);
+  return key;
+}
+
+/** Secret: `PRIVATE+KEY+name+hash+base64`. @param seed 32 random bytes */
+export function formatSignerKey(name: string, type: SignatureType, seed: Uint8Array): string {
+  const key = verifierKey(name, type, ed25519Key(seed).publicKey);
+  return `${PRIVATE}${keyName(key)}+${Buffer.concat([Buffer.from([type]), seed]).toString('base64')}`;
+}
+
+export interface SignerKey {
+  readonly key: VerifierKey;
+  sign(message: Uint8Array): Buffer;
+}
+
+/** @throws MalformedEvidenceError, which does not show the key */
+export function parseSignerKey(text: string): SignerKey {
+  const found = /^PRIVATE\+KEY\+([^+]+)\+([\da-f]{8})\+(.+)$/su.exec(text);
+  if (found === null) throw new MalformedEvidenceError("a signer's key is PRIVATE+KEY+name+8 hex digits+base64");
+  const [, name, id, encoded] = found as unknown as [string, string, string, string];
+  const { type, bytes } = typed(encoded);
+  const { publicKey, sign } = ed25519Key(bytes);
+  const key = verifierKey(name, type, publicKey);
+  if (hex(key.keyId) !== id) throw new MalformedEvidenceError(`the signer's key of ${name} has another id than ${id}`);
+  return { key, sign };
+}
+
+const PRIVATE = 'PRIVATE+KEY+';
+
+const hex = (keyId: number): string => keyId.toString(16).padStart(8, '0');
+
+function typed(encoded: string): { type: SignatureType; bytes: Buffer } {
+  const all = fromBase64(encoded, 'a key');
+  const [type] = all;
+  if (type !== ED25519_NOTE && type !== COSIGNATURE_V1)
+    throw new MalformedEvidenceError('a key is of a type that is not known: Ed25519 is 1, a cosignature/v1 4');
+  if (all.length !== 1 + KEY_BYTES) throw new MalformedEvidenceError(`an Ed25519 key has ${KEY_BYTES} bytes`);
+  return { type, bytes: all.subarray(1) };
+}

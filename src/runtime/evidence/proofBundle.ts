@@ -1,0 +1,157 @@
+/**
+ * The file that shows events with their proofs (docs/evidence.md#bundles): one checkpoint, and for each event what is
+ * shown of it, its index and its inclusion proof.
+ */
+import { MalformedEvidenceError } from './errors.js';
+import type { ShownData, ShownField, ShownMetadata, ShownParts } from './eventLeaf.js';
+import { hashFromBase64 } from './strictText.js';
+
+export const BUNDLE_FORMAT = 'gift-evidence/v1';
+
+export interface ProvenEvent extends ShownParts {
+  /** Of the leaf. */
+  readonly index: number;
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+  readonly inclusion: readonly Uint8Array[];
+}
+
+export interface ProofBundle {
+  /** A signed note, with the witnesses' cosignatures. */
+  readonly checkpoint: string;
+  readonly events: readonly ProvenEvent[];
+}
+
+/** As JSON, for a file or an answer. */
+export function bundleJson({ checkpoint, events }: ProofBundle): object {
+  return {
+    format: BUNDLE_FORMAT,
+    checkpoint,
+    events: events.map(({ inclusion, ...event }) => ({
+      ...event,
+      inclusion: inclusion.map((hash) => Buffer.from(hash).toString('base64')),
+    })),
+  };
+}
+
+/** Nothing of it is verified. @throws MalformedEvidenceError naming the place */
+export function parseBundle(text: string): ProofBundle {
+  const bundle = members(parsed(text), 'the file', ['format', 'checkpoint', 'events']);
+  if (bundle['format'] !== BUNDLE_FORMAT) throw malformed('format', `"${BUNDLE_FORMAT}"`);
+  return {
+    checkpoint: textIn(bundle['checkpoint'], 'checkpoint'),
+    events: list(bundle['events'], 'events').map((event, at) => eventIn(event, `events[${at}]`)),
+  };
+}
+
+const HASH = /^[\da-f]{64}$/;
+const EVENT = ['index', 'id', 'stream', 'revision', 'type', 'at', 'data', 'metadata', 'inclusion'] as const;
+
+function eventIn(value: unknown, place: string): ProvenEvent {
+  const event = members(value, place, EVENT);
+  return {
+    index: count(event['index'], `${place}.index`),
+    id: textIn(event['id'], `${place}.id`),
+    stream: textIn(event['stream'], `${place}.stream`),
+    revision: count(event['revision'], `${place}.revision`),
+    type: textIn(event['type'], `${place}.type`),
+    at: textIn(event['at'], `${place}.at`),
+    data: dataIn(event['data'], `${place}.data`),
+    metadata: metadataIn(event['metadata'], `${place}.metadata`),
+    inclusion: list(event['inclusion'], `${place}.inclusion`).map((hash, at) => {
+      const where = `${place}.inclusion[${at}]`;
+      return hashFromBase64(textIn(hash, where), where);
+    }),
+  };
+}
+
+function dataIn(given: unknown, place: string): ShownData {
+  if (isObject(given) && 'hash' in given) return hashIn(given, place);
+  const data = members(given, place, ['apart', 'value', 'salt', 'shown']);
+  const { value } = data;
+  if (!isObject(value)) throw malformed(`${place}.value`, 'an object');
+  const apart = list(data['apart'], `${place}.apart`).map((name, at) => textIn(name, `${place}.apart[${at}]`));
+  for (const name of once(apart, `${place}.apart`))
+    hex(Object.hasOwn(value, name) ? value[name] : undefined, `${place}.value.${name}`, HASH);
+  const shown = list(data['shown'], `${place}.shown`).map((field, at) => fieldIn(field, `${place}.shown[${at}]`));
+  for (const name of once(
+    shown.map((field) => field.name),
+    `${place}.shown`,
+  ))
+    if (!apart.includes(name)) throw malformed(`${place}.shown`, `of fields that stand apart: ${name} does not`);
+  return { apart, value, salt: saltIn(data, place), shown };
+}
+
+function fieldIn(given: unknown, place: string): ShownField {
+  const field = members(given, place, ['name', 'value', 'salt']);
+  return { name: textIn(field['name'], `${place}.name`), value: field['value'], salt: saltIn(field, place) };
+}
+
+function once(all: readonly string[], place: string): readonly string[] {
+  if (new Set(all).size !== all.length) throw malformed(place, 'a list of names that differ');
+  return all;
+}
+
+function metadataIn(value: unknown, place: string): ShownMetadata {
+  if (isObject(value) && 'hash' in value) return hashIn(value, place);
+  const metadata = members(value, place, ['value', 'salt']);
+  if (!isObject(metadata['value'])) throw malformed(`${place}.value`, 'an object');
+  return { value: metadata['value'], salt: saltIn(metadata, place) };
+}
+
+const hashIn = (value: Record<string, unknown>, place: string): { readonly hash: string } => ({
+  hash: hex(members(value, place, ['hash'])['hash'], `${place}.hash`, HASH),
+});
+
+/** A salt of another length could take in a part of what it stands before. */
+const saltIn = (value: Record<string, unknown>, place: string): string =>
+  hex(value['salt'], `${place}.salt`, /^[\da-f]{32}$/);
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new MalformedEvidenceError('the file is no JSON', { cause });
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** All of these members, and no others. */
+function members(value: unknown, place: string, names: readonly string[]): Record<string, unknown> {
+  if (
+    !isObject(value) ||
+    Object.keys(value).length !== names.length ||
+    !names.every((name) => Object.hasOwn(value, name))
+  )
+    throw malformed(place, `an object of ${names.join(', ')}`);
+  return value;
+}
+
+function list(value: unknown, place: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw malformed(place, 'a list');
+  return value;
+}
+
+function textIn(value: unknown, place: string): string {
+  if (typeof value !== 'string' || !value.isWellFormed()) throw malformed(place, 'a text');
+  return value;
+}
+
+function hex(value: unknown, place: string, form: RegExp): string {
+  if (typeof value !== 'string' || !form.test(value)) throw malformed(place, 'lower-case hex of its length');
+  return value;
+}
+
+function count(value: unknown, place: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw malformed(place, 'a whole number');
+  return value;
+}
+
+const malformed = (place: string, what: string): MalformedEvidenceError =>
+  new MalformedEvidenceError(`${place} is not ${what}`);

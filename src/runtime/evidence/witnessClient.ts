@@ -1,0 +1,177 @@
+/** What a log asks its witnesses (c2sp.org/tlog-witness): cosignatures, and what they have cosigned last. */
+import { hash } from 'node:crypto';
+import { pause } from '../../lib/async/pause.js';
+import { shortened } from '../../lib/quotedText.js';
+import { formatAddCheckpoint } from './addCheckpoint.js';
+import { type Checkpoint, type ParsedCheckpoint, parseCheckpoint } from './checkpoint.js';
+import { cosignatureVerifier } from './cosignature.js';
+import { MalformedEvidenceError, UntrustedNoteError } from './errors.js';
+import { keyName } from './noteKeys.js';
+import {
+  type NoteSignature,
+  type NoteVerifier,
+  openNote,
+  parseNote,
+  parseSignatures,
+  withSignatures,
+} from './signedNote.js';
+import { fromDecimal } from './strictText.js';
+
+export interface WitnessAddress {
+  /** What stands before `/add-checkpoint`. */
+  readonly url: string;
+  /** The key of its cosignatures, as text. */
+  readonly key: string;
+}
+
+export interface SignedCheckpoint extends Checkpoint {
+  /** Signed by the log, without cosignatures. */
+  readonly note: string;
+  /** The consistency proof from a smaller size to this one. */
+  readonly consistency: (fromSize: number) => Promise<readonly Uint8Array[]>;
+}
+
+/** `witness`: the name of its key. */
+export type Cosigning = { readonly witness: string } & (
+  | { readonly outcome: 'cosigned'; readonly signature: NoteSignature }
+  /** It has cosigned a larger tree: this log was put back to an earlier time, or has continued elsewhere. */
+  | { readonly outcome: 'ahead'; readonly size: number }
+  /** It has cosigned another tree than the one that this checkpoint continues. */
+  | { readonly outcome: 'inconsistent'; readonly size: number; readonly reason: string }
+  /** It can't be reached, or does not do what a witness does. */
+  | { readonly outcome: 'failed'; readonly reason: string }
+);
+
+export interface Patience {
+  /** For one witness, all attempts together, ms. */
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const MAX_ATTEMPTS = 4;
+const PAUSE_MS = 250;
+const MAX_ANSWER_BYTES = 65_536;
+const MAX_REASON = 200;
+
+/** What a witness has cosigned last of a log. */
+export type LatestWord =
+  | { readonly outcome: 'cosigned'; readonly checkpoint: ParsedCheckpoint }
+  | { readonly outcome: 'nothing' }
+  | { readonly outcome: 'failed'; readonly reason: string };
+
+export interface WitnessClient {
+  /** Of its key. */
+  readonly name: string;
+  /** Tries again within the time. @throws only the errors of `consistency` */
+  cosign(checkpoint: SignedCheckpoint, patience: Patience): Promise<Cosigning>;
+  latest(origin: string, patience: Patience): Promise<LatestWord>;
+}
+
+/** @throws MalformedEvidenceError for a key that is none of cosignatures */
+export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
+  const verifier = cosignatureVerifier(key);
+  const witness = verifier.name;
+  const prefix = url.replace(/\/+$/, '');
+  /** By origin: what it has cosigned last, as far as this process knows. Saves the answer 409. */
+  const sizes = new Map<string, number>();
+
+  /** `retry`: for a reason, or at once since the witness has said what it has cosigned last. */
+  async function attempt(
+    checkpoint: SignedCheckpoint,
+    signal: AbortSignal,
+  ): Promise<Cosigning | { readonly retry: string | 'at once' }> {
+    const { origin, size, note } = checkpoint;
+    const oldSize = Math.min(sizes.get(origin) ?? 0, size);
+    const consistency = await checkpoint.consistency(oldSize);
+    const body = formatAddCheckpoint({ oldSize, consistency, checkpoint: note });
+    const answer = await ask(`${prefix}/add-checkpoint`, { method: 'POST', body, signal });
+    if ('failed' in answer) return { retry: answer.failed };
+    const { status, text } = answer;
+    switch (status) {
+      case 200: {
+        const signature = cosignatureIn(note, text, verifier);
+        sizes.set(origin, size);
+        return { witness, outcome: 'cosigned', signature };
+      }
+      case 409: {
+        const known = fromDecimal(text.replace(/\n$/, ''), "a witness' size");
+        sizes.set(origin, known);
+        return known > size ? { witness, outcome: 'ahead', size: known } : { retry: 'at once' };
+      }
+      case 422:
+        return { witness, outcome: 'inconsistent', size: oldSize, reason: shortened(text.trim(), MAX_REASON) };
+      case 400:
+      case 403:
+      case 404:
+        return { witness, outcome: 'failed', reason: `it answered ${status}: ${shortened(text.trim(), MAX_REASON)}` };
+      default:
+        return { retry: `it answered ${status}` };
+    }
+  }
+
+  return {
+    name: witness,
+    async cosign(checkpoint, patience) {
+      const signal = within(patience);
+      let reason = 'it cosigns other checkpoints meanwhile';
+      for (let attempts = 1; attempts <= MAX_ATTEMPTS && !signal.aborted; attempts++) {
+        const done = await attempt(checkpoint, signal).catch(malformed);
+        if ('outcome' in done) return { witness, ...done };
+        if (done.retry === 'at once') continue;
+        reason = done.retry;
+        if (attempts < MAX_ATTEMPTS) await pause(PAUSE_MS * 2 ** (attempts - 1), signal);
+      }
+      return { witness, outcome: 'failed', reason };
+    },
+    async latest(origin, patience) {
+      const answer = await ask(`${prefix}/${hash('sha256', origin)}/checkpoint`, { signal: within(patience) });
+      if ('failed' in answer) return { outcome: 'failed', reason: answer.failed };
+      if (answer.status === 404) return { outcome: 'nothing' };
+      if (answer.status !== 200) return { outcome: 'failed', reason: `it answered ${answer.status}` };
+      try {
+        const checkpoint = parseCheckpoint(openNote(answer.text, [verifier]).body);
+        return checkpoint.origin === origin
+          ? { outcome: 'cosigned', checkpoint }
+          : { outcome: 'failed', reason: `it answered with the log ${checkpoint.origin}` };
+      } catch (error) {
+        return malformed(error);
+      }
+    },
+  };
+}
+
+function malformed(error: unknown): { readonly outcome: 'failed'; readonly reason: string } {
+  if (error instanceof MalformedEvidenceError || error instanceof UntrustedNoteError)
+    return { outcome: 'failed', reason: error.message };
+  throw error;
+}
+
+/** Signatures of other keys say nothing. @throws UntrustedNoteError, MalformedEvidenceError */
+function cosignatureIn(note: string, lines: string, verifier: NoteVerifier): NoteSignature {
+  const own = parseSignatures(lines).filter((found) => keyName(found) === keyName(verifier));
+  const [signature] = openNote(withSignatures(`${parseNote(note).body}\n`, own), [verifier]).signatures;
+  return signature as NoteSignature;
+}
+
+const within = ({ timeoutMs, signal }: Patience): AbortSignal =>
+  AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+
+type Answer = { readonly status: number; readonly text: string } | { readonly failed: string };
+
+async function ask(url: string, request: RequestInit): Promise<Answer> {
+  try {
+    const response = await fetch(url, { ...request, redirect: 'error' });
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const part of response.body ?? []) {
+      parts.push(part as Uint8Array);
+      bytes += (part as Uint8Array).length;
+      if (bytes > MAX_ANSWER_BYTES) return { failed: `it answered with more than ${MAX_ANSWER_BYTES} bytes` };
+    }
+    return { status: response.status, text: Buffer.concat(parts).toString() };
+  } catch (error) {
+    if (request.signal?.aborted === true) return { failed: 'it has not answered in time' };
+    const { message, cause } = error as Error;
+    return { failed: `it can't be reached (${(cause as NodeJS.ErrnoException | undefined)?.code ?? message})` };
+  }
+}

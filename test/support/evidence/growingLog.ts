@@ -1,0 +1,24 @@
+/** A signed log, without a service, which grows and may continue in two ways. */
+import { formatCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
+import { hashLeaf } from '../../../src/runtime/evidence/merkleTree.js';
+import { noteSigner, signNote } from '../../../src/runtime/evidence/signedNote.js';
+import { tileHashReader, tilePath } from '../../../src/runtime/evidence/tiles.js';
+import { TreeBuilder } from '../../../src/runtime/evidence/treeBuilder.js';
+import { proveConsistency } from '../../../src/runtime/evidence/treeProofs.js';
+import type { SignedCheckpoint } from '../../../src/runtime/evidence/witnessClient.js';
+import { LOG_KEY, ORIGIN } from './bundles.js';
+
+/** Its checkpoint at a size; leaves from `fork` on are those of `branch`. */
+export function checkpointAt(size: number, { fork = Infinity, branch = 'b' } = {}): SignedCheckpoint {
+  const tiles = new Map<string, Buffer>();
+  const tree = new TreeBuilder((tile, hashes) => void tiles.set(tilePath(tile), hashes));
+  for (let at = 0; at < size; at++) tree.append(hashLeaf(Buffer.from(at < fork ? `leaf ${at}` : `${branch} ${at}`)));
+  for (const { tile, hashes } of tree.partialTiles()) tiles.set(tilePath(tile), hashes);
+  const read = tileHashReader(async (tile) => tiles.get(tilePath(tile)) as Buffer, size);
+  const head = { origin: ORIGIN, size, root: tree.root() };
+  return {
+    ...head,
+    note: signNote(formatCheckpoint(head), [noteSigner(LOG_KEY)]),
+    consistency: (from) => proveConsistency(read, from, size),
+  };
+}
