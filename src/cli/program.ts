@@ -18,6 +18,7 @@ import { refundCommand, refundsCommand } from './refund.js';
 import { restoreCommand } from './restore.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 import { examples } from './output.js';
+import { witnessCommand } from './witness.js';
 
 export function program(terminal: Terminal): Command {
   const gift = new Command('gift')
@@ -61,6 +62,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(historyCommand(terminal));
   gift.addCommand(auditCommand(terminal));
   gift.addCommand(projectionsCommand(terminal));
+  gift.addCommand(witnessCommand(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();
     command.configureOutput({

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { auditAccessCommand } from './access.js';
+import { auditCheckCommand } from './check.js';
 import { auditRedemptionsCommand } from './redemptions.js';
 import { auditTotalsCommand } from './totals.js';
 import { examples } from '../output.js';
@@ -14,5 +15,6 @@ export function auditCommand(terminal: Terminal): Command {
     .addCommand(auditRedemptionsCommand(terminal))
     .addCommand(auditTotalsCommand(terminal))
     .addCommand(auditAccessCommand(terminal))
+    .addCommand(auditCheckCommand(terminal))
     .addHelpText('after', examples('gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv'));
 }

@@ -1,0 +1,63 @@
+/** A witness over HTTP (c2sp.org/tlog-witness). It needs no token: a request counts by the log's signature. */
+import { isUtf8 } from 'node:buffer';
+import type { Context, Middleware } from 'koa';
+import type { WitnessedLog, WitnessAnswer } from '../runtime/evidence/witness.js';
+import { readBytes } from './pipeline/body.js';
+import { HttpError } from './pipeline/errors.js';
+import { readOnly } from './pipeline/readOnly.js';
+import type { RequestState } from './pipeline/requestState.js';
+
+export interface WitnessApi {
+  /** What a 200 keeps is durable once this has returned. */
+  add(body: string): WitnessAnswer;
+  /** @param originHash SHA-256 of the log's origin, in hex */
+  latest(originHash: string): WitnessedLog | undefined;
+}
+
+const ADD = '/add-checkpoint';
+const LATEST = /^\/([\da-f]{64})\/checkpoint$/;
+const TEXT = 'text/plain; charset=utf-8';
+
+export function witnessApi(witness: WitnessApi): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path === ADD) return add(ctx, witness);
+    const [, originHash] = LATEST.exec(ctx.path) ?? [];
+    if (originHash === undefined) return next();
+    readOnly(ctx, '/:hash/checkpoint');
+    const log = witness.latest(originHash);
+    if (log === undefined) throw new HttpError('not_found');
+    ctx.set('Cache-Control', 'no-cache');
+    ctx.set('Content-Type', TEXT);
+    ctx.body = log.checkpoint;
+    return undefined;
+  };
+}
+
+async function add(ctx: Context, witness: WitnessApi): Promise<void> {
+  (ctx.state as RequestState).route = ADD;
+  if (ctx.method !== 'POST') throw new HttpError('method_not_allowed', { headers: { Allow: 'POST' } });
+  const bytes = await readBytes(ctx);
+  const answer: WitnessAnswer = isUtf8(bytes)
+    ? witness.add(bytes.toString())
+    : { status: 400, reason: 'the request is no UTF-8' };
+  ctx.status = answer.status;
+  switch (answer.status) {
+    case 200:
+      ctx.set('Content-Type', TEXT);
+      ctx.body = answer.cosignatures;
+      return;
+    case 409:
+      ctx.set('Content-Type', 'text/x.tlog.size');
+      ctx.body = `${answer.size}\n`;
+      return;
+    case 400:
+    case 403:
+    case 404:
+    case 422:
+      ctx.set('Content-Type', TEXT);
+      ctx.body = `${answer.reason}\n`;
+      return;
+    default:
+      answer satisfies never;
+  }
+}
