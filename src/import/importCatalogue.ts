@@ -107,7 +107,8 @@ export async function importCatalogue(
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
     const kept = await deps.subjects.keep(proposals);
     const conflict = kept ? await appendAll(run, plan) : undefined;
-    if (kept && conflict === undefined) {
+    // A number may have been erased with its previous holder meanwhile: its new one gets it under another id.
+    if (kept && conflict === undefined && (await deps.subjects.stand(proposals))) {
       const { changes, events, position } = run;
       return { dryRun: false, changes, unchanged, events, ...(position === undefined ? {} : { position }) };
     }

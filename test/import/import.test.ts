@@ -5,7 +5,10 @@ import { ImportInterruptedError, PruneNeedsYesError } from '../../src/import/imp
 import { verifyPassword } from '../../src/lib/passwordHash.js';
 import { ConflictError, type RecordedEvent } from '../../src/ports/eventStore.js';
 import { PASSWORD_HASH, failureOf, fileWith, importInto, testHash, wholeFile } from '../support/fixtures/importFile.js';
+import { phoneSubject } from '../../src/domain/personalFields.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { memoryKeys } from '../support/engines/memoryKeys.js';
+import { memorySubjects } from '../support/fixtures/memorySubjects.js';
 
 /** What was appended since, as `stream Type`. */
 const since = (events: MemoryEvents, from: number): string[] =>
@@ -542,6 +545,24 @@ test('an import that loses races to others looks at the log again', async () => 
   const { changes, unchanged } = await importInto(events, file);
   assert.is(events.log.filter(({ type }) => type === 'UserAdded').length, 1);
   assert.equal([changes.map(({ id }) => id), unchanged], [['m', 'u'], 0]);
+});
+
+test('gives a number that was erased meanwhile to its new holder, as another one', async () => {
+  const events = memoryEvents();
+  const keys = memoryKeys();
+  const subjects = memorySubjects(keys);
+  const number = phoneSubject('+447700900001');
+  const [before = ''] = await subjects.ids([number]);
+  events.beforeAppend = async (stream) => {
+    // Its erasure had looked before who holds it.
+    if (stream === `phone-${before}`) await keys.remove([before]);
+  };
+  await importInto(events, { users: [wholeFile().users[0]] }, {}, subjects);
+  const [after = ''] = await subjects.find([number]);
+  const types = (id: string): string[] =>
+    events.log.filter(({ stream }) => stream === `phone-${id}`).map(({ type }) => type);
+  assert.equal([types(before), types(after)], [['PhoneTaken', 'PhoneGivenUp'], ['PhoneTaken']]);
+  assert.is((await importInto(events, { users: [wholeFile().users[0]] }, {}, subjects)).events, 0);
 });
 
 test('gives up while others keep changing an entry', async () => {

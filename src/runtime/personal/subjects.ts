@@ -59,6 +59,8 @@ export interface Subjects {
    * @throws UnavailableError
    */
   keep(proposals: readonly Proposal[]): Promise<boolean>;
+  /** Whether none of what was kept was erased since. @throws UnavailableError */
+  stand(proposals: readonly Proposal[]): Promise<boolean>;
   /** The secrets of ids; a subject that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
   /** As `secrets`, also of subjects that are being erased, and as the key store has them now. @throws UnavailableError */
@@ -108,7 +110,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
   };
 
   /** Whether none of these was removed. */
-  const stand = async (ids: readonly string[]): Promise<boolean> =>
+  const allStand = async (ids: readonly string[]): Promise<boolean> =>
     ids.length === 0 || unfenced(await store.byId(ids)).size === ids.length;
 
   const open = async (rows: Iterable<SubjectRow>, each: (id: string, secret: Buffer) => void): Promise<void> =>
@@ -136,10 +138,11 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     },
     async keep(proposals) {
       const known = new Set(proposals.flatMap(({ id, row }) => (row === undefined ? [id] : [])));
-      if (!(await stand([...known]))) return false;
+      if (!(await allStand([...known]))) return false;
       const present = await add(proposals);
       return proposals.every(({ id, row }) => row === undefined || present.get(row.lookup)?.id === id);
     },
+    stand: async (proposals) => allStand([...new Set(proposals.map(({ id }) => id))]),
     async secrets(ids) {
       const found = new Map<string, Buffer>();
       const missing: string[] = [];

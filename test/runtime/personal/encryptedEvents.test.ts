@@ -127,6 +127,7 @@ test('refuses to append where the key was erased a moment ago, before it would l
     find: async () => [],
     propose: async () => [],
     keep: async () => true,
+    stand: async () => true,
     secrets: async () => new Map(),
     secretsForErasure: async () => new Map(),
   };

@@ -114,7 +114,9 @@ test('refuses ids of a subject that is being erased, and finds it no more', asyn
   assert.is((await subjects.find([phone('1')]))[0], undefined);
   assert.is((await subjects.ids([phone('2')])).length, 1, 'others go on');
 
+  assert.instance(await rejectionOf(subjects.stand(proposed)), UnavailableError);
   await store.remove([id]);
+  assert.is(await subjects.stand(proposed), false);
   assert.is(await subjects.keep(proposed), false, 'what was proposed is void');
   assert.is.not((await subjects.ids([phone('1')]))[0], id);
 });
