@@ -75,11 +75,11 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
   /** By origin: what it has cosigned last, as far as this process knows. Saves the answer 409. */
   const sizes = new Map<string, number>();
 
-  /** `retry`: for a reason, or at once since the witness has said what it has cosigned last. */
+  /** `retry`: for a reason; `undefined`: at once, since the witness has said what it has cosigned last. */
   async function attempt(
     checkpoint: SignedCheckpoint,
     signal: AbortSignal,
-  ): Promise<Cosigning | { readonly retry: string | 'at once' }> {
+  ): Promise<Cosigning | { readonly retry: string | undefined }> {
     const { origin, size, note } = checkpoint;
     const oldSize = Math.min(sizes.get(origin) ?? 0, size);
     const consistency = await checkpoint.consistency(oldSize);
@@ -96,7 +96,7 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
       case 409: {
         const known = fromDecimal(text.replace(/\n$/, ''), "a witness' size");
         sizes.set(origin, known);
-        return known > size ? { witness, outcome: 'ahead', size: known } : { retry: 'at once' };
+        return known > size ? { witness, outcome: 'ahead', size: known } : { retry: undefined };
       }
       case 422:
         return { witness, outcome: 'inconsistent', size: oldSize, reason: shortened(text.trim(), MAX_REASON) };
@@ -117,7 +117,7 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
       for (let attempts = 1; attempts <= MAX_ATTEMPTS && !signal.aborted; attempts++) {
         const done = await attempt(checkpoint, signal).catch(malformed);
         if ('outcome' in done) return { witness, ...done };
-        if (done.retry === 'at once') continue;
+        if (done.retry === undefined) continue;
         reason = done.retry;
         if (attempts < MAX_ATTEMPTS) await pause(PAUSE_MS * 2 ** (attempts - 1), signal);
       }
