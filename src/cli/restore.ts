@@ -102,7 +102,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       backed_up_at: started_at,
       data_dir: config.dataDir,
       erased_again: erased.again,
-      not_erased_yet: erased.open,
+      not_erased_again: erased.open,
     };
     if (flags.json === true) {
       await writeLines(terminal.stdout, [jsonLine(report)]);

@@ -37,7 +37,7 @@ export async function repeatErasures(
       'the log or the key store was put back to before these erasures: they were repeated',
     );
   for (const { erasure, error } of open)
-    logger.error({ err: error, erasure: erasure.id }, 'an erasure that a restore had undone is not repeated yet');
+    logger.error({ err: error, erasure: erasure.id }, 'an erasure that a restore had undone is not repeated');
   const unavailable = open.find(({ error }) => error instanceof UnavailableError);
   if (unavailable !== undefined) throw unavailable.error;
   if (looked !== undefined) await unlessAway(records.put(LOOKED, looked));

@@ -65,14 +65,14 @@ async function eraseAllAgain(opened: OpenedLog, listed: readonly Erasure[] = [])
 
 function whyOpen(error: OpenErasure['error']): string {
   if (error instanceof ErasureWaitsError)
-    return `waits for ${error.waitsFor.join(', ')}; a service with the role processor finishes it once that is settled`;
+    return `it waits for ${error.waitsFor.join(', ')}; a service with the role processor finishes it once that is settled`;
   const inWords = refusalInWords(error);
   if (inWords instanceof CommandFailure) return inWords.message;
-  return `failed (${error.message}); a service with the role processor tries it again, and /readyz says while it fails`;
+  return `it failed (${error.message}); a service with the role processor tries it again, and /readyz says while it fails`;
 }
 
 export const openLines = ({ open }: ErasedAgain): string[] =>
-  open.map(({ person, why }) => `${person} is not erased again yet: ${why}`);
+  open.map(({ person, why }) => `${person} is not erased again: ${why}`);
 
 /** After the report. @throws CommandFailure */
 export function refuseFailed({ failed }: ErasedAgain): void {
