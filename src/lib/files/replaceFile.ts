@@ -10,7 +10,9 @@ import { syncFolder } from './syncFolder.js';
  */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.part`;
-  const descriptor = openSync(draft, 'w', 0o600);
+  // A killed process may have left one, of whatever mode.
+  rmSync(draft, { force: true });
+  const descriptor = openSync(draft, 'wx', 0o600);
   try {
     try {
       keepOwner(draft);
