@@ -68,6 +68,7 @@ const settings = {
   TOKEN_KEY: KEY,
   HASH_KEY: KEY,
   MASTER_KEY: KEY,
+  SEAL_KEY: KEY,
   KEYS_URL: mongoUrl === undefined ? 'embedded' : mongoUrl.replace('gift_bench_', 'gift_bench_keys_'),
   PUBLIC_URL: 'http://127.0.0.1',
   ...(mongoUrl === undefined ? {} : { MONGODB_URL: mongoUrl }),

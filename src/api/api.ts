@@ -23,6 +23,8 @@ import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { createAuth } from './auth/auth.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import type { GiftRouteDeps } from './gifts/deps.js';
+import type { EvidenceDeps } from './evidence/deps.js';
+import { evidenceRouters } from './evidence/evidenceRouters.js';
 import { giftRouters } from './gifts/giftRouters.js';
 import { type Readiness, health } from './health.js';
 import { keyOwner } from './pipeline/idempotency.js';
@@ -45,6 +47,7 @@ export interface ApiOptions {
   readonly hash: KeyedHash;
   readonly subjects: Subjects;
   readonly erasure: ErasureDeps;
+  readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'>;
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
@@ -122,6 +125,12 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }),
     ...catalogueRouters(routerOf, { catalogue, publicUrl }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
+    ...evidenceRouters(routerOf, {
+      ...options.evidence,
+      events: engines.events,
+      isPublic: config.sealPublic,
+      now: deps.now,
+    }),
     ...opsRouters(routerOf, {
       gifts: deps,
       hash,

@@ -9,7 +9,7 @@ import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { type CheckedLog, refuseUnlessKeysFit } from '../service/keysCheck.js';
-import { findHashKey, HASH_KEY_FILE, MASTER_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
+import { findHashKey, HASH_KEY_FILE, MASTER_KEY_FILE, SEAL_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
 import { examples, jsonLine } from './output.js';
@@ -153,7 +153,7 @@ function settingsOf(env: Terminal['env']): { readonly config: Config; readonly s
 }
 
 function keptBeside(
-  { dataDir, hashKey, masterKeys, tokenKeys }: Config,
+  { dataDir, hashKey, masterKeys, sealKeys, tokenKeys }: Config,
   set: readonly string[],
   keyFits: boolean,
 ): Kept[] {
@@ -164,7 +164,7 @@ function keptBeside(
     if (given) return `the variable ${variable}`;
     return existsSync(path) ? path : `neither set here nor in ${path}: find it before you need it`;
   };
-  const others = set.filter((name) => !['HASH_KEY', 'MASTER_KEY', 'TOKEN_KEY'].includes(name));
+  const others = set.filter((name) => !['HASH_KEY', 'MASTER_KEY', 'SEAL_KEY', 'TOKEN_KEY'].includes(name));
   return [
     {
       what: 'HASH_KEY',
@@ -180,6 +180,11 @@ function keptBeside(
       what: 'the key store',
       where: 'gift keys backup',
       why: 'without it all personal data is lost',
+    },
+    {
+      what: 'SEAL_KEY',
+      where: whereOf('SEAL_KEY', sealKeys !== undefined, SEAL_KEY_FILE),
+      why: 'without it auditors must be given another key that verifies',
     },
     {
       what: 'TOKEN_KEY',

@@ -43,7 +43,7 @@ of the machine can read a command line, and an address may hold a password.`,
       'after',
       `
 The service may go on serving while the log is copied; stop it before the end, or it answers writes with 503 from the seal on.
-The keys are no part of the log: give the service on the new engine the same HASH_KEY, MASTER_KEY and TOKEN_KEY (a data folder keeps them in hash.key, master.key and token.key) and the same key store (keys.db, or gift keys backup and restore).
+The keys are no part of the log: give the service on the new engine the same HASH_KEY, MASTER_KEY, SEAL_KEY and TOKEN_KEY (a data folder keeps them in hash.key, master.key, seal.key and token.key) and the same key store (keys.db, or gift keys backup and restore).
 
 Examples:
   $ gift copy --from ./data --to "esdb://127.0.0.1:2113?tls=false"

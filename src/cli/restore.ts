@@ -46,7 +46,7 @@ Whatever goes wrong, nothing is left behind. Read models are built anew when the
     .addHelpText(
       'after',
       `
-Put the keys back first: hash.key, master.key and token.key into DATA_DIR, or HASH_KEY, MASTER_KEY and TOKEN_KEY; and the key store (gift keys restore). Stop the service that ran on the old log for good: what it still sells is not in the new one.
+Put the keys back first: hash.key, master.key, seal.key and token.key into DATA_DIR, or HASH_KEY, MASTER_KEY, SEAL_KEY and TOKEN_KEY; and the key store (gift keys restore). Stop the service that ran on the old log for good: what it still sells is not in the new one.
 
 Examples:
   $ DATA_DIR=/srv/gift gift restore /backups/gift-2026-11-21.log --reason "disk of the old machine died"

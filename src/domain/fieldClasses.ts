@@ -10,6 +10,7 @@ import type { NotificationEvent } from './notification.js';
 import type { ParkedEvent } from './parked.js';
 import type { PurchaseEvent } from './purchase/events.js';
 import type { LogRestored } from './restored.js';
+import type { TreeEvent } from './treeHeads.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
 import type { WalletEvent } from './wallet.js';
 
@@ -22,6 +23,7 @@ export type AnyDomainEvent =
   | LogRestored
   | ParkedEvent
   | PurchaseEvent
+  | TreeEvent
   | VoucherCodeEvent
   | WalletEvent;
 
@@ -122,6 +124,8 @@ export const FIELD_CLASSES = {
   NotificationUndelivered: OPEN,
   NotificationRequested: OPEN,
   LogRestored: OPEN,
+  TreeStarted: { secret: ['salt_key'], personal: [] },
+  TreeHeadSigned: OPEN,
   WorkParked: OPEN,
   WorkRetried: OPEN,
   WorkDiscarded: OPEN,

@@ -22,6 +22,7 @@ import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
+import type { Log } from './personal.js';
 import { startProcesses } from './processManagers.js';
 import { projectOnThread } from './projector/workerThread.js';
 import { projectInProcess } from './projector/inProcess.js';
@@ -36,6 +37,7 @@ import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
 import { followers } from '../runtime/supervision/followers.js';
 import { tracedEngines } from './tracedEngines.js';
+import { treeDir, treeFolder, treeSettings } from './tree.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
 
@@ -74,7 +76,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     // First, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
-    const { engines: found, subjects, keyStore, keys } = await openWithKeys(config, logger, open);
+    const { engines: found, subjects, keyStore, stored, keys } = await openWithKeys(config, logger, open);
     const reached = through(found);
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
@@ -118,6 +120,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
             dataDir: config.dataDir,
             keysUrl: config.keysUrl,
             masterKeys: config.masterKeys,
+            tree: treeSettings(config, keys),
             holder,
             version: VERSION,
             logger,
@@ -129,8 +132,10 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         open.add(
           await projectInProcess({
             events: engines.events,
+            stored,
             store: engines.store,
             projections,
+            tree: treeSettings(config, keys),
             logger,
             holder,
             followers: parts,
@@ -174,6 +179,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           hash,
           subjects,
           erasure,
+          evidence: { stored, folder: treeFolder(treeDir(config), stored.logId) },
           publicUrl,
           version: VERSION,
           logger,
@@ -223,7 +229,7 @@ function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projec
   );
 }
 
-interface Opened {
+interface Opened extends Pick<Log, 'stored'> {
   readonly engines: Engines;
   readonly subjects: Subjects;
   readonly keyStore: KeyStore;
@@ -232,11 +238,11 @@ interface Opened {
 
 /** Never makes a key for a log that was made with another key. */
 async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<Opened> {
-  const { subjects, keys: keyStore, ...engines } = await openEngines(config, logger, open);
+  const { subjects, keys: keyStore, stored, ...engines } = await openEngines(config, logger, open);
   await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
   await keyStore.ping();
   const keys = loadKeys(config);
   const erasing = { events: engines.events, keys: keyStore, subjects, hash: keyedHash(keys.hashKey) };
   await repeatErasures(erasing, engines.store.records, logger);
-  return { engines, subjects, keyStore, keys };
+  return { engines, subjects, keyStore, stored, keys };
 }

@@ -65,6 +65,11 @@ const key: Kind<string> = (text, fault) => {
   return text;
 };
 
+const flag: Kind<boolean> = (text, fault) => {
+  if (text !== '0' && text !== '1') fault(`must be 0 or 1, not ${JSON.stringify(text)}`);
+  return text === '1';
+};
+
 /** The value may hold a password, and is never shown. */
 const natsAddresses: Kind<string> = (text, fault) => {
   const good = partsOf(text).every((one) => URL.canParse(one) && ['nats:', 'tls:'].includes(new URL(one).protocol));
@@ -117,6 +122,31 @@ const SETTINGS = {
     keys,
     'keys that wrap the key store, comma-separated, at least 32 bytes each: the first wraps, all unwrap. Losing them loses all personal data. Must be set where `EVENTSTORE_URL` is',
     'made and kept in `DATA_DIR`',
+  ),
+  sealKeys: optional(
+    'SEAL_KEY',
+    keys,
+    'keys that sign the heads of the tree over the log, comma-separated, at least 32 bytes each: all sign, so that a new one is listed behind the old one before it takes its place. Must be set where `EVENTSTORE_URL` is',
+    'made and kept in `DATA_DIR`',
+  ),
+  sealDir: optional(
+    'SEAL_DIR',
+    anyText,
+    'folder of the tree over the log, with a folder for each log: tiles and the latest signed head, as files that any web server can serve',
+    '`tree` in `DATA_DIR`',
+  ),
+  sealEveryMs: setting(
+    'SEAL_EVERY_MS',
+    wholeNumber(100, 3_600_000),
+    10_000,
+    'the least time between two signed heads, ms',
+  ),
+  sealPublic: setting<boolean>(
+    'SEAL_PUBLIC',
+    flag,
+    false,
+    '1: the signed heads and the tree are answered without a token; they name streams and event types',
+    '0',
   ),
   trustedProxies: setting<readonly string[]>(
     'TRUSTED_PROXIES',
@@ -187,8 +217,8 @@ const SETTINGS = {
 export const ALL_SETTINGS = [...Object.values(SETTINGS), ...PROVIDER_SETTINGS];
 
 /**
- * `dataDir` is absolute, `publicUrl` has no slash at its end. Secret: `tokenKeys`, `hashKey`, `masterKeys`, and addresses of engines,
- * which may hold credentials.
+ * `dataDir` and `sealDir` are absolute, `publicUrl` has no slash at its end. Secret: `tokenKeys`, `hashKey`,
+ * `masterKeys`, `sealKeys`, and addresses of engines, which may hold credentials.
  */
 export interface Config extends Values<typeof SETTINGS>, ProviderSettings {}
 
@@ -210,11 +240,11 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     return value === '' ? undefined : value;
   };
   const values = readSettings(SETTINGS, text, faults);
-  const { port, metricsPort, publicUrl } = values;
+  const { port, metricsPort, publicUrl, sealDir } = values;
   if (values.roles.has('api') && port !== 0 && port === metricsPort)
     faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
   if (text('EVENTSTORE_URL') !== undefined)
-    for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'KEYS_URL'])
+    for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'SEAL_KEY', 'KEYS_URL'])
       if (text(name) === undefined)
         faults.push(
           `${name} must be set where EVENTSTORE_URL is: nothing of it is made up for an installation that others share`,
@@ -225,6 +255,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   return {
     ...values,
     dataDir: resolve(values.dataDir),
+    ...(sealDir === undefined ? {} : { sealDir: resolve(sealDir) }),
     ...(publicUrl === undefined ? {} : { publicUrl: publicUrl.replace(/\/+$/, '') }),
     ...providers,
   };

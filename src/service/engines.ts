@@ -114,7 +114,7 @@ export async function openEngines(
   config: EngineSettings,
   logger: Logger,
   open: Resources,
-): Promise<Engines & Pick<Log, 'subjects' | 'keys'>> {
+): Promise<Engines & Pick<Log, 'subjects' | 'keys' | 'stored'>> {
   const { dataDir: dir, natsUrl } = config;
   makeDataDir(dir);
   const log = await openLog({ ...config, longLived: true }, logger);
@@ -126,5 +126,5 @@ export async function openEngines(
       ? await openEmbeddedBus({ dir, onError })
       : await (await import('../adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
   );
-  return { events, store, bus, subjects: log.subjects, keys: log.keys };
+  return { events, store, bus, subjects: log.subjects, keys: log.keys, stored: log.stored };
 }

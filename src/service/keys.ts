@@ -9,6 +9,7 @@ import { keptText } from '../lib/files/keptText.js';
 
 export const TOKEN_KEY_FILE = 'token.key';
 export const HASH_KEY_FILE = 'hash.key';
+export const SEAL_KEY_FILE = 'seal.key';
 /** In DATA_DIR. */
 export const MASTER_KEY_FILE = 'master.key';
 
@@ -20,12 +21,14 @@ export interface Keys {
   readonly hashKey: Buffer;
   /** The first wraps the secrets of the key store, all unwrap. Losing them loses all personal data. */
   readonly masterKeys: readonly string[];
+  /** Sign the heads of the tree over the log. */
+  readonly sealKeys: readonly string[];
 }
 
-type KeySettings = Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey' | 'masterKeys'>;
+type KeySettings = Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey' | 'masterKeys' | 'sealKeys'>;
 
 /**
- * Makes missing keys in `token.key`, `hash.key` and `master.key` (mode 0600); processes that start together share them.
+ * Makes missing keys in `token.key`, `hash.key`, `master.key` and `seal.key` (mode 0600); processes that start together share them.
  * @throws EngineError for an invalid key file or folder
  */
 export function loadKeys(config: KeySettings): Keys {
@@ -34,7 +37,15 @@ export function loadKeys(config: KeySettings): Keys {
     tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, TOKEN_KEY_FILE))],
     hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, HASH_KEY_FILE))),
     masterKeys: config.masterKeys ?? [kept(join(config.dataDir, MASTER_KEY_FILE))],
+    sealKeys: config.sealKeys ?? [kept(join(config.dataDir, SEAL_KEY_FILE))],
   };
+}
+
+/** `undefined`: neither set nor kept. Makes no key. @throws EngineError for an invalid key file */
+export function findSealKeys(config: Pick<Config, 'dataDir' | 'sealKeys'>): readonly string[] | undefined {
+  if (config.sealKeys !== undefined) return config.sealKeys;
+  const file = join(config.dataDir, SEAL_KEY_FILE);
+  return existsSync(file) ? [kept(file)] : undefined;
 }
 
 /** One line of printable text. */

@@ -33,6 +33,8 @@ export interface Personal {
 export interface Log extends Personal {
   /** Events with their personal fields in the clear. `close` closes the key store, too. */
   readonly events: EventStore;
+  /** What `events` reads, as the engine holds it: neither decrypted nor upcast. Closed with `events`. */
+  readonly stored: EventStore;
 }
 
 /**
@@ -58,6 +60,7 @@ export function withPersonalData(stored: EventStore, settings: PersonalSettings,
   const events = encryptedEvents(stored, personal.subjects, RULES);
   return {
     ...personal,
+    stored,
     events: {
       ...events,
       async close() {

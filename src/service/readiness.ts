@@ -134,7 +134,7 @@ export function readinessOf({
   };
   const follower = (one: FollowerHealth): [string, PartHealth] => [
     one.part,
-    one.failing ? { ready: false, detail: failingWords(one) } : { ready: true, detail: 'works' },
+    one.failing ? { ready: one.aside === true, detail: failingWords(one) } : { ready: true, detail: 'works' },
   ];
   /** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */
   const processManagers = (): [string, PartHealth][] => {

@@ -85,6 +85,11 @@ const BY_CHANCE = new Set([
   ...['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`),
   // Exactly one of its parameters.
   'GET /ops/people',
+  // Of a log that is signed, and of large ones: `test/api/evidence/evidence.test.ts`.
+  'GET /checkpoint',
+  ...['{n1}', '{n1}/{n2}', '{n1}/{n2}/{n3}', '{n1}/{n2}/{n3}/{n4}'].flatMap((steps) =>
+    ['{level}', 'entries'].map((kind) => `GET /tile/${kind}/${steps}`),
+  ),
 ]);
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];

@@ -36,6 +36,7 @@ const KEYS = {
   TOKEN_KEY: 'token-key-of-the-privacy-test-0123456789',
   HASH_KEY: 'hash-key-of-the-privacy-test-0123456789',
   MASTER_KEY: 'master-key-of-the-privacy-test-0123456789',
+  SEAL_KEY: 'seal-key-of-the-privacy-test-0123456789',
 };
 
 const CATALOGUE = {
@@ -155,7 +156,11 @@ const mayRead = (gift: Known): ReadonlySet<string> =>
   new Set(gift.owner === undefined ? USERS : [gift.sender, gift.owner]);
 
 test.before(async () => {
-  service = await startService({ catalogue: CATALOGUE, split: false, env: { ...KEYS, LOG_LEVEL: 'trace' } });
+  service = await startService({
+    catalogue: CATALOGUE,
+    split: false,
+    env: { ...KEYS, SEAL_EVERY_MS: '100', LOG_LEVEL: 'trace' },
+  });
   const [named = '', phoned = '', nobodys = '', shared = '', own = ''] = await bought(
     'olivia',
     'p-pin',
@@ -215,6 +220,7 @@ test.before(async () => {
     201,
   );
   assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/redemptions`, { location_id: 's-a' })).status, 201);
+  await eventually(async () => (await hear('checker', 'GET', '/checkpoint')).status === 200);
   await everyoneAsksEverything();
   await badRequests();
   await eventually(async () => service.log.some((line) => line.includes('simulated notification failed')));
@@ -282,7 +288,9 @@ async function everyoneAsksEverything(): Promise<void> {
       .replace('{redemptionId}', 'latest')
       .replace('{name}', method === 'GET' ? 'gifts' : 'nothing')
       .replace('{tiles}', '-0.5,51.7:0.5,51.3')
-      .replace('{id}', path.includes('categories') ? 'c' : 'p-pin');
+      .replace('{id}', path.includes('categories') ? 'c' : 'p-pin')
+      .replace('{level}', '0')
+      .replace('{n1}/{n2}', '000.p/1');
     const targets = filled.includes('{giftId}')
       ? gifts.map(({ id }) => filled.replace('{giftId}', id))
       : filled.includes('{transactionId}')
@@ -475,6 +483,10 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   'GET /ops/projections/{name}/verification',
   'GET /ops/projections/{name}/repair',
   // For support, with a reason: they are asked for personal data alone (`test/api/ops/people.test.ts`).
+  // Tiles of larger logs; these are of one kind (`test/api/evidence/evidence.test.ts`).
+  ...['', '/{n2}/{n3}', '/{n2}/{n3}/{n4}'].flatMap((steps) =>
+    ['{level}', 'entries'].map((kind) => `GET /tile/${kind}/{n1}${steps}`),
+  ),
   'GET /ops/people',
   'GET /ops/people/{personId}',
   'GET /ops/people/{personId}/export',

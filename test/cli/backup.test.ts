@@ -91,7 +91,7 @@ test('restores a backup with the same events in order, a new log id and records 
   assert.match(
     made.out,
     new RegExp(
-      `HASH_KEY \\(${data}/hash\\.key\\).*\n.*MASTER_KEY \\(${data}/master\\.key\\).*\n.*the key store \\(gift keys backup\\).*\n.*TOKEN_KEY \\(${data}/token\\.key\\).*\n.*settings \\(DATA_DIR\\)`,
+      `HASH_KEY \\(${data}/hash\\.key\\).*\n.*MASTER_KEY \\(${data}/master\\.key\\).*\n.*the key store \\(gift keys backup\\).*\n.*SEAL_KEY \\(${data}/seal\\.key\\).*\n.*TOKEN_KEY \\(${data}/token\\.key\\).*\n.*settings \\(DATA_DIR\\)`,
     ),
   );
   assert.is(statSync(file).mode & 0o777, 0o600);
@@ -158,6 +158,7 @@ test('backs up and restores an empty log and a restored one with --json; unseals
       ['HASH_KEY', join(data, 'hash.key')],
       ['MASTER_KEY', join(data, 'master.key')],
       ['the key store', 'gift keys backup'],
+      ['SEAL_KEY', join(data, 'seal.key')],
       ['TOKEN_KEY', 'the variable TOKEN_KEY'],
       ['settings', 'CHARGE_WAIT_MS, DATA_DIR'],
     ],
@@ -226,6 +227,7 @@ test('bad input for a backup: a clear line, nothing left behind', async ({ dir, 
     TOKEN_KEY: 'k'.repeat(32),
     HASH_KEY: 'h'.repeat(32),
     MASTER_KEY: 'm'.repeat(40),
+    SEAL_KEY: 's'.repeat(40),
     KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',

@@ -55,6 +55,7 @@ testWhere(
       'keys.db',
       'hash.key',
       'master.key',
+      'seal.key',
       'token.key',
     ])
       assert.is(found[name], OWNER, name);

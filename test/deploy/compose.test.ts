@@ -120,6 +120,7 @@ for (const file of FILES) {
         TOKEN_KEY: 'k'.repeat(43),
         HASH_KEY: 'h'.repeat(43),
         MASTER_KEY: 'm'.repeat(43),
+        SEAL_KEY: 's'.repeat(43),
       });
       assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
       assert.ok(
@@ -420,15 +421,17 @@ for (const file of FILES) {
       const [node, ...args] = services['keys']!.command!.map(here);
       assert.is(node, 'node');
       execFileSync(process.execPath, args);
-      const kept = ['token.key', 'hash.key', 'master.key'].map((name) => readFileSync(join(dir, name), 'utf8'));
+      const kept = ['token.key', 'hash.key', 'master.key', 'seal.key'].map((name) =>
+        readFileSync(join(dir, name), 'utf8'),
+      );
       execFileSync(process.execPath, args);
       assert.equal(
-        ['token.key', 'hash.key', 'master.key'].map((name) => readFileSync(join(dir, name), 'utf8')),
+        ['token.key', 'hash.key', 'master.key', 'seal.key'].map((name) => readFileSync(join(dir, name), 'utf8')),
         kept,
       );
       const shown = (env: Record<string, string>): string[] => {
         const [shell, ...rest] = services['worker']!.entrypoint!.map(here);
-        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY'], {
+        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'SEAL_KEY'], {
           env: { PATH: process.env['PATH'], ...env },
           encoding: 'utf8',
         })
@@ -439,7 +442,10 @@ for (const file of FILES) {
         shown({}),
         kept.map((key) => key.trim()),
       );
-      assert.equal(shown({ TOKEN_KEY: 'one two', HASH_KEY: '' }), ['one two', kept[1]!.trim(), kept[2]!.trim()]);
+      assert.equal(shown({ TOKEN_KEY: 'one two', HASH_KEY: '' }), [
+        'one two',
+        ...kept.slice(1).map((key) => key.trim()),
+      ]);
     } finally {
       rmSync(dir, { recursive: true });
     }

@@ -12,6 +12,7 @@ test('lost engine: an EventStoreDB that is gone for a while, then a read store f
     TOKEN_KEY: 't'.repeat(40),
     HASH_KEY: 'h'.repeat(40),
     MASTER_KEY: 'm'.repeat(40),
+    SEAL_KEY: 's'.repeat(40),
     KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',

@@ -107,6 +107,7 @@ test('the event store: reads go on, writes are refused and done once in the end'
     TOKEN_KEY: 't'.repeat(40),
     HASH_KEY: 'h'.repeat(40),
     MASTER_KEY: 'm'.repeat(40),
+    SEAL_KEY: 's'.repeat(40),
     KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',

@@ -32,6 +32,8 @@ test('runs whole without any setting', () => {
       accessTokenTtl: 900,
       refreshTokenTtl: 2_592_000,
       sessionMaxAge: 7_776_000,
+      sealEveryMs: 10_000,
+      sealPublic: false,
       logLevel: 'info',
       payments: 'simulated',
       notifications: 'simulated',
@@ -58,6 +60,10 @@ test('reads every setting', () => {
     TOKEN_KEY: `${key},${key}2`,
     HASH_KEY: key,
     MASTER_KEY: `${key},${key}3`,
+    SEAL_KEY: `${key},${key}4`,
+    SEAL_DIR: '/srv/tree/',
+    SEAL_EVERY_MS: '100',
+    SEAL_PUBLIC: '1',
     KEYS_URL: 'mongodb://keys/gift',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
@@ -72,6 +78,10 @@ test('reads every setting', () => {
   );
   assert.deepEqual([config.tokenKeys, config.hashKey], [[key, `${key}2`], key]);
   assert.deepEqual([config.masterKeys, config.keysUrl], [[key, `${key}3`], 'mongodb://keys/gift']);
+  assert.deepEqual(
+    [config.sealKeys, config.sealDir, config.sealEveryMs, config.sealPublic],
+    [[key, `${key}4`], '/srv/tree', 100, true],
+  );
 });
 
 test('names every fault at once, and shows no secret', () => {
@@ -88,6 +98,9 @@ test('names every fault at once, and shows no secret', () => {
     TOKEN_KEY: `${'k'.repeat(32)},hunter2`,
     HASH_KEY: 'hunter3',
     MASTER_KEY: 'hunter7',
+    SEAL_KEY: 'hunter9',
+    SEAL_EVERY_MS: '99',
+    SEAL_PUBLIC: 'yes',
     KEYS_URL: 'http://u:hunter8@x',
     PAYMENTS: 'cash',
     NOTIFICATIONS: 'pigeon',
@@ -108,6 +121,9 @@ test('names every fault at once, and shows no secret', () => {
     'TOKEN_KEY',
     'HASH_KEY',
     'MASTER_KEY',
+    'SEAL_KEY',
+    'SEAL_EVERY_MS',
+    'SEAL_PUBLIC',
     'KEYS_URL',
     'PAYMENTS',
     'NOTIFICATIONS',
@@ -268,6 +284,7 @@ test('takes several hosts in the addresses of engines', () => {
     TOKEN_KEY: 'k'.repeat(32),
     HASH_KEY: 'k'.repeat(32),
     MASTER_KEY: 'k'.repeat(32),
+    SEAL_KEY: 'k'.repeat(32),
     KEYS_URL: 'embedded',
     PAYMENTS: 'simulated',
     NOTIFICATIONS: 'simulated',
@@ -278,7 +295,7 @@ test('takes several hosts in the addresses of engines', () => {
 
 test('wants keys and providers said with an event store that others share', () => {
   const faults = faultsOf({ EVENTSTORE_URL: 'esdb+discover://events.example' });
-  for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'KEYS_URL', 'PAYMENTS', 'NOTIFICATIONS'])
+  for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'SEAL_KEY', 'KEYS_URL', 'PAYMENTS', 'NOTIFICATIONS'])
     assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
 });
 

@@ -37,6 +37,7 @@ const SAID = {
   TOKEN_KEY: 'the key that signs the access tokens of tests',
   HASH_KEY: 'the key of the hashes in the stream names of tests',
   MASTER_KEY: 'the key that wraps the secrets of the key store of tests',
+  SEAL_KEY: 'the key that signs the heads of the tree of tests',
   KEYS_URL: 'embedded',
   PAYMENTS: 'simulated',
   NOTIFICATIONS: 'simulated',

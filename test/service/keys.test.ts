@@ -19,16 +19,20 @@ test('makes keys once, for their owner only, and keeps them', ({ dir }) => {
   assert.deepEqual(loadKeys({ dataDir }), made);
   assert.ok(Buffer.byteLength(made.tokenKeys[0] ?? '') >= 32 && made.hashKey.length >= 32);
   assert.notEqual(made.tokenKeys[0], made.hashKey.toString());
-  assert.deepEqual(readdirSync(dataDir).sort(), ['hash.key', 'master.key', 'token.key']);
+  assert.deepEqual(readdirSync(dataDir).sort(), ['hash.key', 'master.key', 'seal.key', 'token.key']);
   for (const name of readdirSync(dataDir)) assert.equal(statSync(join(dataDir, name)).mode & 0o777, 0o600);
 });
 
 test('uses keys that are set, and makes none', ({ dir }) => {
-  assert.deepEqual(loadKeys({ dataDir: dir, tokenKeys: ['a', 'b'], hashKey: 'c', masterKeys: ['d', 'e'] }), {
-    tokenKeys: ['a', 'b'],
-    hashKey: Buffer.from('c'),
-    masterKeys: ['d', 'e'],
-  });
+  assert.deepEqual(
+    loadKeys({ dataDir: dir, tokenKeys: ['a', 'b'], hashKey: 'c', masterKeys: ['d', 'e'], sealKeys: ['f'] }),
+    {
+      tokenKeys: ['a', 'b'],
+      hashKey: Buffer.from('c'),
+      masterKeys: ['d', 'e'],
+      sealKeys: ['f'],
+    },
+  );
   assert.deepEqual(readdirSync(dir), []);
 });
 

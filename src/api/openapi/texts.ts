@@ -15,6 +15,8 @@ export const TAGS: Readonly<Record<string, string>> = {
   Support: "For support: single gifts. Who did what and why stands in the gift's history.",
   Projections:
     'For support: the status of read models and process managers; rebuilding, verifying and repairing read models while they are served.',
+  Evidence:
+    'The Merkle tree over the log, for those who check that nothing was altered: signed heads and tiles in the formats of C2SP.',
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 

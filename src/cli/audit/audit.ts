@@ -4,17 +4,19 @@ import { auditAccessCommand } from './access.js';
 import { auditCheckCommand } from './check.js';
 import { auditRedemptionsCommand } from './redemptions.js';
 import { auditTotalsCommand } from './totals.js';
+import { auditVerifyCommand } from './verify.js';
 import { examples } from '../output.js';
 
 export function auditCommand(terminal: Terminal): Command {
   return new Command('audit')
-    .summary('export redemptions and totals, and who saw what')
+    .summary('export redemptions and totals, show who saw what, verify the log')
     .description(
-      'What auditors ask for: who redeemed what, totals to the penny, who saw what. Whatever is shown leaves a record of who saw it.',
+      'What auditors ask for: who redeemed what, totals to the penny, who saw what, whether anything was altered. Whatever is shown of events leaves a record of who saw it.',
     )
     .addCommand(auditRedemptionsCommand(terminal))
     .addCommand(auditTotalsCommand(terminal))
     .addCommand(auditAccessCommand(terminal))
     .addCommand(auditCheckCommand(terminal))
+    .addCommand(auditVerifyCommand(terminal))
     .addHelpText('after', examples('gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv'));
 }

@@ -27,6 +27,8 @@ export interface FollowerHealth {
   readonly failures: number;
   /** In words for anybody, without a path or an address; absent: it works. */
   readonly why?: string;
+  /** No request needs it: its failure makes no process unready. */
+  readonly aside?: true;
 }
 
 export interface FollowerRun {
@@ -42,6 +44,8 @@ export interface RestartOptions {
   readonly restartMs?: readonly [first: number, most: number];
   /** Logged as a warning, as first failures and UnavailableError are. */
   readonly expected?: (error: unknown) => boolean;
+  /** See `FollowerHealth`. */
+  readonly aside?: true;
 }
 
 export interface Followers {
@@ -63,6 +67,7 @@ export interface FollowersOptions {
 
 interface State {
   readonly part: string;
+  readonly aside: boolean;
   failures: number;
   since: string;
   error: unknown;
@@ -126,7 +131,16 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
 
   return {
     start(part, run, options = {}) {
-      const state: State = { part, failures: 0, since: '', error: undefined, wellAt: undefined, troubledAt: undefined };
+      const aside = options.aside === true;
+      const state: State = {
+        part,
+        aside,
+        failures: 0,
+        since: '',
+        error: undefined,
+        wellAt: undefined,
+        troubledAt: undefined,
+      };
       const closing = new AbortController();
       states.add(state);
       const running = keepRunning(state, run, closing.signal, options);
@@ -145,6 +159,16 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
   };
 }
 
+/** A failure that says itself, in words for anybody, why a follower fails. */
+export class ToldError extends Error {
+  override readonly name: string = 'ToldError';
+  readonly publicReason: string;
+  constructor(message: string, publicReason: string, options?: ErrorOptions) {
+    super(message, options);
+    this.publicReason = publicReason;
+  }
+}
+
 const ENDED = new Error('it ended though nothing closed it');
 
 async function endOf(run: (context: FollowerRun) => Promise<void>, context: FollowerRun): Promise<unknown> {
@@ -156,12 +180,13 @@ async function endOf(run: (context: FollowerRun) => Promise<void>, context: Foll
   }
 }
 
-function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): FollowerHealth {
+function healthOf({ part, aside, failures, since, error, wellAt, troubledAt }: State): FollowerHealth {
+  const named = aside ? ({ part, aside } as const) : { part };
   const now = performance.now();
   if (error === undefined || (wellAt !== undefined && now - wellAt >= SETTLED_MS))
-    return { part, failing: false, failures: 0 };
+    return { ...named, failing: false, failures: 0 };
   const failing = failures > 1 || (troubledAt !== undefined && now - troubledAt >= TROUBLED_MS);
-  return { part, failing, since, failures, why: failureWords(error) };
+  return { ...named, failing, since, failures, why: failureWords(error) };
 }
 
 /** Follows the follower's name. */
@@ -182,5 +207,6 @@ export function failingWords({
 function failureWords(error: unknown): string {
   if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
   if (error === ENDED) return ENDED.message;
+  if (error instanceof ToldError) return error.publicReason;
   return `${error instanceof Error ? error.name : 'an error of no class'}: see the log of that process`;
 }

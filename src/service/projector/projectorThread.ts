@@ -17,7 +17,7 @@ import { projectInProcess } from './inProcess.js';
 
 const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
-const { dataDir: dir, keysUrl, masterKeys, holder, level, version } = workerData as ProjectorThreadData;
+const { dataDir: dir, keysUrl, masterKeys, tree, holder, level, version } = workerData as ProjectorThreadData;
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, destination: { write: post } });
 const HEALTH_MS = 500;
@@ -25,7 +25,7 @@ const HEALTH_MS = 500;
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
-const { events, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
+const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
   dataDir: dir,
   longLived: true,
   openElsewhere: true,
@@ -39,7 +39,9 @@ const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere:
 // Requests go first. The store's own threads, already started, keep their priority: other writers wait for their lock.
 lowerPriority();
 const parts = followers({ logger });
-open.add(await projectInProcess({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }));
+open.add(
+  await projectInProcess({ events, stored, store, projections: PROJECTIONS, tree, logger, holder, followers: parts }),
+);
 // The first post says that everything is loaded.
 await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));
 post(parts.health());

@@ -5,6 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
 import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../../runtime/supervision/followers.js';
+import type { TreeSettings } from '../tree.js';
 import type { RunningProjector } from './inProcess.js';
 
 export interface ProjectorThreadData {
@@ -13,6 +14,8 @@ export interface ProjectorThreadData {
   /** What opens personal data, of the settings. */
   readonly keysUrl?: string | undefined;
   readonly masterKeys?: readonly string[] | undefined;
+  /** Absent: no tree is kept. */
+  readonly tree?: TreeSettings | undefined;
   /** See `LeaseOptions.holder`. A new thread with the same name takes over a dead one's lease at once. */
   readonly holder: string;
   /** pino's name of the lowest logged level. */
@@ -45,10 +48,11 @@ export interface ThreadProjector extends RunningProjector {
 const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
 /** Until a thread has posted its health. */
-const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) => ({
+const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds', 'tree'].map((part) => ({
   part,
   failing: false,
   failures: 0,
+  ...(part === 'tree' ? { aside: true } : {}),
 }));
 
 /**

@@ -12,6 +12,7 @@ import { notificationStream } from '../../../src/domain/notification.js';
 import { PARKED_NAMES, parkedStream } from '../../../src/domain/parked.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
 import type { LogRestored } from '../../../src/domain/restored.js';
+import type { TreeEvent } from '../../../src/domain/treeHeads.js';
 import { voucherCodeStream } from '../../../src/domain/voucherCode.js';
 import { walletStream } from '../../../src/domain/wallet.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
@@ -28,8 +29,8 @@ const STREAMS = {
   code: [voucherCodeStream('s', 'code:C')],
 } as const;
 
-/** All that happens to gifts: the catalogue, accounts and who saw what are of no gift's life. */
-type OfGifts = Exclude<AnyDomainEvent, AccessEvent | AccountEvent | CatalogueEvent | LogRestored>['type'];
+/** All that happens to gifts: the catalogue, accounts, who saw what and the tree are of no gift's life. */
+type OfGifts = Exclude<AnyDomainEvent, AccessEvent | AccountEvent | CatalogueEvent | LogRestored | TreeEvent>['type'];
 
 /**
  * Where an event of each type stands, in the order in which they are appended here; null: it is of no gift's life

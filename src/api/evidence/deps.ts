@@ -1,0 +1,17 @@
+import type { EventStore } from '../../ports/eventStore.js';
+import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+import type { RouteDescription } from '../pipeline/route.js';
+
+export interface EvidenceDeps {
+  readonly events: EventStore;
+  /** The same log as stored: neither decrypted nor upcast. */
+  readonly stored: Pick<EventStore, 'read' | 'readAll'>;
+  readonly folder: TileFolder;
+  /** Heads and tiles of hashes need no token. */
+  readonly isPublic: boolean;
+  readonly now: () => string;
+}
+
+/** Who may ask for hashes, which say nothing of what was hashed. */
+export const hashesFor = ({ isPublic }: Pick<EvidenceDeps, 'isPublic'>): Pick<RouteDescription, 'caller' | 'roles'> =>
+  isPublic ? { caller: 'none' } : { caller: 'user', roles: ['auditor'] };

@@ -1,0 +1,45 @@
+/** The paths of tiles (c2sp.org/tlog-tiles): the index has a step for three digits, a partial tile a step for its width. */
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
+import { parseTilePath, type Tile } from '../../runtime/evidence/tiles.js';
+import { HttpError } from '../pipeline/errors.js';
+
+const STEPS = ['n1', 'n2', 'n3', 'n4'] as const;
+/** 256 billion events. */
+const WORDS =
+  'A step of the path: three digits, with an `x` before them in all steps but the last; `067.p/8` is a part of 8.';
+
+export interface TilePath {
+  readonly path: string;
+  /** Of an operation's name: `''`, `2`, `3`, `4`. */
+  readonly suffix: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** @param base such as `/tile/:level` */
+export function tilePaths(base: string): readonly TilePath[] {
+  return STEPS.map((_, last) => {
+    const names = STEPS.slice(0, last + 1);
+    return {
+      path: [base, ...names.map((name) => `:${name}`)].join('/'),
+      suffix: last === 0 ? '' : String(last + 1),
+      params: Object.fromEntries(names.map((name) => [name, WORDS])),
+    };
+  });
+}
+
+/** @throws HttpError `not_found` for a path that is no tile's */
+export function tileAt(level: string, params: Readonly<Record<string, string>>): Tile {
+  const steps = STEPS.flatMap((name) => params[name] ?? []);
+  try {
+    return parseTilePath(['tile', level, ...steps].join('/'));
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) throw new HttpError('not_found');
+    throw error;
+  }
+}
+
+/** Of the same bytes for ever. */
+export const IMMUTABLE = {
+  'Content-Type': 'application/octet-stream',
+  'Cache-Control': 'public, max-age=31536000, immutable',
+} as const;

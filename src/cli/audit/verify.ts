@@ -1,0 +1,185 @@
+/** `gift audit verify` (docs/evidence.md#verifying-a-log). */
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { headKeys } from '../../ops/evidence/headKeys.js';
+import type { KeptHead, VerifiersOf } from '../../ops/evidence/headsToCheck.js';
+import { leavesOf, leavesOfLog } from '../../ops/evidence/leaves.js';
+import type { EventPlace, FirstDifference, Verification } from '../../ops/evidence/verification.js';
+import { verifyLog } from '../../ops/evidence/verifyLog.js';
+import { shownStream } from '../../domain/streamName.js';
+import { MASK } from '../../lib/mask.js';
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
+import { type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
+import { findSealKeys } from '../../service/keys.js';
+import { treeDir, treeFolder } from '../../service/tree.js';
+import { withLog } from '../engines.js';
+import { outputOptions } from '../exports.js';
+import { examples, jsonLine } from '../output.js';
+import { progressBar } from '../progress.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
+
+interface VerifyFlags {
+  readonly checkpoint?: readonly string[];
+  readonly key?: readonly string[];
+  readonly json?: true;
+}
+
+/** Without its rules no leaf is that of the log: a head, or a tile, tells that there were some. */
+const NO_TREE = leavesOf({ saltKey: '', apart: new Set() });
+
+const repeated = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value,
+];
+
+export function auditVerifyCommand(terminal: Terminal): Command {
+  return outputOptions(
+    new Command('verify')
+      .summary('hold every event of the log against every head that was signed over it')
+      .description(
+        `Reads the whole log, also while the service goes on, and changes nothing. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, and those given.
+Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed.
+Whoever can write the log and has SEAL_KEY can sign another one: only a head that was kept elsewhere, or a witness' last word, finds that.`,
+      )
+      .option('--checkpoint <file>', 'a signed head that was kept elsewhere; may be repeated', repeated)
+      .option(
+        '--key <key>',
+        "what verifies a signer's key, as name+hash+base64, beside those of SEAL_KEY; may be repeated",
+        repeated,
+      ),
+    { csv: false },
+  )
+    .addHelpText('after', examples('gift audit verify', 'gift audit verify --checkpoint /safe/head-2026-05-01.txt'))
+    .action(async (flags: VerifyFlags) => runVerify(terminal, flags));
+}
+
+async function runVerify(terminal: Terminal, { checkpoint = [], key = [], json }: VerifyFlags): Promise<void> {
+  const kept = checkpoint.map(keptHead);
+  const given = key.map(givenVerifier);
+  const verification = await withLog(terminal, async ({ config, stored }) => {
+    const keys = findSealKeys(config);
+    if (keys === undefined && given.length === 0)
+      await writeLines(terminal.stderr, ['gift: neither SEAL_KEY nor --key is there: signatures are not verified']);
+    const bar = progressBar(terminal.stderr, { doing: 'verifying the log', unit: 'events' });
+    const end = await stored.end();
+    try {
+      return await verifyLog(
+        {
+          stored,
+          leaves: (await leavesOfLog(stored)) ?? NO_TREE,
+          folder: treeFolder(treeDir(config), stored.logId),
+          verifiersOf: verifiersOf(keys ?? [], given),
+          kept,
+        },
+        {
+          signal: terminal.signal,
+          // A position of the embedded log is the number of its event.
+          onProgress: (events) => bar(events, stored.engine === 'embedded' ? Number(end) : undefined),
+        },
+      );
+    } catch (error) {
+      if (terminal.signal.aborted) throw interrupted('interrupted; nothing was found out');
+      if (error instanceof MalformedEvidenceError) throw new CommandFailure(`a head is none: ${error.message}`);
+      throw error;
+    } finally {
+      bar.clear();
+    }
+  });
+  await writeLines(terminal.stdout, json === true ? [jsonLine(shown(verification))] : inWords(verification));
+  if (!verification.agrees) throw new CommandFailure(failureOf(verification));
+}
+
+function keptHead(file: string): KeptHead {
+  try {
+    return { from: file, note: readFileSync(file, 'utf8') };
+  } catch (error) {
+    throw usageFailure(`--checkpoint ${file}: it can't be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}
+
+function givenVerifier(text: string): NoteVerifier {
+  try {
+    return noteVerifier(text);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) throw usageFailure(`--key: ${error.message}`);
+    throw error;
+  }
+}
+
+function verifiersOf(keys: readonly string[], given: readonly NoteVerifier[]): VerifiersOf {
+  const known = new Map<string, readonly NoteVerifier[]>();
+  return (origin) => {
+    const own = known.get(origin) ?? headKeys(keys, origin).verifiers;
+    known.set(origin, own);
+    const others = given.filter(({ name, keyId }) => name === origin && !own.some((one) => one.keyId === keyId));
+    return [...own, ...others];
+  };
+}
+
+/** With keyed hashes masked. */
+function shown({ difference, gaps, ...verification }: Verification): object {
+  const place = (event: EventPlace | null): EventPlace | null =>
+    event === null ? null : { ...event, stream: shownStream(event.stream, MASK) };
+  return {
+    ...verification,
+    difference:
+      difference === null ? null : { ...difference, event: place(difference.event), before: place(difference.before) },
+    gaps: { ...gaps, first: gaps.first.map((gap) => ({ ...gap, event: place(gap.event) })) },
+  };
+}
+
+function* inWords({ agrees, events, position, root, heads, agreed_size, ...found }: Verification): Generator<string> {
+  yield `${events} events, up to position ${position ?? 'none'}; root ${root}`;
+  yield `${heads} signed heads; the last that the log agrees with is of ${agreed_size} events, ${events - agreed_size} stand behind it`;
+  if (agrees) yield 'all is as it was signed';
+  if (found.difference !== null) yield differenceInWords(found.difference);
+  for (const { from, size, why } of found.wrong_heads.first) yield `${from}, of ${size} events: ${why}`;
+  yield* further(found.wrong_heads, 'heads');
+  for (const { after, event } of found.gaps.first)
+    yield `events are missing between position ${after ?? 'none'} and ${eventInWords(event)}`;
+  yield* further(found.gaps, 'gaps');
+  if (found.spoilt_tiles)
+    yield 'tiles in SEAL_DIR are not those that were signed: remove them, and the service makes them anew from the log';
+}
+
+function* further(
+  { found, first }: Verification['gaps'] | Verification['wrong_heads'],
+  what: string,
+): Generator<string> {
+  if (found > first.length) yield `and ${found - first.length} further ${what}`;
+}
+
+function failureOf({ difference, wrong_heads, gaps }: Verification): string {
+  if (difference !== null) return `the log is not what was signed: ${differenceInWords(difference)}`;
+  if (gaps.found > 0) return 'events are missing from the log: see above';
+  if (wrong_heads.found > 0) return 'a signed head is not what it was: see above';
+  return 'tiles are not what was signed; the log is';
+}
+
+/** For an auditor. */
+export function differenceInWords({ change, count, number, event, before, signed }: FirstDifference): string {
+  const many = count > 1 ? `${count} events, from number ${number} on, were` : `event ${number} was`;
+  const now = event === null ? 'nothing stands there' : `there stands ${eventInWords(event)}`;
+  const behind = before === null ? 'at the beginning of the log' : `behind ${eventInWords(before)}`;
+  const unsigned = signed ? '' : '; no signed head covers it, its tile tells so';
+  switch (change) {
+    case 'altered':
+      return `${many} altered: ${now}${unsigned}`;
+    case 'removed':
+      return `${many} removed, ${behind}: ${now}${unsigned}`;
+    case 'inserted':
+      return `${many} inserted: ${now}${unsigned}`;
+    case 'exchanged':
+      return `events ${number} and ${number + count} were exchanged: ${now}${unsigned}`;
+    case 'cut off':
+      return `the log was cut off at its end: ${count} events are missing from number ${number} on, ${behind}${unsigned}`;
+    case 'unknown':
+      return `one or more of the events ${number} to ${number + count - 1} were altered, removed, inserted or exchanged, and no tile tells which`;
+    default:
+      return change satisfies never;
+  }
+}
+
+function eventInWords({ stream, revision, type, id, at, position }: EventPlace): string {
+  return `${type} of ${at}, revision ${revision} of ${shownStream(stream, MASK)} (position ${position}, id ${id})`;
+}

@@ -1,0 +1,22 @@
+/**
+ * The Merkle tree over the log (docs/evidence.md): how its leaves are made, and its signed heads. No decision depends
+ * on them.
+ */
+import type { DomainEvent } from './decider.js';
+
+/** Has one event. A copied log keeps it, and so its leaves. */
+export const TREE_STREAM = 'log-tree';
+
+/** A copied log keeps those of the log it was copied from, too. */
+export const treeHeadStream = (logId: string): string => `treeHeads-${logId}`;
+
+/**
+ * How all leaves of the log are made (docs/evidence.md#salted-hashes). `apart`: names of the fields that a proof may keep.
+ * Secret: `salt_key`, 32 random bytes in base64; whoever lacks it can't guess at hidden fields.
+ */
+export type TreeStarted = DomainEvent<'TreeStarted', { readonly salt_key: string; readonly apart: readonly string[] }>;
+
+/** `note`: the signed head (C2SP calls it a checkpoint). `position`: of its last event, in the log that signed it. */
+export type TreeHeadSigned = DomainEvent<'TreeHeadSigned', { readonly note: string; readonly position: string }>;
+
+export type TreeEvent = TreeStarted | TreeHeadSigned;

@@ -1,0 +1,23 @@
+/** The keys that sign heads of the tree (SEAL_KEY), and what verifies them. */
+import { hkdfSync } from 'node:crypto';
+import { ED25519_NOTE, formatSignerKey, formatVerifierKey, parseSignerKey } from '../../runtime/evidence/noteKeys.js';
+import { type NoteSigner, noteSigner, type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
+
+/** Names a log for ever: `host/log/{log id}`. It is also the name of its keys. */
+export const originOf = (host: string, logId: string): string => `${host}/log/${logId}`;
+
+export interface HeadKeys {
+  readonly signers: readonly NoteSigner[];
+  readonly verifiers: readonly NoteVerifier[];
+  /** As text, for those who verify: `name+hash+base64`. */
+  readonly verifierKeys: readonly string[];
+}
+
+/** Ed25519 keys, made of the texts of SEAL_KEY by HKDF-SHA-256 (RFC 5869). All of them sign. */
+export function headKeys(texts: readonly string[], origin: string): HeadKeys {
+  const signerKeys = texts.map((text) =>
+    formatSignerKey(origin, ED25519_NOTE, Buffer.from(hkdfSync('sha256', text, '', 'gift-commerce seal key', 32))),
+  );
+  const verifierKeys = signerKeys.map((key) => formatVerifierKey(parseSignerKey(key).key));
+  return { signers: signerKeys.map(noteSigner), verifiers: verifierKeys.map(noteVerifier), verifierKeys };
+}

@@ -1,0 +1,158 @@
+/**
+ * Keeps the tree over the log in its folder, and signs heads of it. One process does, by a lease; no command waits for
+ * it. Another process goes on from its own folder, or makes it anew from the log.
+ */
+import type { Logger } from 'pino';
+import { pause } from '../../lib/async/pause.js';
+import type { TreeEvent } from '../../domain/treeHeads.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { Records } from '../../ports/readStore.js';
+import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
+import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
+import { parseNote } from '../../runtime/evidence/signedNote.js';
+import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
+import { LogAlteredError } from '../../runtime/tree/logAltered.js';
+import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
+import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
+import { leavesOf } from './leaves.js';
+import { findLeafRules, leafRulesOf } from './leafRules.js';
+import { type HeadSigning, lastSignedHead, type SignedHead, signHead } from './signedHeads.js';
+
+export const TREE_LEASE = 'tree';
+/** A tree that grew by these alone needs no other head: an idle log would grow for ever. */
+const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
+/** A log that was altered stays so: it is read again from its start. */
+const RESTART_MS = [500, 60_000] as const;
+
+export interface TreeKeeperDeps extends HeadSigning {
+  /** For the signed heads. */
+  readonly events: EventStore;
+  /** The same log as stored: neither decrypted nor upcast. */
+  readonly stored: EventStore;
+  readonly folder: TileFolder;
+  /** The least time between two heads. */
+  readonly everyMs: number;
+}
+
+export interface TreeKeeperOptions extends TreeKeeperDeps {
+  readonly records: Records;
+  /** See `LeaseOptions.holder`. */
+  readonly holder: string;
+  readonly logger: Logger;
+  readonly followers: Pick<Followers, 'start'>;
+}
+
+export function startTreeKeeper({ records, holder, logger, followers, ...deps }: TreeKeeperOptions): {
+  close(): Promise<void>;
+} {
+  return followers.start(
+    'tree',
+    async (health) => {
+      while (!health.signal.aborted) {
+        const lease = await acquireLease(records, TREE_LEASE, {
+          holder,
+          signal: health.signal,
+          logger,
+          onHeld: () => health.well(),
+          onTrouble: (error) => error !== undefined && health.onTrouble(error),
+        });
+        if (lease === undefined) return;
+        const signal = AbortSignal.any([health.signal, lease.lost]);
+        try {
+          await keepTree(deps, lease, { well: health.well, signal });
+        } catch (error) {
+          if (!signal.aborted) throw error;
+        } finally {
+          await lease.release();
+        }
+      }
+    },
+    { restartMs: RESTART_MS, aside: true },
+  );
+}
+
+/**
+ * Runs until `signal` is aborted.
+ * @throws LogAlteredError where the log, or the folder, is not what was signed; UnavailableError, ConflictError, the file
+ * system's errors
+ */
+export async function keepTree(
+  deps: TreeKeeperDeps,
+  lease: Pick<Lease, 'held'>,
+  { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
+): Promise<void> {
+  const { events, stored, folder, everyMs, now } = deps;
+  const mayWrite = (): void => {
+    if (!lease.held) throw new Error('another process may keep the tree now');
+  };
+  let last = await lastSignedHead(events);
+  refuseOlderLog(await folder.head(), last);
+  const isNew = (await findLeafRules(events)) === undefined;
+  if (isNew && last !== undefined) throw new LogAlteredError(last);
+  if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
+  const leaves = leavesOf(await leafRulesOf(events, now));
+  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, last, signal);
+  // Events that the tree's tiles hold already are news where no head covers them.
+  let news = tree.size > (last?.size ?? 0);
+  let [published, due] = [false, performance.now() + (isNew ? 0 : dueIn(last, everyMs))];
+  while (!signal.aborted) {
+    await readOn(tree, folder, last, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
+    if (signal.aborted) return;
+    mayWrite();
+    if (last !== undefined && !published) await folder.publish(last.note, tree.partialTiles());
+    published = true;
+    if (news && performance.now() >= due && !(await events.sealed())) {
+      last = await signHead(events, deps, { size: tree.size, root: tree.root(), position: tree.position ?? '' }, last);
+      [news, due] = [false, performance.now() + everyMs];
+      await folder.publish(last.note, tree.partialTiles());
+    }
+    well();
+    await pause(Math.min(everyMs, Math.max(0, due - performance.now()) || everyMs), signal);
+  }
+}
+
+/** Waits for the first event. A tree is no reason to append to a log that nothing is appended to. */
+async function isToStart(
+  events: Pick<EventStore, 'end' | 'sealed'>,
+  everyMs: number,
+  { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
+): Promise<boolean> {
+  do {
+    well();
+    await pause(everyMs, signal);
+    if (signal.aborted) return false;
+  } while ((await events.end()) === undefined || (await events.sealed()));
+  return true;
+}
+
+async function readOn(
+  tree: LogTree,
+  folder: TileFolder,
+  last: SignedHead | undefined,
+  signal: AbortSignal,
+  mayWrite: () => void,
+  onEvent: (isNews: boolean) => void,
+): Promise<void> {
+  try {
+    await tree.readOn(signal, mayWrite, ({ type }) => onEvent(!OWN_TYPES.has(type)));
+  } catch (error) {
+    if (!(error instanceof OtherTileError)) throw error;
+    if (error.size > (last?.size ?? 0)) throw new LogAlteredError(error, { cause: error });
+    // The log agrees with a signed head that covers the tile: the tile is spoilt, and so may others be.
+    await folder.clear();
+    throw error;
+  }
+}
+
+/** @throws LogAlteredError where the folder has a head that the log has lost: the log was put back to before it */
+function refuseOlderLog(kept: string | undefined, last: SignedHead | undefined): void {
+  if (kept === undefined) return;
+  const { size } = parseCheckpoint(parseNote(kept).body);
+  if (size > (last?.size ?? 0)) throw new LogAlteredError({ size });
+}
+
+/** ms until the next head may be signed. */
+function dueIn(last: SignedHead | undefined, everyMs: number): number {
+  if (last === undefined) return everyMs;
+  return Math.min(everyMs, Math.max(0, last.at + everyMs - Date.now()));
+}

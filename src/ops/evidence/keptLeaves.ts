@@ -1,0 +1,34 @@
+import { HASH_BYTES } from '../../runtime/evidence/strictText.js';
+import { TILE_WIDTH } from '../../runtime/evidence/tiles.js';
+import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+
+/** Hashes of leaves as tiles hold them, in order. */
+export interface KeptLeaves {
+  /** Call it for one index after the other. `undefined`: no tile has it. @throws the file system's errors */
+  at(index: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+}
+
+/** @param size leaves of the tree whose tiles these are */
+export function keptLeaves(folder: Pick<TileFolder, 'read'>, size: number): KeptLeaves {
+  let tile: { readonly index: number; readonly hashes: Buffer | undefined } | undefined;
+  const hashAt = (hashes: Buffer | undefined, at: number): Uint8Array | undefined =>
+    hashes?.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
+
+  async function read(index: number, at: number): Promise<Uint8Array | undefined> {
+    const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
+    // A full tile may be there before a head covers it.
+    const hashes =
+      (await folder.read({ level: 0, index, width: TILE_WIDTH })) ??
+      (width > 0 ? await folder.read({ level: 0, index, width }) : undefined);
+    tile = { index, hashes };
+    return at * HASH_BYTES < (hashes?.length ?? 0) ? hashAt(hashes, at) : undefined;
+  }
+
+  return {
+    at(index) {
+      const [number, at] = [Math.floor(index / TILE_WIDTH), index % TILE_WIDTH];
+      if (tile?.index !== number) return read(number, at);
+      return at * HASH_BYTES < (tile.hashes?.length ?? 0) ? hashAt(tile.hashes, at) : undefined;
+    },
+  };
+}

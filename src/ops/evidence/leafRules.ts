@@ -1,0 +1,42 @@
+/** How leaves of a log are made, which stands in the log itself: whoever holds the log can compute them. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { recordable } from '../../commands/context.js';
+import { append } from '../../commands/transact.js';
+import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
+import { TREE_STREAM, type TreeStarted } from '../../domain/treeHeads.js';
+import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import type { LeafRules } from '../../runtime/evidence/eventLeaf.js';
+import { TREE_USER } from './treeUser.js';
+
+const SALT_BYTES = 32;
+/** A merchant is not shown who gave, or got, the gift that it redeemed. */
+const OF_PERSONS = ['sender_id', 'receiver', 'receivers'];
+
+/** `undefined`: the log has no tree yet. @throws UnavailableError */
+export async function findLeafRules(events: Pick<EventStore, 'read'>): Promise<LeafRules | undefined> {
+  const [started] = await events.read(TREE_STREAM, { limit: 1 });
+  if (started === undefined) return undefined;
+  const { salt_key, apart } = started.data as TreeStarted['data'];
+  return { saltKey: salt_key, apart: new Set(apart) };
+}
+
+/** Makes them where they are missing; of several processes one does. @throws UnavailableError, LogSealedError */
+export async function leafRulesOf(events: EventStore, now: () => string): Promise<LeafRules> {
+  const found = await findLeafRules(events);
+  if (found !== undefined) return found;
+  const data = { salt_key: randomBytes(SALT_BYTES).toString('base64'), apart: fieldsApart() };
+  const started: TreeStarted = { type: 'TreeStarted', data };
+  const commandId = randomUUID();
+  const event = recordable([started], { commandId, correlationId: commandId, by: TREE_USER, now: now() });
+  await append(events, TREE_STREAM, event, 'none').catch((error: unknown) => {
+    if (!(error instanceof ConflictError)) throw error;
+  });
+  return (await findLeafRules(events)) as LeafRules;
+}
+
+/** What a proof may have to keep: secret and personal fields, and who gave and got. */
+function fieldsApart(): readonly string[] {
+  const classes: readonly FieldClasses[] = Object.values(FIELD_CLASSES);
+  const paths = classes.flatMap(({ secret, personal }) => [...secret, ...personal]);
+  return [...new Set([...OF_PERSONS, ...paths.map((path) => /^\w+/.exec(path)?.[0] ?? path)])].toSorted();
+}

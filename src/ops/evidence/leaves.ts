@@ -1,0 +1,24 @@
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { type LeafRules, leafOf } from '../../runtime/evidence/eventLeaf.js';
+import { encodeLeaf } from '../../runtime/evidence/leaf.js';
+import { hashLeaf } from '../../runtime/evidence/merkleTree.js';
+import { findLeafRules } from './leafRules.js';
+
+/** Of an event as stored. */
+export interface Leaves {
+  /** @throws MalformedEvidenceError for an event that the service can't have written */
+  entry(event: RecordedEvent): Buffer;
+  /** @throws as `entry` */
+  hash(event: RecordedEvent): Buffer;
+}
+
+export function leavesOf(rules: LeafRules): Leaves {
+  const entry = (event: RecordedEvent): Buffer => encodeLeaf(leafOf(event, rules));
+  return { entry, hash: (event) => hashLeaf(entry(event)) };
+}
+
+/** `undefined`: the log has no tree yet. @throws UnavailableError */
+export async function leavesOfLog(events: Pick<EventStore, 'read'>): Promise<Leaves | undefined> {
+  const rules = await findLeafRules(events);
+  return rules === undefined ? undefined : leavesOf(rules);
+}

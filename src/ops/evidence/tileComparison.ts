@@ -1,0 +1,52 @@
+/** Compares the leaves of a log with those that tiles hold, up to a window behind the first that differs. */
+import { changeBetween, type Change, WINDOW } from './difference.js';
+import type { KeptLeaves } from './keptLeaves.js';
+import type { EventPlace } from './verification.js';
+
+export interface Differing extends Change {
+  /** In the log's order, from 1. */
+  readonly number: number;
+  /** null: the log has ended. */
+  readonly event: EventPlace | null;
+  readonly before: EventPlace | null;
+}
+
+export class TileComparison {
+  readonly #tiles: KeptLeaves;
+  #first: Omit<Differing, keyof Change> | undefined;
+  readonly #now: Uint8Array[] = [];
+  readonly #then: Uint8Array[] = [];
+
+  constructor(tiles: KeptLeaves) {
+    this.#tiles = tiles;
+  }
+
+  /** For one event after the other. */
+  compare(leaf: Uint8Array, event: EventPlace, before: EventPlace | null): void | Promise<void> {
+    if (this.#now.length === WINDOW) return undefined;
+    const kept = this.#tiles.at(event.number - 1);
+    if (kept instanceof Promise) return kept.then((one) => this.#take(leaf, one, event, before));
+    return this.#take(leaf, kept, event, before);
+  }
+
+  #take(leaf: Uint8Array, kept: Uint8Array | undefined, event: EventPlace, before: EventPlace | null): void {
+    if (this.#first === undefined) {
+      if (kept === undefined || Buffer.compare(leaf, kept) === 0) return;
+      this.#first = { number: event.number, event, before };
+    }
+    this.#now.push(leaf);
+    if (kept !== undefined) this.#then.push(Buffer.from(kept));
+  }
+
+  /** @param last event of the log */
+  async finish(last: EventPlace | null): Promise<Differing | undefined> {
+    for (let index = last?.number ?? 0; this.#then.length < WINDOW; index++) {
+      if (this.#now.length === WINDOW) break;
+      const kept = await this.#tiles.at(index);
+      if (kept === undefined) break;
+      this.#first ??= { number: index + 1, event: null, before: last };
+      this.#then.push(Buffer.from(kept));
+    }
+    return this.#first === undefined ? undefined : { ...this.#first, ...changeBetween(this.#now, this.#then) };
+  }
+}

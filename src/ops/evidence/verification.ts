@@ -1,0 +1,74 @@
+/** What a verification of a log comes to. */
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Change } from './difference.js';
+
+export interface EventPlace extends Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'> {
+  /** In the log's order, from 1. */
+  readonly number: number;
+}
+
+/** @param number in the log's order, from 1 */
+export function placeOf({ stream, revision, type, id, at, position }: RecordedEvent, number: number): EventPlace {
+  return { number, stream, revision, type, id, at, position };
+}
+
+export interface FirstDifference {
+  /** `unknown`: no tile tells. */
+  readonly change: Change['change'] | 'unknown';
+  /** See `Change`; of `unknown`, among how many events it lies. */
+  readonly count: number;
+  readonly number: number;
+  /** What stands there now; null: nothing, or unknown. */
+  readonly event: EventPlace | null;
+  /** null: it is the log's first, or unknown. */
+  readonly before: EventPlace | null;
+  /** False: no signed head covers it, the tile alone says so. */
+  readonly signed: boolean;
+}
+
+export interface WrongHead {
+  readonly from: string;
+  readonly size: number;
+  readonly why: string;
+}
+
+/** Events are missing before `event`. */
+export interface Gap {
+  readonly after: Position | null;
+  readonly event: EventPlace;
+}
+
+/** The first ones; `found` counts all. */
+export interface Findings<T> {
+  readonly found: number;
+  readonly first: readonly T[];
+}
+
+export interface Verification {
+  readonly agrees: boolean;
+  readonly events: number;
+  readonly position: Position | null;
+  /** Of the whole log as it is, base64. */
+  readonly root: string;
+  readonly heads: number;
+  /** Of the last head that the log agrees with. */
+  readonly agreed_size: number;
+  readonly difference: FirstDifference | null;
+  readonly wrong_heads: Findings<WrongHead>;
+  /** Of positions, where the engine's have none. */
+  readonly gaps: Findings<Gap>;
+  /** Tiles are not those that were signed. */
+  readonly spoilt_tiles: boolean;
+}
+
+const NAMED = 10;
+
+export class FindingsList<T> implements Findings<T> {
+  readonly first: T[] = [];
+  found = 0;
+
+  add(one: T): void {
+    this.found += 1;
+    if (this.first.length < NAMED) this.first.push(one);
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * VerifyLog: holds every event of a log against every head that was signed over it, and against the tiles that were kept
+ * of it. It reads the log once, in constant memory, and changes nothing.
+ */
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
+import { tileHashReader } from '../../runtime/evidence/tiles.js';
+import { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
+import { rootAt } from '../../runtime/evidence/treeProofs.js';
+import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+import { HeadChecks } from './headChecks.js';
+import { type HeadToCheck, headsInLog, headToCheck, type KeptHead, type VerifiersOf } from './headsToCheck.js';
+import { keptLeaves } from './keptLeaves.js';
+import type { Leaves } from './leaves.js';
+import { type Differing, TileComparison } from './tileComparison.js';
+import {
+  type EventPlace,
+  FindingsList,
+  type FirstDifference,
+  type Gap,
+  placeOf,
+  type Verification,
+} from './verification.js';
+
+const BATCH = 1_000;
+/** Of an event that the service can't have written: no event has this leaf. */
+const NO_LEAF = Buffer.alloc(32);
+
+export interface VerifyDeps {
+  /** As stored: neither decrypted nor upcast. */
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll'>;
+  readonly leaves: Pick<Leaves, 'hash'>;
+  readonly folder: Pick<TileFolder, 'read' | 'head'>;
+  readonly verifiersOf: VerifiersOf;
+  /** Heads that were kept elsewhere. */
+  readonly kept: readonly KeptHead[];
+}
+
+export interface VerifyOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly onProgress?: ((events: number, position: Position) => void) | undefined;
+}
+
+/**
+ * The service may go on while it is verified.
+ * @throws MalformedEvidenceError for a kept head that is none; UnavailableError, the file system's errors, the signal's
+ * reason
+ */
+export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: VerifyOptions = {}): Promise<Verification> {
+  const { stored, leaves, folder, verifiersOf } = deps;
+  const outside = await headsOutside(deps);
+  const heads = new HeadChecks(headsInLog(stored, verifiersOf), outside);
+  const size = Math.max(0, ...outside.map((head) => head.size));
+  const comparison = new TileComparison(keptLeaves(folder, size));
+  const gaps = new FindingsList<Gap>();
+  const tree = new TreeBuilder();
+  const read: { last: EventPlace | null } = { last: null };
+
+  const look = (event: RecordedEvent): void | Promise<void> => {
+    const before = read.last;
+    const here = placeOf(event, tree.size + 1);
+    if (stored.engine === 'embedded' && Number(here.position) !== Number(before?.position ?? 0) + 1)
+      gaps.add({ after: before?.position ?? null, event: here });
+    const leaf = leafOf(leaves, event);
+    tree.append(leaf);
+    read.last = here;
+    return comparison.compare(leaf, here, before);
+  };
+
+  try {
+    await heads.check(tree);
+    for await (const batch of stored.readAll(undefined, {}, { batchSize: BATCH, signal })) {
+      for (const event of batch.events) {
+        const looking = look(event);
+        if (looking !== undefined) await looking;
+        if (tree.size >= heads.nextSize) await heads.check(tree);
+      }
+      onProgress?.(tree.size, batch.position);
+    }
+    signal?.throwIfAborted();
+    await heads.finish(tree, read.last?.position);
+  } finally {
+    await heads.close();
+  }
+
+  const differing = await comparison.finish(read.last);
+  const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
+  const difference = firstDifference(spoilt ? undefined : differing, heads, read.last);
+  return {
+    agrees: difference === null && heads.wrong.found === 0 && gaps.found === 0 && !spoilt,
+    events: tree.size,
+    position: read.last?.position ?? null,
+    root: tree.root().toString('base64'),
+    heads: heads.heads,
+    agreed_size: heads.agreed,
+    difference,
+    wrong_heads: { found: heads.wrong.found, first: heads.wrong.first },
+    gaps: { found: gaps.found, first: gaps.first },
+    spoilt_tiles: spoilt,
+  };
+}
+
+async function headsOutside({ folder, kept, verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {
+  const published = await folder.head();
+  const all = [
+    ...kept,
+    ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
+  ];
+  return all.map((head) => headToCheck(head, verifiersOf));
+}
+
+function leafOf(leaves: Pick<Leaves, 'hash'>, event: RecordedEvent): Buffer {
+  try {
+    return leaves.hash(event);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return NO_LEAF;
+    throw error;
+  }
+}
+
+/** Whether the tiles, where they differ from the log, are what was signed; also where no head covers the difference. */
+async function tilesAreRight(
+  folder: Pick<TileFolder, 'read'>,
+  { number }: Differing,
+  heads: HeadChecks,
+): Promise<boolean> {
+  if (number <= heads.agreed) return false;
+  const wrong = heads.firstWrong;
+  return (
+    wrong === undefined || wrong.size < number || (await rootOfTiles(folder, wrong.size))?.equals(wrong.root) === true
+  );
+}
+
+/** `undefined`: a tile is missing or cut short. */
+async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Promise<Buffer | undefined> {
+  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), size);
+  try {
+    return await rootAt(read, size);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
+}
+
+function firstDifference(
+  differing: Differing | undefined,
+  heads: HeadChecks,
+  last: EventPlace | null,
+): FirstDifference | null {
+  const { firstWrong: wrong, agreed, largest } = heads;
+  const events = last?.number ?? 0;
+  if (differing !== undefined && (wrong === undefined || differing.number <= wrong.size)) {
+    const { change, count } = differing;
+    const missing = change === 'cut off' ? Math.max(count, largest - events) : count;
+    return { ...differing, count: missing, signed: differing.number <= largest };
+  }
+  if (wrong === undefined) return null;
+  if (wrong.size > events)
+    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
+  return { change: 'unknown', count: wrong.size - agreed, number: agreed + 1, event: null, before: null, signed: true };
+}

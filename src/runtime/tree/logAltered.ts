@@ -1,0 +1,11 @@
+import type { TreeHead } from '../evidence/merkleTree.js';
+import { ToldError } from '../supervision/followers.js';
+
+/** The log is not the one that a signed head is of: an event of it was altered, removed, inserted, exchanged or cut off. */
+export class LogAlteredError extends ToldError {
+  override readonly name = 'LogAlteredError';
+  constructor({ size }: Pick<TreeHead, 'size'>, options?: ErrorOptions) {
+    const words = `the log's first ${size} events are not those of the head that was signed over them`;
+    super(`${words}: nothing more is signed; gift audit verify names the first that differs`, words, options);
+  }
+}

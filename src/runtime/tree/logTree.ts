@@ -1,0 +1,177 @@
+/**
+ * The Merkle tree over a log, one leaf an event in log order (docs/evidence.md#leaves). It goes on from the tiles that
+ * its folder holds, and is made anew from the log where they are missing or spoilt. Tiles are kept only of a log that
+ * agrees with its last signed head.
+ */
+import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { hashPerfect, type TreeHead } from '../evidence/merkleTree.js';
+import { HASH_BYTES } from '../evidence/strictText.js';
+import { type HashTile, TILE_WIDTH, tileHashReader, tileWidthAt } from '../evidence/tiles.js';
+import { TreeBuilder } from '../evidence/treeBuilder.js';
+import { rootAt } from '../evidence/treeProofs.js';
+import { LogAlteredError } from './logAltered.js';
+import type { TileFolder, TileHashes } from './tileFolder.js';
+
+const BATCH = 1_000;
+
+export interface LogTreeDeps {
+  /** The log as stored: neither decrypted nor upcast. */
+  readonly stored: Pick<EventStore, 'readAll' | 'reaches'>;
+  readonly folder: TileFolder;
+  /** @throws MalformedEvidenceError for an event that the service can't have written */
+  readonly leafHash: (event: RecordedEvent) => Buffer;
+}
+
+export interface LogTree {
+  readonly size: number;
+  /** Of the last event in it. */
+  readonly position: Position | undefined;
+  root(): Buffer;
+  partialTiles(): readonly TileHashes[];
+  /**
+   * Reads on to the log's end, and keeps the tiles that become full. After a failure the tree is void.
+   * @param mayWrite throws where another process may keep the folder now
+   * @throws OtherTileError, UnavailableError, the file system's errors
+   */
+  readOn(signal: AbortSignal, mayWrite: () => void, onEvent: (event: RecordedEvent) => void): Promise<void>;
+}
+
+/**
+ * @param head the last one that was signed: the tree is one that continues it
+ * @throws LogAlteredError where none does; UnavailableError, the file system's errors
+ */
+export async function openLogTree(
+  deps: LogTreeDeps,
+  head: TreeHead | undefined,
+  signal: AbortSignal,
+): Promise<LogTree> {
+  const kept = await keptTree(deps, signal);
+  if (kept !== undefined && (await agrees(deps, kept, head, signal))) return growing(deps, kept);
+  // Tiles that are not the log's are spoilt where the log itself is what was signed.
+  const hasNone = kept?.builder.size === 0;
+  if (head !== undefined && (hasNone || !(await agrees(deps, emptyTree(), head, signal))))
+    throw new LogAlteredError(head);
+  await deps.folder.clear();
+  return growing(deps, emptyTree());
+}
+
+interface Started {
+  readonly builder: TreeBuilder;
+  /** Tiles that became full and are not kept yet. */
+  readonly full: TileHashes[];
+  position: Position | undefined;
+}
+
+function emptyTree(): Started {
+  return startedAt(undefined, undefined);
+}
+
+function startedAt(edge: ConstructorParameters<typeof TreeBuilder>[1], position: Position | undefined): Started {
+  const full: TileHashes[] = [];
+  return { builder: new TreeBuilder((tile, hashes) => full.push({ tile, hashes }), edge), full, position };
+}
+
+/** What the full tiles hold; `undefined`: they are not whole, or their last events are not those of the log. */
+async function keptTree({ stored, folder, leafHash }: LogTreeDeps, signal: AbortSignal): Promise<Started | undefined> {
+  const { size, position } = await folder.end();
+  if (size === 0 || position === undefined) return emptyTree();
+  const tiles: TileHashes[] = [];
+  for (let level = 1; TILE_WIDTH ** level <= size; level++) {
+    const index = Math.floor(size / TILE_WIDTH ** (level + 1));
+    const width = tileWidthAt(size, level, index);
+    const hashes: Buffer[] = [];
+    for (let at = 0; at < width; at++) {
+      const below = await folder.read({ level: level - 1, index: index * TILE_WIDTH + at, width: TILE_WIDTH });
+      if (below === undefined) return undefined;
+      hashes.push(hashPerfect(below));
+    }
+    if (width > 0) tiles.push({ tile: { level, index, width }, hashes: Buffer.concat(hashes) });
+  }
+  const last = size / TILE_WIDTH - 1;
+  const lastTile = await folder.read({ level: 0, index: last, width: TILE_WIDTH });
+  if (lastTile === undefined || !(await stored.reaches(position))) return undefined;
+  const before = last === 0 ? undefined : await folder.lastPosition(last - 1);
+  const leaves: Buffer[] = [];
+  let end: Position | undefined;
+  reading: for await (const { events } of stored.readAll(before, {}, { batchSize: TILE_WIDTH, signal }))
+    for (const event of events) {
+      leaves.push(leafHash(event));
+      end = event.position;
+      if (leaves.length === TILE_WIDTH) break reading;
+    }
+  if (end !== position || !Buffer.concat(leaves).equals(lastTile)) return undefined;
+  return startedAt({ size, tiles }, position);
+}
+
+/** Whether the tree continues `head`; what lies between them is read from the log, and nothing is written. */
+async function agrees(
+  deps: LogTreeDeps,
+  { builder, position }: Started,
+  head: TreeHead | undefined,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (head === undefined || head.size === 0) return true;
+  if (head.size <= builder.size) return (await rootOf(deps, builder, head.size)).equals(head.root);
+  const trial = startedAt({ size: builder.size, tiles: builder.partialTiles() }, position);
+  for await (const batch of deps.stored.readAll(trial.position, {}, { batchSize: BATCH, signal })) {
+    await added(batch.events.slice(0, head.size - trial.builder.size), trial, deps.leafHash);
+    trial.full.length = 0;
+    if (trial.builder.size === head.size) return trial.builder.root().equals(head.root);
+  }
+  signal.throwIfAborted();
+  return false;
+}
+
+/** The root at an earlier size. */
+async function rootOf({ folder }: LogTreeDeps, builder: TreeBuilder, size: number): Promise<Buffer> {
+  if (size === builder.size) return builder.root();
+  const partial = builder.partialTiles();
+  const read = async (tile: HashTile): Promise<Uint8Array> => {
+    const own = partial.find((one) => one.tile.level === tile.level && one.tile.index === tile.index);
+    if (own !== undefined) return own.hashes.subarray(0, tile.width * HASH_BYTES);
+    return (await folder.read(tile)) ?? Buffer.alloc(0);
+  };
+  return rootAt(tileHashReader(read, builder.size), size);
+}
+
+/** @returns the positions at which tiles of leaves became full */
+async function added(
+  events: readonly RecordedEvent[],
+  { builder }: Started,
+  leafHash: LogTreeDeps['leafHash'],
+  onEvent: (event: RecordedEvent) => void = () => undefined,
+): Promise<Position[]> {
+  const ends: Position[] = [];
+  const time = slices(LOW_PRIORITY_SLICE_MS);
+  for (const event of events) {
+    builder.append(leafHash(event));
+    if (builder.size % TILE_WIDTH === 0) ends.push(event.position);
+    onEvent(event);
+    if (time.due()) await time.rest();
+  }
+  return ends;
+}
+
+function growing({ stored, folder, leafHash }: LogTreeDeps, started: Started): LogTree {
+  const { builder, full } = started;
+  return {
+    get size() {
+      return builder.size;
+    },
+    get position() {
+      return started.position;
+    },
+    root: () => builder.root(),
+    partialTiles: () => builder.partialTiles(),
+    async readOn(signal, mayWrite, onEvent) {
+      for await (const batch of stored.readAll(started.position, {}, { batchSize: BATCH, signal })) {
+        const ends = await added(batch.events, started, leafHash, onEvent);
+        started.position = batch.events.at(-1)?.position ?? started.position;
+        if (full.length === 0) continue;
+        mayWrite();
+        await folder.keep(full.splice(0), ends);
+      }
+    },
+  };
+}

@@ -1,0 +1,177 @@
+/**
+ * The tiles of a log's tree as files, each under its path of c2sp.org/tlog-tiles, with the latest signed head in
+ * `checkpoint`: any web server can serve the folder. All of it can be made anew from the log.
+ * - A full tile is written once, and never changed: `keep` refuses another one in its place.
+ * - A full tile has its name only once the 256 below it are on disk. So a power cut spoils none but those at the right
+ * edge, whose hashes lead to the root that a start checks (`logTree.ts`).
+ * - Partial tiles are those of the latest signed head.
+ * - `positions` has the position of the last event of each full tile of leaves, a line each.
+ */
+import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { inParallel } from '../../lib/async/inParallel.js';
+import { makeFolder } from '../../lib/files/folders.js';
+import { syncFolder } from '../../lib/files/syncFolder.js';
+import type { Position } from '../../ports/eventStore.js';
+import { parseCheckpoint } from '../evidence/checkpoint.js';
+import { parseNote } from '../evidence/signedNote.js';
+import { HASH_BYTES } from '../evidence/strictText.js';
+import { type HashTile, TILE_WIDTH, tilePath, tileWidthAt } from '../evidence/tiles.js';
+import { lastPositions } from './lastPositions.js';
+
+const HEAD_FILE = 'checkpoint';
+const POSITIONS_FILE = 'positions';
+const SYNCED_AT_ONCE = 8;
+
+export interface TileHashes {
+  readonly tile: HashTile;
+  readonly hashes: Buffer;
+}
+
+/** Another tile stands where one is to be written. */
+export class OtherTileError extends Error {
+  override readonly name = 'OtherTileError';
+  /** The leaves that a tree has at least to have the tile. */
+  readonly size: number;
+  constructor(file: string, { level, index }: HashTile) {
+    super(`${file} holds other hashes than the log gives`);
+    this.size = (index + 1) * TILE_WIDTH ** (level + 1);
+  }
+}
+
+/** Every method throws the file system's errors. */
+export interface TileFolder {
+  readonly path: string;
+  /** The leaves in full tiles, and the position of the last of them. */
+  end(): Promise<{ readonly size: number; readonly position: Position | undefined }>;
+  /** Position of the last event of the full tile of leaves `index`; `undefined`: the folder does not know it. */
+  lastPosition(index: number): Promise<Position | undefined>;
+  /** Also the beginning of a wider tile. `undefined`: neither is there, or it was cut short. */
+  read(tile: HashTile): Promise<Buffer | undefined>;
+  /**
+   * @param full in the order in which they became full
+   * @param positions one for each of level 0
+   * @throws OtherTileError
+   */
+  keep(full: readonly TileHashes[], positions: readonly Position[]): Promise<void>;
+  /** The latest signed head; `undefined`: none was published. */
+  head(): Promise<string | undefined>;
+  /** Partial tiles first, then the signed head, on disk. @param partial those of its size, or of a later one */
+  publish(note: string, partial: readonly TileHashes[]): Promise<void>;
+  /** Removes all tiles, and keeps the signed head. */
+  clear(): Promise<void>;
+}
+
+export function tileFolder(path: string): TileFolder {
+  const fileOf = (tile: HashTile): string => join(path, tilePath(tile));
+  const headFile = join(path, HEAD_FILE);
+  const positionsFile = join(path, POSITIONS_FILE);
+  const positions = lastPositions(positionsFile);
+
+  async function head(): Promise<string | undefined> {
+    return (await readIfThere(headFile))?.toString();
+  }
+
+  /** Its name and content appear at once. */
+  async function write(file: string, content: string | Uint8Array, synced: boolean): Promise<void> {
+    makeFolder(dirname(file));
+    const draft = `${file}.part`;
+    await writeFile(draft, content, { mode: 0o600, flush: synced });
+    await rename(draft, file);
+  }
+
+  async function keepTile({ tile, hashes }: TileHashes): Promise<void> {
+    const file = fileOf(tile);
+    const there = await readIfThere(file);
+    if (there?.equals(hashes) === true) return;
+    if (there?.length === hashes.length) throw new OtherTileError(file, tile);
+    if (tile.level > 0) {
+      const below = Array.from({ length: TILE_WIDTH }, (_, at) => tile.index * TILE_WIDTH + at);
+      await inParallel(below, SYNCED_AT_ONCE, async (index) =>
+        sync(fileOf({ level: tile.level - 1, index, width: TILE_WIDTH })),
+      );
+    }
+    await write(file, hashes, false);
+  }
+
+  return {
+    path,
+    head,
+    lastPosition: positions.at,
+    async end() {
+      const count = await positions.count();
+      return { size: count * TILE_WIDTH, position: await positions.at(count - 1) };
+    },
+    async read(tile) {
+      const full = await readIfThere(fileOf({ ...tile, width: TILE_WIDTH }));
+      const length = tile.width * HASH_BYTES;
+      if (full !== undefined && full.length === TILE_WIDTH * HASH_BYTES) return full.subarray(0, length);
+      if (tile.width === TILE_WIDTH) return undefined;
+      const folder = dirname(fileOf(tile));
+      const widths = (await namesIn(folder)).map(Number).filter((width) => width >= tile.width);
+      if (widths.length === 0) return undefined;
+      const partial = await readIfThere(join(folder, String(Math.min(...widths))));
+      return partial === undefined || partial.length < length ? undefined : partial.subarray(0, length);
+    },
+    async keep(full, ends) {
+      for (const one of full) await keepTile(one);
+      if (ends.length === 0) return;
+      await positions.append(ends);
+    },
+    async publish(note, partial) {
+      const before = await head();
+      for (const { tile, hashes } of partial) await write(fileOf(tile), hashes, true);
+      await write(headFile, note, true);
+      syncFolder(path);
+      const present = new Map(partial.map(({ tile }) => [dirname(fileOf(tile)), fileOf(tile)]));
+      for (const file of before === undefined ? [] : partialTilesOf(before).map(fileOf)) {
+        const now = present.get(dirname(file));
+        if (now === undefined) await rm(dirname(file), { recursive: true, force: true });
+        else if (now !== file) await rm(file, { force: true });
+      }
+    },
+    async clear() {
+      await rm(positionsFile, { force: true });
+      await rm(join(path, 'tile'), { recursive: true, force: true });
+    },
+  };
+}
+
+/** Those that a tree of this signed head's size ends in. */
+function partialTilesOf(note: string): HashTile[] {
+  const { size } = parseCheckpoint(parseNote(note).body);
+  const tiles: HashTile[] = [];
+  for (let [level, hashes] = [0, size]; hashes > 0; level++, hashes = Math.floor(hashes / TILE_WIDTH)) {
+    const index = Math.floor(hashes / TILE_WIDTH);
+    const width = tileWidthAt(size, level, index);
+    if (width > 0) tiles.push({ level, index, width });
+  }
+  return tiles;
+}
+
+async function readIfThere(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+async function sync(file: string): Promise<void> {
+  const opened = await open(file, 'r');
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
+}

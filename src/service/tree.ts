@@ -1,0 +1,64 @@
+/** The tree over the log, with the settings that it takes. */
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { currentTime } from '../lib/clock.js';
+import { startTreeKeeper } from '../ops/evidence/keepTree.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { Records } from '../ports/readStore.js';
+import type { Followers } from '../runtime/supervision/followers.js';
+import { type TileFolder, tileFolder } from '../runtime/tree/tileFolder.js';
+import type { Config } from './config.js';
+import type { Keys } from './keys.js';
+
+/** Can be passed to a thread. Secret. */
+export interface TreeSettings {
+  readonly dir: string;
+  readonly everyMs: number;
+  readonly host: string;
+  readonly keys: readonly string[];
+}
+
+type Settings = Pick<Config, 'dataDir' | 'sealDir' | 'sealEveryMs' | 'publicUrl'>;
+
+export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDir'>): string =>
+  sealDir ?? join(dataDir, 'tree');
+
+/** The tree of one log. */
+export const treeFolder = (dir: string, logId: string): TileFolder => tileFolder(join(dir, logId));
+
+export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKeys'>): TreeSettings {
+  return {
+    dir: treeDir(config),
+    everyMs: config.sealEveryMs,
+    host: config.publicUrl === undefined ? 'localhost' : new URL(config.publicUrl).host,
+    keys: sealKeys,
+  };
+}
+
+export interface TreeDeps {
+  readonly events: EventStore;
+  readonly stored: EventStore;
+  readonly records: Records;
+  readonly holder: string;
+  readonly logger: Logger;
+  readonly followers: Pick<Followers, 'start'>;
+}
+
+export function startTree(
+  { dir, everyMs, host, keys }: TreeSettings,
+  { events, stored, records, holder, logger, followers }: TreeDeps,
+): { close(): Promise<void> } {
+  return startTreeKeeper({
+    events,
+    stored,
+    records,
+    holder,
+    logger,
+    followers,
+    folder: treeFolder(dir, stored.logId),
+    keys,
+    host,
+    everyMs,
+    now: currentTime,
+  });
+}

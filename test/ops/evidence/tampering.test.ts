@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type Database from 'better-sqlite3';
+import { suite } from 'uvu';
+import { type KeptLog, keptLog } from '../../support/fixtures/keptTree.js';
+
+const test = suite<{ log: KeptLog }>('a log that was tampered with');
+
+/** Two full tiles and a part of one, signed twice. */
+test.before.each(async (context) => {
+  context.log = await keptLog();
+  await context.log.fill(300);
+  await context.log.keepUntilSigned();
+  await context.log.fill(300);
+  await context.log.keepUntilSigned();
+});
+test.after.each(({ log }) => log.close());
+
+const column = (name: string, value: string, position: number) => (database: Database.Database) =>
+  database.prepare(`UPDATE events SET ${name} = ? WHERE position = ?`).run(value, position);
+const sql = (text: string) => (database: Database.Database) => void database.exec(text);
+const DATA = JSON.stringify({ n: 99, location_id: 'bean-leeds', code: 'C99' });
+/** Swaps the positions of two events. */
+const exchange = (one: number, other: number) =>
+  sql(`UPDATE events SET position = -1 WHERE position = ${one};
+       UPDATE events SET position = ${one} WHERE position = ${other};
+       UPDATE events SET position = ${other} WHERE position = -1`);
+/** Moves all from there on, as an insertion would, or a removal that leaves no gap. */
+const shift = (from: number, by: number) => (database: Database.Database) => {
+  database.exec(`UPDATE events SET position = -(position + ${by}) WHERE position >= ${from};
+                 UPDATE events SET position = -position WHERE position < 0`);
+};
+
+test('that nobody has tampered with agrees with all that was signed', async ({ log }) => {
+  const found = await log.verify();
+  assert.deepEqual(
+    [found.agrees, found.difference, found.wrong_heads.found, found.gaps.found, found.spoilt_tiles],
+    [true, null, 0, 0, false],
+  );
+  assert.equal(found.heads, 3);
+  assert.ok(found.agreed_size >= 600 && found.events === found.agreed_size + 1);
+});
+
+for (const [what, position, change] of [
+  ['data', 100, column('data', DATA, 100)],
+  ['data behind the last full tile', 590, column('data', DATA, 590)],
+  ['metadata', 5, column('metadata', '{"commandId":"x","correlationId":"y","by":{"user":"somebody"}}', 5)],
+  ['the stream', 1, column('stream', 'gift-other', 1)],
+  ['the type', 256, column('type', 'GiftUnredeemed', 256)],
+  ['the time', 257, column('at', '2020-01-01T00:00:00.000Z', 257)],
+  ['the id', 400, column('id', '00000000-0000-4000-8000-000000000000', 400)],
+  ['the revision', 300, column('revision', '7777', 300)],
+] as const)
+  test(`names the event of which ${what} was altered`, async ({ log }) => {
+    await log.tamper(change);
+    const found = await log.verify();
+    assert.equal(found.agrees, false);
+    const { change: how, number, count, signed, event } = found.difference!;
+    assert.deepEqual([how, number, count, signed], ['altered', position, 1, true]);
+    assert.equal(Number(event?.position), position);
+  });
+
+test('names where one in the middle was removed, and its gap', async ({ log }) => {
+  await log.tamper(sql('DELETE FROM events WHERE position = 200'));
+  const { agrees, difference, gaps } = await log.verify();
+  assert.deepEqual([agrees, difference?.change, difference?.number, difference?.count], [false, 'removed', 200, 1]);
+  assert.deepEqual([gaps.found, Number(gaps.first[0]?.after), Number(gaps.first[0]?.event.position)], [1, 199, 201]);
+});
+
+test('names where events were removed without a gap', async ({ log }) => {
+  await log.tamper((database) => {
+    database.exec('DELETE FROM events WHERE position IN (200, 201, 202)');
+    shift(203, -3)(database);
+  });
+  const { difference, gaps } = await log.verify();
+  assert.deepEqual([difference?.change, difference?.number, difference?.count, gaps.found], ['removed', 200, 3, 0]);
+  assert.equal(Number(difference?.before?.position), 199);
+});
+
+test('names the first event that was cut off at the end', async ({ log }) => {
+  await log.tamper(sql('DELETE FROM events WHERE position > 580'));
+  const { agrees, difference } = await log.verify();
+  assert.deepEqual([agrees, difference?.change, difference?.number], [false, 'cut off', 581]);
+  assert.ok(difference!.count >= 20);
+  assert.equal(Number(difference?.before?.position), 580);
+});
+
+test('names the first event that was cut off also where no tiles are left, but a head', async ({ log }) => {
+  const note = readFileSync(join(log.folder.path, 'checkpoint'), 'utf8');
+  await log.tamper(sql('DELETE FROM events WHERE position > 580'));
+  rmSync(log.folder.path, { recursive: true });
+  assert.equal((await log.verify()).agrees, true, 'nothing in the log itself can tell');
+  const { agrees, difference } = await log.verify({ kept: [{ from: 'my safe', note }] });
+  assert.deepEqual([agrees, difference?.change, difference?.number], [false, 'cut off', 581]);
+});
+
+test('names an event that was inserted', async ({ log }) => {
+  await log.tamper((database) => {
+    shift(150, 1)(database);
+    database.exec(
+      `INSERT INTO events SELECT 150, 'gift-forged', 0, type, '11111111-1111-4111-8111-111111111111', at, data, metadata FROM events WHERE position = 149`,
+    );
+  });
+  const { difference } = await log.verify();
+  assert.deepEqual([difference?.change, difference?.number, difference?.count], ['inserted', 150, 1]);
+  assert.equal(difference?.event?.stream, 'gift-forged');
+});
+
+test('names two events that were exchanged', async ({ log }) => {
+  await log.tamper(exchange(120, 140));
+  const { difference } = await log.verify();
+  assert.deepEqual([difference?.change, difference?.number, difference?.count], ['exchanged', 120, 20]);
+});
+
+test('finds that the position of the last event was altered', async ({ log }) => {
+  await log.tamper(sql('UPDATE events SET position = 5000 WHERE position = (SELECT max(position) FROM events)'));
+  const { agrees, gaps } = await log.verify();
+  assert.deepEqual([agrees, gaps.found], [false, 1]);
+});
+
+test('narrows a change down between two heads where no tiles are left', async ({ log }) => {
+  await log.tamper(column('data', DATA, 400));
+  rmSync(log.folder.path, { recursive: true });
+  const { difference } = await log.verify();
+  assert.equal(difference?.change, 'unknown');
+  assert.ok(difference.number > 300 && difference.number <= 400 && difference.number + difference.count > 400);
+});
+
+test('finds a signed head that was altered', async ({ log }) => {
+  await log.tamper((database) => {
+    const heads = database.prepare<[], { position: number; data: string }>(
+      `SELECT position, data FROM events WHERE type = 'TreeHeadSigned' ORDER BY position`,
+    );
+    const [first] = heads.all();
+    column('data', first!.data.replace('test/log/', 'other/log/'), first!.position)(database);
+  });
+  const { agrees, wrong_heads, difference } = await log.verify();
+  assert.equal(agrees, false);
+  assert.match(wrong_heads.first[0]?.why ?? '', /no known key has signed/);
+  assert.deepEqual([difference?.change, difference?.event?.type], ['altered', 'TreeHeadSigned']);
+});
+
+test('finds tiles that are not those that were signed, where the log is', async ({ log }) => {
+  const tile = join(log.folder.path, 'tile', '0', '001');
+  const hashes = readFileSync(tile);
+  hashes[40] = (hashes[40] ?? 0) ^ 1;
+  rmSync(tile);
+  writeFileSync(tile, hashes);
+  const { agrees, spoilt_tiles, difference } = await log.verify();
+  assert.deepEqual([agrees, spoilt_tiles, difference], [false, true, null]);
+});
+
+test('that was put back to an old copy signs nothing more, and verify names what is missing', async ({ log }) => {
+  const copy = mkdtempSync(join(tmpdir(), 'old-copy-'));
+  await log.tamper(() => cpSync(join(log.dir, 'events.db'), join(copy, 'events.db')));
+  await log.fill(50);
+  await log.keepUntilSigned();
+  await log.tamper(() => cpSync(join(copy, 'events.db'), join(log.dir, 'events.db')));
+  rmSync(copy, { recursive: true });
+  const before = (await log.events.end()) ?? '';
+  await assert.rejects(log.keepUntilSigned(), { name: 'LogAlteredError' });
+  assert.equal(await log.events.end(), before);
+  const { difference } = await log.verify();
+  assert.deepEqual([difference?.change, difference?.number], ['cut off', Number(before) + 1]);
+});
+
+test.run();
