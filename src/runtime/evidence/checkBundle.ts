@@ -4,7 +4,7 @@ import { cosignedAt } from './cosignature.js';
 import { MalformedEvidenceError, UnprovenEventError, UntrustedNoteError } from './errors.js';
 import { leafOfShown } from './eventLeaf.js';
 import { encodeLeaf } from './leaf.js';
-import { hashLeaf, verifyInclusion } from './merkleTree.js';
+import { hashLeaf, type TreeHead, verifyInclusion } from './merkleTree.js';
 import { keyName } from './noteKeys.js';
 import type { ProofBundle, ProvenEvent } from './proofBundle.js';
 import { type NoteVerifier, openNote } from './signedNote.js';
@@ -51,10 +51,15 @@ export function checkBundle({ checkpoint: note, events }: ProofBundle, keys: Tru
 }
 
 function checkEvent(event: ProvenEvent, checkpoint: ParsedCheckpoint): void {
-  const leaf = leafOfShown(event, event);
-  const { index, inclusion } = event;
-  if (leaf !== undefined && verifyInclusion(inclusion, { index, hash: hashLeaf(encodeLeaf(leaf)) }, checkpoint)) return;
+  if (isInLog(event, checkpoint)) return;
   throw new UnprovenEventError(
     `event ${event.index} (${event.type}, revision ${event.revision} of ${event.stream}) is not in the log as it is shown`,
   );
+}
+
+/** @throws MalformedEvidenceError */
+export function isInLog(event: ProvenEvent, head: TreeHead): boolean {
+  const leaf = leafOfShown(event, event);
+  const { index, inclusion } = event;
+  return leaf !== undefined && verifyInclusion(inclusion, { index, hash: hashLeaf(encodeLeaf(leaf)) }, head);
 }

@@ -1,0 +1,89 @@
+/** `gift audit prove` (docs/evidence.md#bundles). */
+import { Command } from 'commander';
+import { giftStream } from '../../domain/gift/events.js';
+import { notificationStream } from '../../domain/notification.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { keyedHash } from '../../domain/keyedHash.js';
+import { inParallel } from '../../lib/async/inParallel.js';
+import { proveEvents } from '../../ops/evidence/proveEvents.js';
+import { shownToAuditors } from '../../ops/evidence/shownInProofs.js';
+import { namedGifts, type NamedGifts } from '../../ops/history/giftHistory.js';
+import { withLogFallback } from '../../ops/history/withLogFallback.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { MalformedEvidenceError, UnprovenEventError } from '../../runtime/evidence/errors.js';
+import { bundleJson } from '../../runtime/evidence/proofBundle.js';
+import { treeDir, treeFolder } from '../../service/tree.js';
+import { withStores } from '../engines.js';
+import { cliAccess, reasonOf } from '../exports.js';
+import { examples } from '../output.js';
+import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
+
+interface ProveFlags {
+  readonly reason?: string;
+}
+
+const READS_AT_ONCE = 16;
+
+export function auditProveCommand(terminal: Terminal): Command {
+  return new Command('prove')
+    .summary("write a file that proves a gift's events, for whoever checks it offline")
+    .description(
+      `Writes the events of a gift's life, with proofs that they stand in the log of its latest signed checkpoint, to standard output. Secret and personal fields are left as salted hashes.
+Who gets the file checks it with gift audit check, and the log's key from elsewhere.`,
+    )
+    .argument('<gift>', "the gift's id or shortcode, the id of one of its redemptions, or its transaction's")
+    .option('--reason <text>', 'why; kept with the record of who saw what')
+    .addHelpText('after', examples('gift audit prove 5f2c9d6a1b7e4c80d3a1 > gift.json'))
+    .action(async (gift: string, flags: ProveFlags) => runProve(terminal, gift, flags));
+}
+
+async function runProve(terminal: Terminal, gift: string, flags: ProveFlags): Promise<void> {
+  const reason = reasonOf(flags.reason);
+  await withStores(
+    terminal,
+    async ({ events, stored, models, subjects, config }) => {
+      const known = withLogFallback(events, models, terminal.signal);
+      const deps = { events, models: known, hash: keyedHash(Buffer.alloc(0)), subjects };
+      const found = await namedGifts(deps, gift);
+      if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}`);
+      const folder = treeFolder(treeDir(config), stored.logId);
+      const all = await storedEvents(stored, found);
+      const proven = await proveEvents({ stored, folder }, all, shownToAuditors).catch((error: unknown) => {
+        if (error instanceof UnprovenEventError || error instanceof MalformedEvidenceError)
+          throw new CommandFailure(`${error.message}: gift audit verify says what was altered`);
+        throw error;
+      });
+      if (proven === undefined)
+        throw new CommandFailure(
+          'nothing is signed yet: the service signs a checkpoint some seconds after its first event',
+        );
+      const { bundle, uncovered } = proven;
+      await cliAccess(events).shown(
+        'gift audit prove',
+        { gift, ...flags },
+        { personal: false, reason },
+        bundle.events.length,
+      );
+      await writeLines(terminal.stdout, [JSON.stringify(bundleJson(bundle), null, 2)]);
+      if (uncovered > 0)
+        await writeLines(terminal.stderr, [
+          `gift: ${uncovered} events are left out, since no checkpoint covers them yet: repeat this in some seconds`,
+        ]);
+    },
+    { onlyReads: true },
+  );
+}
+
+/** Of the gifts, their purchase and their notifications. */
+async function storedEvents(
+  stored: Pick<EventStore, 'read'>,
+  { transactionId, giftIds }: NamedGifts,
+): Promise<RecordedEvent[]> {
+  const streams = [
+    transactionStream(transactionId),
+    ...giftIds.flatMap((id) => [giftStream(id), notificationStream(id)]),
+  ];
+  const all: RecordedEvent[] = [];
+  await inParallel(streams, READS_AT_ONCE, async (stream) => void all.push(...(await stored.read(stream))));
+  return all;
+}

@@ -1,0 +1,39 @@
+/** What a proof shows of an event to an auditor (docs/evidence.md#bundles). */
+import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
+import { isOfLaterVersion } from '../../domain/upcasters.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { LeafRules, ShownParts } from '../../runtime/evidence/eventLeaf.js';
+import { showEvent } from '../../runtime/evidence/eventLeaf.js';
+
+/**
+ * Neither secret nor personal fields, nor metadata with encrypted ones; of an unknown type, or of a later release's
+ * version, no data.
+ * @throws MalformedEvidenceError for an event that no release of this service can have written
+ */
+export function shownToAuditors(event: RecordedEvent, rules: LeafRules): ShownParts {
+  const { type, data, metadata } = event;
+  const classes = Object.hasOwn(FIELD_CLASSES, type)
+    ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
+    : undefined;
+  const kept =
+    classes === undefined || isOfLaterVersion(type, metadata.schema)
+      ? undefined
+      : new Set([...classes.secret, ...classes.personal].flatMap((path) => fieldWith(data, path)));
+  return showEvent(event, rules, {
+    field: (name) => kept?.has(name) === false,
+    metadata: metadata.personal === undefined,
+  });
+}
+
+/** The top-level field in which the path leads to something; a field is shown whole or not at all. */
+function fieldWith(data: object, path: string): string[] {
+  const [field = '', ...steps] = path.replaceAll('[]', '.[]').split('.');
+  return leadsSomewhere((data as Readonly<Record<string, unknown>>)[field], steps) ? [field] : [];
+}
+
+function leadsSomewhere(value: unknown, [step, ...steps]: readonly string[]): boolean {
+  if (value === undefined) return false;
+  if (step === undefined) return true;
+  if (step === '[]') return Array.isArray(value) && value.some((one) => leadsSomewhere(one, steps));
+  return typeof value === 'object' && value !== null && leadsSomewhere((value as Record<string, unknown>)[step], steps);
+}
