@@ -90,6 +90,7 @@ const BY_CHANCE = new Set([
   ...['{n1}', '{n1}/{n2}', '{n1}/{n2}/{n3}', '{n1}/{n2}/{n3}/{n4}'].flatMap((steps) =>
     ['{level}', 'entries'].map((kind) => `GET /tile/${kind}/${steps}`),
   ),
+  'GET /ops/gifts',
 ]);
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];

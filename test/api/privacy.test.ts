@@ -488,6 +488,7 @@ const UNANSWERED: ReadonlySet<string> = new Set([
     ['{level}', 'entries'].map((kind) => `GET /tile/${kind}/{n1}${steps}`),
   ),
   'GET /ops/people',
+  'GET /ops/gifts',
   'GET /ops/people/{personId}',
   'GET /ops/people/{personId}/export',
   'POST /ops/people/{personId}/erasure',

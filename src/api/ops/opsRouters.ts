@@ -1,6 +1,7 @@
 import { accessRecorder } from '../../commands/recordAccess.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessRoutes } from './access.js';
+import { foundGiftRoutes } from './foundGifts.js';
 import { giftAuditRoutes } from './gifts.js';
 import { supportActionRoutes } from './supportActions.js';
 import { erasureRoutes } from './erasures.js';
@@ -24,7 +25,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
   return [
     router('access', accessRoutes(deps)),
     router('projections', projectionRoutes(deps)),
-    router('gifts', [...giftAuditRoutes(deps), ...supportActionRoutes(deps)]),
+    router('gifts', [...foundGiftRoutes(deps), ...giftAuditRoutes(deps), ...supportActionRoutes(deps)]),
     router('redemptions', redemptionAuditRoutes(deps)),
     router('totals', totalsRoutes(deps)),
     router('transactions', refundRoutes(deps)),

@@ -10,6 +10,22 @@ import type { OpsRoute } from './frame.js';
 
 const TEXT: Schema = { type: 'string' };
 
+/** Of searches for persons and for gifts. */
+export const knownParameters = {
+  phone: { ...TEXT, maxLength: 64, description: 'A mobile number; without a country code a British one.' },
+  username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
+  charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
+  message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },
+} as const satisfies Record<string, Schema>;
+
+/** @throws HttpError `schema` unless exactly one is given */
+export function oneOf<K extends string>(known: readonly K[], query: Readonly<Record<string, unknown>>): K {
+  const [given, ...others] = known.filter((name) => query[name] !== undefined);
+  if (given === undefined || others.length > 0)
+    throw new HttpError('schema', { message: `give exactly one of ${known.join(', ')}` });
+  return given;
+}
+
 const foundSchema = {
   title: 'FoundPerson',
   ...record(
@@ -116,11 +132,8 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       query: {
         type: 'object',
         properties: {
-          phone: { ...TEXT, maxLength: 64, description: 'A mobile number; without a country code a British one.' },
-          username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
+          ...knownParameters,
           name: { ...TEXT, minLength: shortest('name'), maxLength: 256, description: 'A part of a name.' },
-          charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
-          message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },
         },
       },
       answers: [
@@ -133,9 +146,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       ],
       errors: ['invalid_phone_number', 'schema'],
       async handle({ query }) {
-        const [known, ...others] = KNOWN.filter((name) => query[name] !== undefined);
-        if (known === undefined || others.length > 0)
-          throw new HttpError('schema', { message: `give exactly one of ${KNOWN.join(', ')}` });
+        const known = oneOf(KNOWN, query);
         const { people, has_more } = await findPeople(deps, known, query[known] as string);
         const recorded = { by: known, found: people.map(({ person }) => person) };
         return { status: 200, body: { data: people, has_more }, shown: people.length, recorded };

@@ -1,8 +1,8 @@
 /** Persons by what a caller at the support desk knows of them (docs/decisions.md#finding-people). */
 import { readReservation } from '../../commands/readStreams.js';
-import { holderOf, phoneStream, type User, usernameStream } from '../../domain/account.js';
+import { holderOf, ownerByPhone, phoneStream, type User, usernameStream } from '../../domain/account.js';
 import { type Person, personId } from '../../domain/erasure.js';
-import { giftStream, type GiftIssued, type Receiver } from '../../domain/gift/events.js';
+import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
 import type { NotificationSent } from '../../domain/notification.js';
 import { phoneSubject, usernameSubject } from '../../domain/personalFields.js';
 import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
@@ -82,26 +82,58 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
   },
 
   async *charge({ events }, text) {
-    for await (const { stream, data } of eventsOf(events, ['PaymentCharged'])) {
-      if ((data as PaymentCharged['data']).charge_id !== text) continue;
-      const [purchase] = await events.read(stream, { limit: 1 });
-      if (purchase !== undefined) yield* peopleIn(purchase.data as GiftsPurchased['data']);
+    for await (const { data, at } of purchasesCharged(events, text)) {
+      const { transaction_id, buyer_id, receivers } = data;
+      yield found({ kind: 'user', userId: buyer_id }, { role: 'buyer', transaction_id });
+      for (const receiver of receivers) yield* receiverIn(events, receiver, at, { transaction_id });
     }
   },
 
   async *message_id({ events }, text) {
-    for await (const { stream, data } of eventsOf(events, ['NotificationSent'])) {
-      if ((data as NotificationSent['data']).message_id !== text) continue;
-      const giftId = idOf(stream);
-      const [issued] = await events.read(giftStream(giftId), { limit: 1 });
-      if (issued === undefined) continue;
-      const { transaction_id, sender_id, receiver } = issued.data as GiftIssued['data'];
-      const about = { transaction_id, gift_id: giftId };
-      yield found({ kind: 'user', userId: sender_id }, { role: 'buyer', ...about });
-      yield* receiverIn(receiver, about);
+    for await (const { giftId: gift_id, issued, receiver, at } of notifiedGifts(events, text)) {
+      const about = { transaction_id: issued.transaction_id, gift_id };
+      yield found({ kind: 'user', userId: issued.sender_id }, { role: 'buyer', ...about });
+      yield* receiverIn(events, receiver, at, about);
     }
   },
 };
+
+/** `at`: of the purchase. */
+export async function* purchasesCharged(
+  events: FindDeps['events'],
+  chargeId: string,
+): AsyncGenerator<{ readonly data: GiftsPurchased['data']; readonly at: string }> {
+  for await (const { stream, data } of eventsOf(events, ['PaymentCharged'])) {
+    if ((data as PaymentCharged['data']).charge_id !== chargeId) continue;
+    const [purchase] = await events.read(stream, { limit: 1 });
+    if (purchase !== undefined) yield { data: purchase.data as GiftsPurchased['data'], at: purchase.at };
+  }
+}
+
+/** `receiver`: of the message. `at`: when the gift became theirs. */
+interface NotifiedGift {
+  readonly giftId: string;
+  readonly issued: GiftIssued['data'];
+  readonly receiver: Receiver;
+  readonly at: string;
+}
+
+export async function* notifiedGifts(events: FindDeps['events'], messageId: string): AsyncGenerator<NotifiedGift> {
+  for await (const { stream, data, position } of eventsOf(events, ['NotificationSent'])) {
+    if ((data as NotificationSent['data']).message_id !== messageId) continue;
+    const giftId = idOf(stream);
+    const [first, ...later] = await events.read(giftStream(giftId));
+    if (first === undefined) continue;
+    const issued = first.data as GiftIssued['data'];
+    const reassigned = later.findLast((event) => event.type === 'GiftReassigned' && event.position < position);
+    yield {
+      giftId,
+      issued,
+      receiver: reassigned === undefined ? issued.receiver : (reassigned.data as GiftReassigned['data']).receiver,
+      at: reassigned?.at ?? issued.purchased_at,
+    };
+  }
+}
 
 const found = (person: Person, more: Omit<FoundPerson, 'person' | 'kind'> = {}): FoundPerson => ({
   person: personId(person),
@@ -109,17 +141,17 @@ const found = (person: Person, more: Omit<FoundPerson, 'person' | 'kind'> = {}):
   ...more,
 });
 
-function* peopleIn({ transaction_id, buyer_id, receivers }: GiftsPurchased['data']): Generator<FoundPerson> {
-  yield found({ kind: 'user', userId: buyer_id }, { role: 'buyer', transaction_id });
-  for (const receiver of receivers) yield* receiverIn(receiver, { transaction_id });
-}
-
-function* receiverIn(
+/** What was sent to a number is its owner's (docs/decisions.md#gift-owner). */
+async function* receiverIn(
+  events: FindDeps['events'],
   { user_id, phone_id }: Receiver,
+  sentAt: string,
   about: Pick<FoundPerson, 'transaction_id' | 'gift_id'>,
-): Generator<FoundPerson> {
-  if (user_id !== undefined) yield found({ kind: 'user', userId: user_id }, { role: 'receiver', ...about });
-  if (phone_id !== undefined) yield found({ kind: 'number', phoneId: phone_id }, { role: 'receiver', ...about });
+): AsyncGenerator<FoundPerson> {
+  const userId =
+    phone_id === undefined ? user_id : ownerByPhone(await readReservation(events, phoneStream(phone_id)), sentAt);
+  if (userId !== undefined) yield found({ kind: 'user', userId }, { role: 'receiver', ...about });
+  else if (phone_id !== undefined) yield found({ kind: 'number', phoneId: phone_id }, { role: 'receiver', ...about });
 }
 
 async function* eventsOf(events: FindDeps['events'], types: readonly string[]): AsyncGenerator<RecordedEvent> {

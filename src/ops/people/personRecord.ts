@@ -1,8 +1,6 @@
 /** Everything that is kept of a person, with where, why and how long (GDPR art. 15; docs/decisions.md#finding-people). */
-import { phoneStream, type Reservation, type User } from '../../domain/account.js';
-import { readReservation } from '../../commands/readStreams.js';
+import type { User } from '../../domain/account.js';
 import { type Person, type PersonErased, personId, personStream } from '../../domain/erasure.js';
-import { phoneSubject } from '../../domain/personalFields.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -10,8 +8,8 @@ import type { Records } from '../../ports/readStore.js';
 import { openText } from '../../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../../runtime/personal/subjects.js';
 import { allRecords } from './allRecords.js';
-import { type Names, namesOf } from './erasure/names.js';
-import { readTraces, type Whose } from './personTraces.js';
+import { readTraces } from './personTraces.js';
+import { type Who, whoIs } from './who.js';
 
 /** `where`, `why` and `until` are sentences for the person. */
 export interface RecordPart {
@@ -108,18 +106,6 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
 /** Empty once it was erased. */
 async function numberOf({ subjects }: PersonDeps, phoneId: string): Promise<string> {
   return (await subjects.secrets([phoneId])).get(phoneId)?.toString() ?? '';
-}
-
-interface Who extends Whose, Names {}
-
-async function whoIs({ events, subjects }: PersonDeps, person: Person): Promise<Who> {
-  if (person.kind === 'number')
-    return { phoneIds: new Set([person.phoneId]), held: new Map(), usernames: [], numbers: [] };
-  const { usernames, numbers } = await namesOf(events, person.userId);
-  const held = new Map<string, Reservation>();
-  for (const id of await subjects.find(numbers.map(phoneSubject)))
-    if (id !== undefined) held.set(id, await readReservation(events, phoneStream(id)));
-  return { userId: person.userId, phoneIds: new Set(), held, usernames, numbers };
 }
 
 /** The user's fields as they are now; none for an erased one. */

@@ -76,6 +76,92 @@ test('finds those of a purchase by its charge, and of a message by its id', asyn
   );
 });
 
+test('names the user whom a number belongs to, also of a purchase from before and of a reassigned gift', async () => {
+  const reply = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte', [{ phone_number: '+447700900002' }], { message: MESSAGE }),
+  });
+  const { id, gifts } = reply.json['data'] as { id: string; gifts: string[] };
+  const sentTo = async (): Promise<Json[] | undefined> => {
+    const shown = await service.ask('GET', `/ops/gifts/${id}/history`, { token: await service.userToken('aud') });
+    const all = (shown.json['data'] as Json[]).filter(({ type }) =>
+      ['NotificationSent', 'PaymentCharged', 'GiftIssued'].includes(type as string),
+    );
+    return all.length === 3 ? all : undefined;
+  };
+  const of = async (type: string): Promise<Json> =>
+    (await eventually(sentTo)).find((event) => event.type === type)?.data as Json;
+  const charge = (await of('PaymentCharged')).charge_id as string;
+  assert.deepEqual(
+    (await found(`charge=${encodeURIComponent(charge)}`)).map(({ person, role }) => [person, role]),
+    [
+      ['ann', 'buyer'],
+      ['bob', 'receiver'],
+    ],
+  );
+  const message = (await of('NotificationSent')).message_id as string;
+  assert.deepEqual(
+    (await found(`message_id=${encodeURIComponent(message)}`)).map(({ person, gift_id }) => [person, gift_id]),
+    [
+      ['ann', gifts[0]],
+      ['bob', gifts[0]],
+    ],
+  );
+});
+
+const giftsFound = async (query: string): Promise<Json[]> => {
+  const reply = await service.ask('GET', `/ops/gifts?${query}&${why}`, { token: await service.userToken('sue') });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json['data'] as Json[];
+};
+const idsOf = (gifts: readonly Json[]): unknown[][] => gifts.map(({ gift_id, as }) => [gift_id, as]);
+
+test('finds gifts by their person, number, username, charge and message', async () => {
+  const [toBob, toNumber] = bought.gifts;
+  assert.deepEqual(idsOf(await giftsFound(`phone=${encodeURIComponent(NUMBER)}`)), [[toNumber, 'receiver']]);
+  const ofAnn = idsOf(await giftsFound('username=ann%40test.example'));
+  assert.ok(
+    [toBob, toNumber].every((id) => ofAnn.some(([other, as]) => other === id && as === 'buyer')),
+    `${ofAnn}`,
+  );
+  assert.deepEqual(idsOf(await giftsFound('person=ann')), ofAnn);
+  assert.ok(idsOf(await giftsFound('person=bob')).some(([id, as]) => id === toBob && as === 'receiver'));
+  const charge = events.find(({ type }) => type === 'PaymentCharged')?.data.charge_id as string;
+  const ofCharge = await giftsFound(`charge=${encodeURIComponent(charge)}`);
+  assert.deepEqual(
+    ofCharge.map(({ gift_id, transaction_id, as }) => [gift_id, transaction_id, as]),
+    bought.gifts.map((id) => [id, bought.transaction, undefined]),
+  );
+  const sent = events.find(({ type, stream }) => type === 'NotificationSent' && stream.endsWith(toNumber));
+  assert.deepEqual(idsOf(await giftsFound(`message_id=${encodeURIComponent(sent?.data.message_id as string)}`)), [
+    [toNumber, undefined],
+  ]);
+  assert.deepEqual(await giftsFound('person=nobody'), []);
+});
+
+test('answers the latest gifts first, and says that there are more', async () => {
+  const all = await giftsFound('person=ann');
+  assert.ok(all.length > 2);
+  const times = all.map(({ at }) => at as string);
+  assert.deepEqual(times, times.toSorted().toReversed());
+  const reply = await service.ask('GET', `/ops/gifts?person=ann&limit=1&${why}`, {
+    token: await service.userToken('sue'),
+  });
+  assert.deepEqual([reply.json['data'], reply.json['has_more']], [all.slice(0, 1), true]);
+});
+
+test('refuses a search for gifts without a reason, of none or several, and of who may not', async () => {
+  const search = async (query: string, user = 'sue'): Promise<Reply> =>
+    service.ask('GET', `/ops/gifts?${query}`, { token: await service.userToken(user) });
+  assert.equal((await search('person=ann')).status, 422);
+  const one = 'give exactly one of person, phone, username, charge, message_id';
+  refused(await search(why), 422, one);
+  refused(await search(`person=ann&charge=x&${why}`), 422, one);
+  refused(await search(`phone=12&${why}`), 422, 'Invalid phone number.');
+  refused(await search(`person=ann&${why}`, 'ann'), 403, 'Forbidden.');
+  refused(await search(`person=ann&${why}`, 'aud'), 403, 'Forbidden.');
+});
+
 test('refuses a search without a reason, of none or several, and of who may not', async () => {
   assert.equal((await ask('?phone=07700900001')).status, 422);
   refused(await ask(`?${why}`), 422, 'give exactly one of phone, username, name, charge, message_id');
@@ -98,7 +184,7 @@ test('shows what is kept, where, why and how long; secrets never', async () => {
   assert.ok(!reply.text.includes('password') && !reply.text.includes('argon2'), reply.text);
   assert.ok(!reply.text.includes('seed'));
   const purchases = partOf(reply, 'purchases');
-  assert.deepEqual([purchases.count, purchases.records[0].message], [1, MESSAGE]);
+  assert.deepEqual([purchases.count, purchases.records[0].message], [2, MESSAGE]);
   assert.ok(partOf(reply, 'sessions').count > 0);
   for (const part of reply.json['data']['parts'] as Json[])
     for (const field of ['where', 'why', 'until']) assert.ok(part[field] !== '', `${part.part} ${field}`);
@@ -117,6 +203,11 @@ test('records who asked, why and who was found, never what was asked for', async
     token: await service.userToken('aud'),
   });
   const searches = (access.json['data'] as Json[]).filter(({ data }) => data.what === 'GET /ops/people');
+  assert.ok(
+    (access.json['data'] as Json[]).some(
+      ({ data }) => data.what === 'GET /ops/gifts' && data.reason === 'asked by letter',
+    ),
+  );
   assert.ok(searches.length > 5);
   assert.ok(searches.every(({ data, by }) => data.reason === 'asked by letter' && data.personal && by.user === 'sue'));
   assert.ok(

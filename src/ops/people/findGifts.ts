@@ -1,0 +1,86 @@
+/** Gifts by what a caller at the support desk knows of them (docs/decisions.md#finding-gifts). */
+import { type Person, personOf } from '../../domain/erasure.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
+import { type FindDeps, findPeople, notifiedGifts, purchasesCharged } from './findPeople.js';
+import { type GotGifts, readTraces } from './personTraces.js';
+import { whoIs } from './who.js';
+
+/** What is known: a person, whoever has a number or username, or an id of the payment or message provider. */
+export const GIFTS_BY = ['person', 'phone', 'username', 'charge', 'message_id'] as const;
+export type GiftsBy = (typeof GIFTS_BY)[number];
+
+export interface FoundGift {
+  readonly gift_id: string;
+  readonly transaction_id: string;
+  /** When it was bought, claimed or reassigned; ISO 8601, UTC. */
+  readonly at: string;
+  /** Of a search for a person: how the gift is theirs. */
+  readonly as?: 'buyer' | GotGifts['as'];
+}
+
+export interface FoundGifts {
+  /** The latest first. */
+  readonly gifts: readonly FoundGift[];
+  /** There are older ones. */
+  readonly has_more: boolean;
+}
+
+/**
+ * The latest gifts, at most so many. All but usernames and numbers take one reading of the log; so do the gifts of a
+ * person. A person's gift that they bought for themselves is found once for each.
+ * @throws Refusal `invalid_phone_number`; UnavailableError
+ */
+export async function findGifts(
+  deps: FindDeps,
+  asked: { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string } | { readonly person: Person },
+  most: number,
+): Promise<FoundGifts> {
+  const found = 'person' in asked ? await giftsOf(deps, asked.person) : await FINDERS[asked.by](deps, asked.text);
+  found.sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0));
+  return { gifts: found.slice(0, most), has_more: found.length > most };
+}
+
+type Finder = (deps: FindDeps, text: string) => Promise<FoundGift[]>;
+
+const ofPeople =
+  (known: 'phone' | 'username'): Finder =>
+  async (deps, text) => {
+    const gifts: FoundGift[] = [];
+    for (const { person } of (await findPeople(deps, known, text)).people)
+      gifts.push(...(await giftsOf(deps, personOf(person))));
+    return gifts;
+  };
+
+const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
+  phone: ofPeople('phone'),
+  username: ofPeople('username'),
+  async charge(deps, text) {
+    const gifts: FoundGift[] = [];
+    for await (const { data, at } of purchasesCharged(deps.events, text)) gifts.push(...boughtIn(data, at));
+    return gifts;
+  },
+  async message_id(deps, text) {
+    const gifts: FoundGift[] = [];
+    for await (const { giftId: gift_id, issued, at } of notifiedGifts(deps.events, text))
+      gifts.push({ gift_id, transaction_id: issued.transaction_id, at });
+    return gifts;
+  },
+};
+
+async function giftsOf(deps: FindDeps, person: Person): Promise<FoundGift[]> {
+  const gifts: FoundGift[] = [];
+  const reading = readTraces(deps.events, await whoIs(deps, person), {
+    bought(purchase, at) {
+      for (const gift of boughtIn(purchase, at)) gifts.push({ ...gift, as: 'buyer' });
+    },
+    got({ transaction_id, at, as, giftIds }) {
+      for (const gift_id of giftIds()) gifts.push({ gift_id, transaction_id, at, as });
+    },
+  });
+  await reading.readOn();
+  return gifts;
+}
+
+const boughtIn = ({ transaction_id, seed, receivers }: GiftsPurchased['data'], at: string): FoundGift[] =>
+  deriveGiftIds(seed, receivers.length).map(({ gift_id }) => ({ gift_id, transaction_id, at }));
