@@ -11,6 +11,7 @@ import { idOf } from '../domain/streamName.js';
 import { type VoucherCodeAdded, voucherCodeStream } from '../domain/voucherCode.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
+import { AlteredDataError } from '../runtime/personal/alteredData.js';
 import { UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 
@@ -27,9 +28,11 @@ export interface CheckedLog {
 /** A stream that is found by a key: whether it would be by this one, and whether the key store has its row. */
 interface Probe {
   readonly fits: (hash: KeyedHash) => boolean;
-  /** Absent: the stream needs no row. */
-  readonly hasRow?: boolean;
+  /** Its row of the key store, or why that can't be opened. Absent: it needs none. */
+  readonly row?: 'missing' | 'opened' | Closed;
 }
+
+type Closed = UnknownMasterKeyError | AlteredDataError;
 
 /**
  * Refuses a HASH_KEY under which none of the log's first usernames and voucher codes is found, a key store that has none
@@ -40,22 +43,19 @@ interface Probe {
  * @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
  */
 export async function refuseUnlessKeysFit(log: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
-  try {
-    const { fits, probed, usernames, rows } = await probe(log, findKey);
-    if (usernames > 0 && rows === 0)
-      throw new EngineError(
-        'KEYS_URL',
-        `the key store holds none of the log's usernames: put back the installation's own (keys.db in DATA_DIR, or the database of KEYS_URL); ${IF_LOST}`,
-      );
-    if (fits || probed === 0) return;
-  } catch (error) {
-    if (!(error instanceof UnknownMasterKeyError)) throw error;
+  const { fits, probed, usernames, rows, opened, closed } = await probe(log, findKey);
+  if (usernames > 0 && rows === 0)
+    throw new EngineError(
+      'KEYS_URL',
+      `the key store holds none of the log's usernames: put back the installation's own (keys.db in DATA_DIR, or the database of KEYS_URL); ${IF_LOST}`,
+    );
+  if (closed !== undefined && opened === 0)
     throw new EngineError(
       'MASTER_KEY',
-      `${error.message}: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was; if it is lost for good, see gift restore --without-key`,
-      error,
+      `${closed.message}: put the installation's ${MASTER_KEY_FILE} into DATA_DIR, or set MASTER_KEY to what it was; if it is lost for good, see gift restore --without-key`,
+      closed,
     );
-  }
+  if (fits || probed === 0) return;
   const what =
     findKey() === undefined
       ? 'the key that the event log was made with is missing'
@@ -74,20 +74,26 @@ interface Probed {
   readonly usernames: number;
   /** Usernames with a row. */
   readonly rows: number;
+  /** Rows that a given master key opens. */
+  readonly opened: number;
+  /** Why the last one that none opens is closed. */
+  readonly closed?: Closed;
 }
 
 /** Reads until a key fits and a row is found, or enough was seen. */
 async function probe(log: CheckedLog, findKey: () => Buffer | undefined): Promise<Probed> {
-  let found: Probed = { fits: false, probed: 0, usernames: 0, rows: 0 };
-  for await (const { fits, hasRow } of probes(log, await restoredWithoutKey(log))) {
+  let found: Probed = { fits: false, probed: 0, usernames: 0, rows: 0, opened: 0 };
+  for await (const { fits, row } of probes(log, await restoredWithoutKey(log))) {
     const key = findKey();
     found = {
       fits: found.fits || (key !== undefined && fits(keyedHash(key))),
       probed: found.probed + 1,
-      usernames: found.usernames + (hasRow === undefined ? 0 : 1),
-      rows: found.rows + (hasRow === true ? 1 : 0),
+      usernames: found.usernames + (row === undefined ? 0 : 1),
+      rows: found.rows + (row === undefined || row === 'missing' ? 0 : 1),
+      opened: found.opened + (row === 'opened' ? 1 : 0),
+      ...(typeof row === 'object' ? { closed: row } : found.closed && { closed: found.closed }),
     };
-    if (found.fits ? found.rows > 0 || found.usernames >= MOST_STREAMS : found.probed >= MOST_STREAMS) break;
+    if (found.fits ? found.opened > 0 || found.usernames >= MOST_STREAMS : found.probed >= MOST_STREAMS) break;
   }
   return found;
 }
@@ -101,7 +107,7 @@ async function* probes({ events, keys, subjects }: CheckedLog, after: Position |
   )) {
     const ids = batch.events.flatMap(({ type, stream }) => (type === 'UsernameTaken' ? [idOf(stream)] : []));
     const [rows, removed] = [await keys.byId(ids), await keys.removed(ids)];
-    const names = await subjects.secretsForErasure(ids);
+    const names = await namesIn(subjects, ids);
     for (const { type, stream, data } of batch.events) {
       // Of an erased user.
       if (removed.has(idOf(stream))) continue;
@@ -109,14 +115,32 @@ async function* probes({ events, keys, subjects }: CheckedLog, after: Position |
         const { segment_id, code } = data as VoucherCodeAdded['data'];
         yield { fits: (hash) => stream === voucherCodeStream(segment_id, hash('code', code)) };
       } else {
-        const [row, name] = [rows.get(idOf(stream)), names.get(idOf(stream))?.toString()];
+        const [row, name] = [rows.get(idOf(stream)), names.get(idOf(stream))];
         yield {
-          fits: (hash) => name !== undefined && row?.lookup === lookupOf(hash, usernameSubject(name)),
-          hasRow: row !== undefined,
+          fits: (hash) => typeof name === 'string' && row?.lookup === lookupOf(hash, usernameSubject(name)),
+          row: row === undefined || name === undefined ? 'missing' : typeof name === 'string' ? 'opened' : name,
         };
       }
     }
   }
+}
+
+/** A row that was altered, or wrapped under a key that is not given, must not keep the others from being seen. */
+async function namesIn(
+  subjects: CheckedLog['subjects'],
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string | Closed>> {
+  const names = new Map<string, string | Closed>();
+  for (const id of ids) {
+    try {
+      const name = (await subjects.secretsForErasure([id])).get(id);
+      if (name !== undefined) names.set(id, name.toString());
+    } catch (error) {
+      if (!(error instanceof UnknownMasterKeyError || error instanceof AlteredDataError)) throw error;
+      names.set(id, error);
+    }
+  }
+  return names;
 }
 
 async function restoredWithoutKey({ events }: CheckedLog): Promise<Position | undefined> {

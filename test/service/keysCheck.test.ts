@@ -113,6 +113,34 @@ test('refuses a key store that holds none of the log’s usernames', async ({ lo
   );
 });
 
+test('accepts a log with a row that no key opens or that was altered, and refuses one of such rows alone', async ({
+  log,
+}) => {
+  withUser(log, 'ada', 'ada');
+  withUser(log, 'ben', 'ben');
+  const secret = (id: string): string => log.keys.rows.get(id)?.secret ?? '';
+  const put = (id: string, changed: string): void => {
+    log.keys.rows.set(id, { id, lookup: log.keys.rows.get(id)?.lookup ?? '', secret: changed });
+  };
+  const whole = secret('id-of-ada');
+  const altered = whole.slice(0, -4) + (whole.endsWith('AAAA') ? 'BBBB' : 'AAAA');
+  const wrappedElsewhere = masterKeys(['n'.repeat(43)]).seal(Buffer.from('ada'), 'id-of-ada');
+  for (const [changed, why] of [
+    [altered, 'row id-of-\\w+ of the key store'],
+    [wrappedElsewhere, 'this is not the key'],
+  ] as const) {
+    put('id-of-ada', changed);
+    await refuseUnlessKeysFit({ ...log, subjects: memorySubjects(log.keys) }, () => KEY);
+    const ben = secret('id-of-ben');
+    put('id-of-ben', wrappedElsewhere);
+    await assert.rejects(
+      refuseUnlessKeysFit({ ...log, subjects: memorySubjects(log.keys) }, () => KEY),
+      new RegExp(`^EngineError: MASTER_KEY: (${why}|this is not the key).*put the installation's`),
+    );
+    put('id-of-ben', ben);
+  }
+});
+
 test('refuses a key store without usernames, whatever voucher codes say', async ({ log }) => {
   log.given(`voucherCode-seg-1-${keyedHash(KEY)('code', 'A')}`, {
     type: 'VoucherCodeAdded',

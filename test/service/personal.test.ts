@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
+import { Sqlite } from '../../src/adapters/embedded/driver.js';
 import { loadConfig } from '../../src/service/config.js';
 import { openStoredEvents } from '../../src/service/engines.js';
 import { eventually } from '../support/assertions/until.js';
@@ -134,6 +135,58 @@ test('keeps gifts, redemptions and money when the key store is lost for good', a
     assert.deepEqual([shownGift.gift_status, embedded.messages[0].message], ['sent', '']);
     assert.equal((await shown(again, redeemed)).data.gift_status, 'redeemed');
     assert.equal((await redeem(again, open)).status, 201);
+  } finally {
+    await again.close();
+  }
+});
+
+test('takes out of service only what altered encrypted fields are of', async ({ dir }) => {
+  const service = await startService({ dataDir: dir, engines: EMBEDDED, catalogue: CATALOGUE });
+  const gifts = [await bought(service), await buyOne(service)] as const;
+  await service.close();
+
+  const log = new Sqlite(join(dir, 'events.db'));
+  const change = (column: 'data' | 'metadata', stream: string, encrypted: RegExp): void => {
+    const [row] = log
+      .prepare<[string], Record<string, string>>(
+        `SELECT position, ${column} AS text FROM events WHERE stream LIKE ? ORDER BY position LIMIT 1`,
+      )
+      .all(stream);
+    const text = row?.['text'] ?? '';
+    const at = (encrypted.exec(text)?.index ?? -1) + 40;
+    assert.ok(at > 40, text);
+    const changed = text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+    log.prepare(`UPDATE events SET ${column} = ? WHERE position = ?`).run(changed, row?.['position'] ?? '');
+  };
+  change('metadata', 'user-bob', /"box":"/);
+  const [{ transaction_id: transaction }] = log
+    .prepare<[string], { transaction_id: string }>(
+      `SELECT json_extract(data, '$.transaction_id') AS transaction_id FROM events WHERE stream = ? LIMIT 1`,
+    )
+    .all(`gift-${gifts[0]}`) as [{ transaction_id: string }];
+  change('data', `transaction-${transaction}`, /"message":"/);
+  log.close();
+  for (const name of readdirSync(dir).filter((one) => one.startsWith('read.db'))) rmSync(join(dir, name));
+
+  const again = await startService({ dataDir: dir, engines: EMBEDDED });
+  try {
+    assert.equal((await redeem(again, gifts[1])).status, 201);
+    assert.equal((await redeem(again, gifts[0])).status, 201);
+    const client = await again.clientToken();
+    const login = { grant_type: 'password', username: 'bob@test.example', password: 'bob-password' };
+    assert.equal((await again.ask('POST', '/oauth/token', { token: client, body: login })).status, 503);
+    const token = await again.userToken('ann');
+    assert.equal((await again.ask('GET', `/api/v2/gifts/${gifts[0]}?embed[]=message`, { token })).status, 503);
+    assert.equal((await again.ask('GET', `/api/v2/gifts/${gifts[0]}`, { token })).status, 200);
+    assert.equal((await again.ask('GET', '/readyz')).status, 200);
+    const { json } = await again.ask('GET', '/ops/projections/accounts', { token: await again.userToken('sue') });
+    assert.equal(json['data'].quarantined, 1);
+    const told =
+      "username, name, phone_number, device_tokens of event 0 of user-bob can't be decrypted: it was altered";
+    assert.ok(
+      again.log.some((line) => line.includes(told)),
+      again.log.filter((line) => line.includes('user-bob')).join('\n'),
+    );
   } finally {
     await again.close();
   }

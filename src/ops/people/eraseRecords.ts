@@ -64,7 +64,9 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   const texts = [...numbers.map(inJson), ...usernames.map((name) => `"${inJson(name)}"`)];
   await change<Answer>(records, ANSWERS, (stored) => {
     const { body, ...rest } = stored.answer ?? {};
-    return body !== undefined && texts.some((text) => body.includes(text)) ? { ...stored, answer: rest } : undefined;
+    // Normalised usernames are in lower case.
+    const folded = body?.toLowerCase() ?? '';
+    return texts.some((text) => folded.includes(text)) ? { ...stored, answer: rest } : undefined;
   });
 }
 

@@ -1,12 +1,13 @@
 /**
  * The event log with the personal fields of events encrypted at rest (docs/design.md#personal-data). Callers append and
  * read events in the clear; the log holds them as AES-256-GCM under the data key of a subject, bound to stream, id and
- * type of the event. Where the subject was erased, the fields are read as empty. Copies and backups read the store
- * itself.
+ * type of the event. Where the subject was erased, the fields are read as empty; where they were altered, they throw
+ * AlteredDataError. Copies and backups read the store itself.
  */
 import type { EncryptedFields, EventBatch, EventStore, NewEvent, RecordedEvent } from '../../ports/eventStore.js';
 import { sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { AlteredDataError, withAlteredFields } from './alteredData.js';
 import type { SubjectName, Subjects } from './subjects.js';
 
 /** The personal fields of one event type. */
@@ -59,8 +60,12 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
       const { personal, ...metadata } = event.metadata;
       if (personal === undefined) return event;
       const key = keys.get(personal.subject);
-      const fields = key === undefined ? (rules.get(event.type)?.fields ?? {}) : decrypt(event, personal, key);
-      return { ...event, data: { ...event.data, ...fields }, metadata };
+      const empty = rules.get(event.type)?.fields ?? {};
+      return {
+        ...event,
+        data: key === undefined ? { ...event.data, ...empty } : decrypt(event, personal, key, empty),
+        metadata,
+      };
     });
   };
 
@@ -88,10 +93,16 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
 
 const bindingOf = (stream: string, { id, type }: NewEvent): string => `${stream}\n${id}\n${type}`;
 
-function decrypt(event: RecordedEvent, { box }: EncryptedFields, key: Buffer): object {
+function decrypt(event: RecordedEvent, { box }: EncryptedFields, key: Buffer, fields: object): object {
+  const { stream, revision, data } = event;
   try {
-    return JSON.parse(sealUnder(key).open(box, bindingOf(event.stream, event)).toString()) as object;
+    return { ...data, ...(JSON.parse(sealUnder(key).open(box, bindingOf(stream, event)).toString()) as object) };
   } catch (cause) {
-    throw new Error(`the personal fields of event ${event.id} can't be decrypted: they were altered`, { cause });
+    const names = Object.keys(fields);
+    return withAlteredFields(
+      data,
+      names,
+      new AlteredDataError(`${names.join(', ')} of event ${revision} of ${stream}`, cause),
+    );
   }
 }

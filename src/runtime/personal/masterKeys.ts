@@ -2,6 +2,7 @@
 import { createHash, hkdfSync } from 'node:crypto';
 import { type Seal, sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { unaltered } from './alteredData.js';
 
 /** A secret is wrapped under a master key that is not among those given: work waits until it is. */
 export class UnknownMasterKeyError extends UnavailableError {
@@ -17,7 +18,7 @@ export interface MasterKeys extends Seal {
 
 /**
  * The first key wraps, all unwrap. Keys are derived from the given texts by HKDF-SHA-256 (RFC 5869).
- * `open` throws UnknownMasterKeyError where none of them wrapped it.
+ * `open` throws UnknownMasterKeyError where none of them wrapped it, AlteredDataError where it was altered.
  */
 export function masterKeys(texts: readonly string[]): MasterKeys {
   const keys = texts.map((text) => {
@@ -33,7 +34,10 @@ export function masterKeys(texts: readonly string[]): MasterKeys {
     open(sealed, binding) {
       const key = keys.find((one) => isOf(sealed, one));
       if (key === undefined) throw new UnknownMasterKeyError();
-      return key.open(sealed.slice(key.name.length + 1), binding);
+      return unaltered(
+        () => `row ${binding} of the key store`,
+        () => key.open(sealed.slice(key.name.length + 1), binding),
+      );
     },
     isCurrent: (sealed) => isOf(sealed, first),
   };

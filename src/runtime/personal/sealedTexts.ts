@@ -4,6 +4,7 @@
  */
 import { NO_TEXT, type SealedText, sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { unaltered } from './alteredData.js';
 import type { Subjects } from './subjects.js';
 
 type Keys = Pick<Subjects, 'secrets'>;
@@ -19,9 +20,13 @@ export async function sealText(keys: Keys, subject: string, text: string): Promi
   return `${subject}.${sealUnder(key).seal(Buffer.from(text), subject)}` as SealedText;
 }
 
-/** @throws UnavailableError; Error where the text was altered */
+/** @throws UnavailableError; AlteredDataError */
 export async function openText(keys: Keys, sealed: SealedText): Promise<string> {
   const [subject = '', box = ''] = sealed.split('.');
   const key = sealed === '' ? undefined : (await keys.secrets([subject])).get(subject);
-  return key === undefined ? '' : sealUnder(key).open(box, subject).toString();
+  if (key === undefined) return '';
+  return unaltered(
+    () => 'a message',
+    () => sealUnder(key).open(box, subject).toString(),
+  );
 }

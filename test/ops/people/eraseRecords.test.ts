@@ -51,6 +51,7 @@ async function leaves(
   );
   const headers = { 'Gift-Position': 'log:1' };
   await answered(records, `to-${userId}`, { status: 201, headers, body: `{"phone_number":"${numbers[0]}"}` });
+  await answered(records, `of-${userId}`, { status: 201, headers, body: `{"name":"${usernames[0].toUpperCase()}"}` });
   for (const id of [`user-${userId}`, `phone-${phoneIds[0]}`]) {
     const document = { id, position: '1', body: { name: usernames[0], phone_number: numbers[0] } };
     await placeOrder({ records }, { name: 'accounts', build: 1, documents: [{ id, document }], through: '1' });
@@ -70,6 +71,7 @@ test('removes all that records hold of a person, and nothing of another', async 
     for (const left of [
       ADA.numbers[0],
       '"ada"',
+      'ADA',
       hash('username', 'ada'),
       hash('phone', ADA.numbers[0]),
       SESSIONS + 'u1',

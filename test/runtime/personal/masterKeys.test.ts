@@ -10,7 +10,7 @@ test('opens what it sealed, with the same binding alone', () => {
   const keys = masterKeys([OLD]);
   const sealed = keys.seal(Buffer.from('secret'), 'log/id');
   assert.is(keys.open(sealed, 'log/id').toString(), 'secret');
-  assert.throws(() => keys.open(sealed, 'log/other'), /unable to authenticate data/);
+  assert.throws(() => keys.open(sealed, 'log/other'), /it was altered/);
   assert.not.match(sealed, 'secret');
 });
 
@@ -40,7 +40,7 @@ test('refuses a text of which one character was changed', () => {
   const sealed = keys.seal(Buffer.from('secret'), '');
   for (let at = sealed.indexOf('.') + 1; at < sealed.length - 1; at++) {
     const changed = sealed.slice(0, at) + (sealed[at] === 'A' ? 'B' : 'A') + sealed.slice(at + 1);
-    assert.throws(() => keys.open(changed, ''), /unable to authenticate data/, `character ${at}`);
+    assert.throws(() => keys.open(changed, ''), /it was altered/, `character ${at}`);
   }
 });
 
