@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
-import { headKeys } from '../../../src/ops/evidence/headKeys.js';
 import { type ProofBundle, parseBundle } from '../../../src/runtime/evidence/proofBundle.js';
 import { EMBEDDED } from '../../support/engines/engines.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
@@ -34,7 +33,10 @@ test.before(async () => {
   });
   gifts = await buy(service, 'latte', [{ phone_number: '+447700900123' }, ...Array<object>(299).fill({})]);
   assert.equal((await redeem(service, gifts[7] ?? '')).status, 201);
-  vkey = headKeys([SEAL_KEY], `localhost/log/${service.events.logId}`).verifierKeys[0] ?? '';
+  vkey = await eventually(async () => {
+    const { code, out } = await gift({ DATA_DIR: data, SEAL_KEY }, ['audit', 'key']);
+    return code === 0 && out.trim();
+  });
 });
 test.after(async () => {
   await service?.close();
@@ -84,6 +86,16 @@ test('shows neither secret nor personal fields', async () => {
     // The receiver of a number has a secret id in it.
     if (type === 'GiftIssued') assert.deepEqual(names, ['sender_id']);
   }
+});
+
+test('is checked by the keys that are written, one for each that signs', async () => {
+  const both = await gift({ DATA_DIR: data, SEAL_KEY: `${SEAL_KEY},another ${SEAL_KEY}` }, ['audit', 'key']);
+  const [first, second, ...others] = both.out.trim().split('\n');
+  assert.deepEqual([first, others], [vkey, []]);
+  assert.equal(second?.startsWith(`localhost/log/${service!.events.logId}+`), true);
+  const none = await gift(data, ['audit', 'key']);
+  assert.deepEqual([none.code, none.out], [1, '']);
+  assert.match(none.err, /the key that signs is not here/);
 });
 
 test('leaves a record of who saw what, and says what it does not know', async () => {
