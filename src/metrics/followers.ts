@@ -1,5 +1,8 @@
 import type { FollowerHealth } from '../runtime/supervision/followers.js';
+import { TREE_PART } from '../ops/evidence/keepTree.js';
 import type { Exposition, Sample } from './exposition.js';
+
+const ALTERED: ReadonlySet<string> = new Set(['LogAlteredError', 'WitnessDisagreesError']);
 
 export interface FollowersShown {
   readonly health: () => readonly FollowerHealth[];
@@ -18,6 +21,16 @@ export function showFollowers(show: Exposition, { health, withoutLeader }: Follo
       labels: ['part'],
     },
     each(({ failing }) => (failing ? 1 : 0)),
+  );
+  show.gauge(
+    {
+      name: 'gift_log_altered',
+      help: 'Whether the log is not what was signed, or a witness says so: 1 or 0; shown by processes that may keep the tree',
+    },
+    () =>
+      health().flatMap(({ part, failing, error = '' }): Sample[] =>
+        part === TREE_PART ? [[[], failing && ALTERED.has(error) ? 1 : 0]] : [],
+      ),
   );
   show.gauge(
     {

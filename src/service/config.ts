@@ -17,6 +17,9 @@ import {
   webAddress,
   wholeNumber,
 } from '../lib/settings.js';
+import { cosignatureVerifier } from '../runtime/evidence/cosignature.js';
+import { MalformedEvidenceError } from '../runtime/evidence/errors.js';
+import type { WitnessAddress } from '../runtime/evidence/witnessClient.js';
 import { PROVIDER_SETTINGS, type ProviderSettings, providerSettings } from '../providers/settings.js';
 import { telemetryFaults } from '../tracing/settings.js';
 
@@ -63,6 +66,24 @@ const keys: Kind<readonly string[]> = (text, fault) => {
 const key: Kind<string> = (text, fault) => {
   if (Buffer.byteLength(text) < KEY_BYTES) fault(`must have at least ${KEY_BYTES} bytes`);
   return text;
+};
+
+const witnesses: Kind<readonly WitnessAddress[]> = (text, fault) => {
+  const list: WitnessAddress[] = [];
+  for (const part of partsOf(text)) {
+    const [url = '', key = '', ...rest] = part.split(/\s+/);
+    try {
+      if (rest.length > 0 || webAddress(url) === undefined) throw new MalformedEvidenceError('its address is none');
+      cosignatureVerifier(key);
+      list.push({ url, key });
+    } catch (error) {
+      if (!(error instanceof MalformedEvidenceError)) throw error;
+      fault(
+        `must be a list of addresses, each with a space and its key, and ${JSON.stringify(part)} is not: ${error.message}`,
+      );
+    }
+  }
+  return list;
 };
 
 const flag: Kind<boolean> = (text, fault) => {
@@ -147,6 +168,13 @@ const SETTINGS = {
     false,
     '1: the signed heads and the tree are answered without a token; they name streams and event types',
     '0',
+  ),
+  sealWitnesses: setting<readonly WitnessAddress[]>(
+    'SEAL_WITNESSES',
+    witnesses,
+    [],
+    'witnesses that are asked to cosign each head, comma-separated: the address before `/add-checkpoint`, a space, and the key of its cosignatures',
+    'none',
   ),
   trustedProxies: setting<readonly string[]>(
     'TRUSTED_PROXIES',

@@ -6,6 +6,7 @@ import { startTreeKeeper } from '../ops/evidence/keepTree.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
+import { type WitnessAddress, witnessClient } from '../runtime/evidence/witnessClient.js';
 import { type TileFolder, tileFolder } from '../runtime/tree/tileFolder.js';
 import type { Config } from './config.js';
 import type { Keys } from './keys.js';
@@ -16,9 +17,10 @@ export interface TreeSettings {
   readonly everyMs: number;
   readonly host: string;
   readonly keys: readonly string[];
+  readonly witnesses: readonly WitnessAddress[];
 }
 
-type Settings = Pick<Config, 'dataDir' | 'sealDir' | 'sealEveryMs' | 'publicUrl'>;
+type Settings = Pick<Config, 'dataDir' | 'sealDir' | 'sealEveryMs' | 'sealWitnesses' | 'publicUrl'>;
 
 export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDir'>): string =>
   sealDir ?? join(dataDir, 'tree');
@@ -32,6 +34,7 @@ export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKey
     everyMs: config.sealEveryMs,
     host: config.publicUrl === undefined ? 'localhost' : new URL(config.publicUrl).host,
     keys: sealKeys,
+    witnesses: config.sealWitnesses,
   };
 }
 
@@ -45,7 +48,7 @@ export interface TreeDeps {
 }
 
 export function startTree(
-  { dir, everyMs, host, keys }: TreeSettings,
+  { dir, everyMs, host, keys, witnesses }: TreeSettings,
   { events, stored, records, holder, logger, followers }: TreeDeps,
 ): { close(): Promise<void> } {
   return startTreeKeeper({
@@ -59,6 +62,7 @@ export function startTree(
     keys,
     host,
     everyMs,
+    witnesses: witnesses.map(witnessClient),
     now: currentTime,
   });
 }

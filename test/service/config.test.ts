@@ -34,6 +34,7 @@ test('runs whole without any setting', () => {
       sessionMaxAge: 7_776_000,
       sealEveryMs: 10_000,
       sealPublic: false,
+      sealWitnesses: [],
       logLevel: 'info',
       payments: 'simulated',
       notifications: 'simulated',

@@ -2,10 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { headKeys } from '../../ops/evidence/headKeys.js';
-import type { KeptHead, VerifiersOf } from '../../ops/evidence/headsToCheck.js';
+import type { HeadToCheck, KeptHead, VerifiersOf } from '../../ops/evidence/headsToCheck.js';
 import { leavesOf, leavesOfLog } from '../../ops/evidence/leaves.js';
 import type { EventPlace, FirstDifference, Verification } from '../../ops/evidence/verification.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
+import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { type WitnessAddress, witnessClient } from '../../runtime/evidence/witnessClient.js';
 import { shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
@@ -16,36 +19,35 @@ import { withLog } from '../engines.js';
 import { outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
 import { progressBar } from '../progress.js';
+import { repeatable } from '../repeatable.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 
 interface VerifyFlags {
-  readonly checkpoint?: readonly string[];
-  readonly key?: readonly string[];
+  readonly checkpoint: readonly string[];
+  readonly key: readonly string[];
   readonly json?: true;
 }
 
+const WITNESS_MS = 10_000;
+
 /** Without its rules no leaf is that of the log: a head, or a tile, tells that there were some. */
 const NO_TREE = leavesOf({ saltKey: '', apart: new Set() });
-
-const repeated = (value: string, before: readonly string[] | undefined): readonly string[] => [
-  ...(before ?? []),
-  value,
-];
 
 export function auditVerifyCommand(terminal: Terminal): Command {
   return outputOptions(
     new Command('verify')
       .summary('hold every event of the log against every head that was signed over it')
       .description(
-        `Reads the whole log, also while the service goes on, and changes nothing. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, and those given.
+        `Reads the whole log, also while the service goes on, and changes nothing. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, the last word of each witness of SEAL_WITNESSES, and those given.
 Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed.
 Whoever can write the log and has SEAL_KEY can sign another one: only a head that was kept elsewhere, or a witness' last word, finds that.`,
       )
-      .option('--checkpoint <file>', 'a signed head that was kept elsewhere; may be repeated', repeated)
+      .option('--checkpoint <file>', 'a signed head that was kept elsewhere; may be repeated', repeatable, [])
       .option(
         '--key <key>',
         "what verifies a signer's key, as name+hash+base64, beside those of SEAL_KEY; may be repeated",
-        repeated,
+        repeatable,
+        [],
       ),
     { csv: false },
   )
@@ -53,7 +55,7 @@ Whoever can write the log and has SEAL_KEY can sign another one: only a head tha
     .action(async (flags: VerifyFlags) => runVerify(terminal, flags));
 }
 
-async function runVerify(terminal: Terminal, { checkpoint = [], key = [], json }: VerifyFlags): Promise<void> {
+async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFlags): Promise<void> {
   const kept = checkpoint.map(keptHead);
   const given = key.map(givenVerifier);
   const verification = await withLog(terminal, async ({ config, stored }) => {
@@ -70,6 +72,7 @@ async function runVerify(terminal: Terminal, { checkpoint = [], key = [], json }
           folder: treeFolder(treeDir(config), stored.logId),
           verifiersOf: verifiersOf(keys ?? [], given),
           kept,
+          witnessed: await witnessed(terminal, config.sealWitnesses, stored),
         },
         {
           signal: terminal.signal,
@@ -87,6 +90,24 @@ async function runVerify(terminal: Terminal, { checkpoint = [], key = [], json }
   });
   await writeLines(terminal.stdout, json === true ? [jsonLine(shown(verification))] : inWords(verification));
   if (!verification.agrees) throw new CommandFailure(failureOf(verification));
+}
+
+/** What the witnesses of SEAL_WITNESSES have cosigned last. One that does not answer is named, and left out. */
+async function witnessed(
+  { stderr, signal }: Terminal,
+  addresses: readonly WitnessAddress[],
+  stored: EventStore,
+): Promise<readonly HeadToCheck[]> {
+  const origin = addresses.length === 0 ? undefined : (await lastSignedHead(stored))?.origin;
+  if (origin === undefined) return [];
+  const heads: HeadToCheck[] = [];
+  for (const client of addresses.map(witnessClient)) {
+    const word = await client.latest(origin, { timeoutMs: WITNESS_MS, signal });
+    const from = `the last word of the witness ${client.name}`;
+    if (word.outcome === 'cosigned') heads.push({ ...word.checkpoint, from });
+    else if (word.outcome === 'failed') await writeLines(stderr, [`gift: ${from} is missing: ${word.reason}`]);
+  }
+  return heads;
 }
 
 function keptHead(file: string): KeptHead {

@@ -10,15 +10,19 @@ import type { Records } from '../../ports/readStore.js';
 import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
 import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { parseNote } from '../../runtime/evidence/signedNote.js';
+import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
 import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
 import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
+import { askWitnesses, type WitnessDisagreesError } from './askWitnesses.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
 import { type HeadSigning, lastSignedHead, type SignedHead, signHead } from './signedHeads.js';
 
 export const TREE_LEASE = 'tree';
+/** Of followers. */
+export const TREE_PART = 'tree';
 /** A tree that grew by these alone needs no other head: an idle log would grow for ever. */
 const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
 /** A log that was altered stays so: it is read again from its start. */
@@ -32,6 +36,7 @@ export interface TreeKeeperDeps extends HeadSigning {
   readonly folder: TileFolder;
   /** The least time between two heads. */
   readonly everyMs: number;
+  readonly witnesses: readonly WitnessClient[];
 }
 
 export interface TreeKeeperOptions extends TreeKeeperDeps {
@@ -46,7 +51,7 @@ export function startTreeKeeper({ records, holder, logger, followers, ...deps }:
   close(): Promise<void>;
 } {
   return followers.start(
-    'tree',
+    TREE_PART,
     async (health) => {
       while (!health.signal.aborted) {
         const lease = await acquireLease(records, TREE_LEASE, {
@@ -59,7 +64,7 @@ export function startTreeKeeper({ records, holder, logger, followers, ...deps }:
         if (lease === undefined) return;
         const signal = AbortSignal.any([health.signal, lease.lost]);
         try {
-          await keepTree(deps, lease, { well: health.well, signal });
+          await keepTree(deps, lease, { ...health, signal });
         } catch (error) {
           if (!signal.aborted) throw error;
         } finally {
@@ -79,9 +84,9 @@ export function startTreeKeeper({ records, holder, logger, followers, ...deps }:
 export async function keepTree(
   deps: TreeKeeperDeps,
   lease: Pick<Lease, 'held'>,
-  { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
+  { signal, well, onTrouble }: FollowerRun,
 ): Promise<void> {
-  const { events, stored, folder, everyMs, now } = deps;
+  const { events, stored, folder, everyMs, now, witnesses } = deps;
   const mayWrite = (): void => {
     if (!lease.held) throw new Error('another process may keep the tree now');
   };
@@ -94,19 +99,27 @@ export async function keepTree(
   const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, last, signal);
   // Events that the tree's tiles hold already are news where no head covers them.
   let news = tree.size > (last?.size ?? 0);
-  let [published, due] = [false, performance.now() + (isNew ? 0 : dueIn(last, everyMs))];
+  let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
+  let disagreement: WitnessDisagreesError | undefined;
+  const publish = async (head: SignedHead): Promise<void> => {
+    mayWrite();
+    await folder.publish(head.note, tree.partialTiles());
+    disagreement = await askWitnesses(witnesses, folder, head, mayWrite, signal);
+  };
+  let unpublished = isPublished(await folder.head(), last) ? undefined : last;
   while (!signal.aborted) {
     await readOn(tree, folder, last, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
     if (signal.aborted) return;
+    if (unpublished !== undefined) await publish(unpublished);
+    unpublished = undefined;
     mayWrite();
-    if (last !== undefined && !published) await folder.publish(last.note, tree.partialTiles());
-    published = true;
     if (news && performance.now() >= due && !(await events.sealed())) {
       last = await signHead(events, deps, { size: tree.size, root: tree.root(), position: tree.position ?? '' }, last);
       [news, due] = [false, performance.now() + everyMs];
-      await folder.publish(last.note, tree.partialTiles());
+      await publish(last);
     }
-    well();
+    if (disagreement === undefined) well();
+    else onTrouble(disagreement);
     await pause(Math.min(everyMs, Math.max(0, due - performance.now()) || everyMs), signal);
   }
 }
@@ -149,6 +162,11 @@ function refuseOlderLog(kept: string | undefined, last: SignedHead | undefined):
   if (kept === undefined) return;
   const { size } = parseCheckpoint(parseNote(kept).body);
   if (size > (last?.size ?? 0)) throw new LogAlteredError({ size });
+}
+
+/** Whether the published head is this one, also with cosignatures. */
+function isPublished(published: string | undefined, head: SignedHead | undefined): boolean {
+  return published !== undefined && head !== undefined && parseNote(published).body === parseNote(head.note).body;
 }
 
 /** ms until the next head may be signed. */

@@ -34,6 +34,8 @@ export interface VerifyDeps {
   readonly verifiersOf: VerifiersOf;
   /** Heads that were kept elsewhere. */
   readonly kept: readonly KeptHead[];
+  /** What witnesses have cosigned last. */
+  readonly witnessed?: readonly HeadToCheck[];
 }
 
 export interface VerifyOptions {
@@ -100,13 +102,13 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   };
 }
 
-async function headsOutside({ folder, kept, verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {
+async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {
   const published = await folder.head();
   const all = [
     ...kept,
     ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
   ];
-  return all.map((head) => headToCheck(head, verifiersOf));
+  return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
 }
 
 function leafOf(leaves: Pick<Leaves, 'hash'>, event: RecordedEvent): Buffer {

@@ -27,6 +27,8 @@ export interface FollowerHealth {
   readonly failures: number;
   /** In words for anybody, without a path or an address; absent: it works. */
   readonly why?: string;
+  /** The class of the failure; absent: it works. */
+  readonly error?: string;
   /** No request needs it: its failure makes no process unready. */
   readonly aside?: true;
 }
@@ -186,7 +188,7 @@ function healthOf({ part, aside, failures, since, error, wellAt, troubledAt }: S
   if (error === undefined || (wellAt !== undefined && now - wellAt >= SETTLED_MS))
     return { ...named, failing: false, failures: 0 };
   const failing = failures > 1 || (troubledAt !== undefined && now - troubledAt >= TROUBLED_MS);
-  return { ...named, failing, since, failures, why: failureWords(error) };
+  return { ...named, failing, since, failures, why: failureWords(error), error: classOf(error) };
 }
 
 /** Follows the follower's name. */
@@ -202,6 +204,8 @@ export function failingWords({
   const often = failures > 1 ? `, ${failures} times in a row` : '';
   return `fails since ${since ?? 'an unknown time'}${often}: ${why ?? 'for an unknown reason'}`;
 }
+
+const classOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
 
 /** For anybody to read: no path, no address, nothing from a request. */
 function failureWords(error: unknown): string {

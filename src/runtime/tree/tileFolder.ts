@@ -11,7 +11,7 @@ import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { dirname, join } from 'node:path';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { makeFolder } from '../../lib/files/folders.js';
-import { syncFolder } from '../../lib/files/syncFolder.js';
+import { replaceFile } from '../../lib/files/replaceFile.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseCheckpoint } from '../evidence/checkpoint.js';
 import { parseNote } from '../evidence/signedNote.js';
@@ -56,7 +56,10 @@ export interface TileFolder {
   keep(full: readonly TileHashes[], positions: readonly Position[]): Promise<void>;
   /** The latest signed head; `undefined`: none was published. */
   head(): Promise<string | undefined>;
-  /** Partial tiles first, then the signed head, on disk. @param partial those of its size, or of a later one */
+  /**
+   * Partial tiles first, then the signed head, on disk.
+   * @param partial those of its size, or of a later one; none: those of the head before are its own
+   */
   publish(note: string, partial: readonly TileHashes[]): Promise<void>;
   /** Removes all tiles, and keeps the signed head. */
   clear(): Promise<void>;
@@ -119,10 +122,10 @@ export function tileFolder(path: string): TileFolder {
       await positions.append(ends);
     },
     async publish(note, partial) {
-      const before = await head();
+      const before = partial.length === 0 ? undefined : await head();
       for (const { tile, hashes } of partial) await write(fileOf(tile), hashes, true);
-      await write(headFile, note, true);
-      syncFolder(path);
+      makeFolder(path);
+      replaceFile(headFile, note);
       const present = new Map(partial.map(({ tile }) => [dirname(fileOf(tile)), fileOf(tile)]));
       for (const file of before === undefined ? [] : partialTilesOf(before).map(fileOf)) {
         const now = present.get(dirname(file));

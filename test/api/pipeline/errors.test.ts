@@ -892,6 +892,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   ToldError: 'ends a run of a follower',
   TimeError: '422, with its message',
   OtherTileError: 'ends a run of the keeper of the tree',
+  WitnessDisagreesError: 'is said by the keeper of the tree',
   ProviderError: '503, by the one route that asks a provider',
   UnprovenEventError: 'ends a command of the command line',
   UntrustedNoteError: 'ends a command of the command line; 403 of a witness',

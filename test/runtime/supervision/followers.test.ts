@@ -108,7 +108,14 @@ test('a follower is failing from its second failure on, until it has worked for 
   await sleep(10);
   fail(new UnavailableError('/data/events.db', { publicReason: 'its disk is full' }));
   await until(() => health()?.failures === 2);
-  assert.equal(health(), { part: 'f', failing: true, since, failures: 2, why: 'its disk is full' });
+  assert.equal(health(), {
+    part: 'f',
+    failing: true,
+    since,
+    failures: 2,
+    why: 'its disk is full',
+    error: 'UnavailableError',
+  });
   await sleep(10);
   works();
   assert.is(health()?.failing, true, 'an instant proves nothing');
