@@ -12,12 +12,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import pino from 'pino';
-import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { eventLogFile } from '../src/adapters/embedded/eventStore/log.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { startProjector } from '../src/runtime/readmodels/projector.js';
 import { PROJECTIONS } from '../src/projections/index.js';
+import { loadConfig } from '../src/service/config.js';
+import { openLog } from '../src/service/engines.js';
 import { generateHistory } from './support/history.js';
 import { rawRead, sameDocuments } from './support/raw.js';
 
@@ -73,7 +74,7 @@ async function measure(): Promise<void> {
 
 async function catchUp(): Promise<{ seconds: number; peakBytes: number; delayMs: number }> {
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, `read.db${suffix}`), { force: true });
-  const events = await openEmbeddedEventStore({ dir });
+  const { events } = await openLog(loadConfig({ DATA_DIR: dir }));
   const store = await openEmbeddedReadStore({ dir });
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();

@@ -43,6 +43,10 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
 
   const ruleOf = (type: string): PersonalRule => rules.get(type) as PersonalRule;
 
+  /** By type first: the metadata of most events is never parsed. */
+  const encryptedIn = (event: RecordedEvent): EncryptedFields | undefined =>
+    rules.has(event.type) ? event.metadata.personal : undefined;
+
   const encrypt = (stream: string, event: NewEvent, subject: string, key: Buffer): NewEvent => {
     const { fields } = ruleOf(event.type);
     const open: Record<string, unknown> = {};
@@ -53,17 +57,16 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   };
 
   const decryptAll = async (stored: readonly RecordedEvent[]): Promise<RecordedEvent[]> => {
-    const keys = await subjects.secrets(
-      stored.flatMap(({ metadata }) => (metadata.personal === undefined ? [] : [metadata.personal.subject])),
-    );
+    const keys = await subjects.secrets(stored.flatMap((event) => encryptedIn(event)?.subject ?? []));
     return stored.map((event) => {
-      const { personal, ...metadata } = event.metadata;
-      if (personal === undefined) return event;
-      const key = keys.get(personal.subject);
-      const empty = rules.get(event.type)?.fields ?? {};
+      const encrypted = encryptedIn(event);
+      if (encrypted === undefined) return event;
+      const { personal: _, ...metadata } = event.metadata;
+      const key = keys.get(encrypted.subject);
+      const empty = ruleOf(event.type).fields;
       return {
         ...event,
-        data: key === undefined ? { ...event.data, ...empty } : decrypt(event, personal, key, empty),
+        data: key === undefined ? { ...event.data, ...empty } : decrypt(event, encrypted, key, empty),
         metadata,
       };
     });
@@ -71,7 +74,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
 
   /** Events without encrypted fields are passed on as they are: most are. */
   const clear = <E extends readonly RecordedEvent[]>(stored: E): Promise<RecordedEvent[]> | E =>
-    stored.some(({ metadata }) => metadata.personal !== undefined) ? decryptAll(stored) : stored;
+    stored.some((event) => encryptedIn(event) !== undefined) ? decryptAll(stored) : stored;
 
   async function* clearBatches(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch, void> {
     for await (const batch of batches) yield { ...batch, events: await clear(batch.events) };

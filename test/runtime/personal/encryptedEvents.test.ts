@@ -93,6 +93,22 @@ test('appends events without personal fields as they are', async ({ stored, keys
   assert.is(keys.rows.size, 0);
 });
 
+test('looks at no metadata of events without personal fields', async ({ open, stored }) => {
+  const looked = new Set<string>();
+  const watched = (event: RecordedEvent): RecordedEvent =>
+    Object.defineProperty({ ...event }, 'metadata', {
+      get: () => {
+        looked.add(event.type);
+        return event.metadata;
+      },
+    });
+  await open().append('user-anna', [added('Anna'), eventOf('GiftIssued', {})], 'none');
+  const read = stored.read.bind(stored);
+  stored.read = async (stream, options) => (await read(stream, options)).map(watched);
+  assert.is((await open().read('user-anna')).length, 2);
+  assert.equal([...looked], ['UserAdded']);
+});
+
 test('reads fields that stand in the clear as they are', async ({ stored, open }) => {
   await stored.append('user-anna', [added('Anna')], 'none');
   assert.equal((await open().read('user-anna'))[0]?.data, { name: 'Anna', devices: ['device-one'], active: true });
