@@ -25,6 +25,7 @@ import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import type { GiftRouteDeps } from './gifts/deps.js';
 import type { EvidenceDeps } from './evidence/deps.js';
 import { evidenceRouters } from './evidence/evidenceRouters.js';
+import { redemptionProofRoutes } from './evidence/proofs.js';
 import { giftRouters } from './gifts/giftRouters.js';
 import { type Readiness, health } from './health.js';
 import { keyOwner } from './pipeline/idempotency.js';
@@ -122,7 +123,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
   const routers = [
     auth.router(routerOf),
-    ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }),
+    ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }, redemptionProofRoutes(options.evidence)),
     ...catalogueRouters(routerOf, { catalogue, publicUrl }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {
@@ -138,6 +139,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       models,
       upkeep: { tasks, status, logger, dataDir: config.dataDir },
       payments: config,
+      proofs: options.evidence,
       erasure: options.erasure,
     }),
   ];

@@ -87,6 +87,8 @@ const BY_CHANCE = new Set([
   'GET /ops/people',
   // Of a log that is signed, and of large ones: `test/api/evidence/evidence.test.ts`.
   'GET /checkpoint',
+  'GET /ops/gifts/{giftId}/proof',
+  'GET /api/v2/gifts/{giftId}/redemptions/{redemptionId}/proof',
   ...['{n1}', '{n1}/{n2}', '{n1}/{n2}/{n3}', '{n1}/{n2}/{n3}/{n4}'].flatMap((steps) =>
     ['{level}', 'entries'].map((kind) => `GET /tile/${kind}/${steps}`),
   ),

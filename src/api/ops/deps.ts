@@ -7,6 +7,7 @@ import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
+import type { ProveDeps } from '../../ops/evidence/proveEvents.js';
 import type { ErasureDeps } from '../../ops/people/erasure/erasureDeps.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 
@@ -18,6 +19,7 @@ export interface OpsDeps {
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
   readonly upkeep: Upkeep;
   readonly erasure: ErasureDeps;
+  readonly proofs: ProveDeps;
 }
 
 export interface Upkeep {

@@ -1,5 +1,6 @@
 import { accessRecorder } from '../../commands/recordAccess.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
+import { giftProofRoutes } from '../evidence/proofs.js';
 import { accessRoutes } from './access.js';
 import { foundGiftRoutes } from './foundGifts.js';
 import { giftAuditRoutes } from './gifts.js';
@@ -25,7 +26,12 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
   return [
     router('access', accessRoutes(deps)),
     router('projections', projectionRoutes(deps)),
-    router('gifts', [...foundGiftRoutes(deps), ...giftAuditRoutes(deps), ...supportActionRoutes(deps)]),
+    router('gifts', [
+      ...foundGiftRoutes(deps),
+      ...giftAuditRoutes(deps),
+      ...giftProofs(deps),
+      ...supportActionRoutes(deps),
+    ]),
     router('redemptions', redemptionAuditRoutes(deps)),
     router('totals', totalsRoutes(deps)),
     router('transactions', refundRoutes(deps)),
@@ -34,3 +40,6 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
     router('people', [...peopleRoutes(deps), ...erasureRoutes(deps)]),
   ];
 }
+
+const giftProofs = ({ proofs, engines, models, hash, gifts }: OpsDeps): OpsRoute[] =>
+  giftProofRoutes(proofs, { events: engines.events, models, hash, subjects: gifts.subjects });

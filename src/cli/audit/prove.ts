@@ -1,15 +1,9 @@
 /** `gift audit prove` (docs/evidence.md#bundles). */
 import { Command } from 'commander';
-import { giftStream } from '../../domain/gift/events.js';
-import { notificationStream } from '../../domain/notification.js';
-import { transactionStream } from '../../domain/purchase/events.js';
 import { keyedHash } from '../../domain/keyedHash.js';
-import { inParallel } from '../../lib/async/inParallel.js';
-import { proveEvents } from '../../ops/evidence/proveEvents.js';
-import { shownToAuditors } from '../../ops/evidence/shownInProofs.js';
-import { namedGifts, type NamedGifts } from '../../ops/history/giftHistory.js';
+import { proveGifts } from '../../ops/evidence/giftProofs.js';
+import { namedGifts } from '../../ops/history/giftHistory.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { MalformedEvidenceError, UnprovenEventError } from '../../runtime/evidence/errors.js';
 import { bundleJson } from '../../runtime/evidence/proofBundle.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
@@ -21,8 +15,6 @@ import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
 interface ProveFlags {
   readonly reason?: string;
 }
-
-const READS_AT_ONCE = 16;
 
 export function auditProveCommand(terminal: Terminal): Command {
   return new Command('prove')
@@ -47,8 +39,7 @@ async function runProve(terminal: Terminal, gift: string, flags: ProveFlags): Pr
       const found = await namedGifts(deps, gift);
       if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}`);
       const folder = treeFolder(treeDir(config), stored.logId);
-      const all = await storedEvents(stored, found);
-      const proven = await proveEvents({ stored, folder }, all, shownToAuditors).catch((error: unknown) => {
+      const proven = await proveGifts({ stored, folder }, found).catch((error: unknown) => {
         if (error instanceof UnprovenEventError || error instanceof MalformedEvidenceError)
           throw new CommandFailure(`${error.message}: gift audit verify says what was altered`);
         throw error;
@@ -72,18 +63,4 @@ async function runProve(terminal: Terminal, gift: string, flags: ProveFlags): Pr
     },
     { onlyReads: true },
   );
-}
-
-/** Of the gifts, their purchase and their notifications. */
-async function storedEvents(
-  stored: Pick<EventStore, 'read'>,
-  { transactionId, giftIds }: NamedGifts,
-): Promise<RecordedEvent[]> {
-  const streams = [
-    transactionStream(transactionId),
-    ...giftIds.flatMap((id) => [giftStream(id), notificationStream(id)]),
-  ];
-  const all: RecordedEvent[] = [];
-  await inParallel(streams, READS_AT_ONCE, async (stream) => void all.push(...(await stored.read(stream))));
-  return all;
 }

@@ -1,4 +1,4 @@
-/** What a proof shows of an event to an auditor (docs/evidence.md#bundles). */
+/** What a proof shows of an event, and to whom (docs/evidence.md#bundles). */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { isOfLaterVersion } from '../../domain/upcasters.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
@@ -11,18 +11,32 @@ import { showEvent } from '../../runtime/evidence/eventLeaf.js';
  * @throws MalformedEvidenceError for an event that no release of this service can have written
  */
 export function shownToAuditors(event: RecordedEvent, rules: LeafRules): ShownParts {
-  const { type, data, metadata } = event;
+  const kept = keptFields(event);
+  return showEvent(event, rules, {
+    field: (name) => kept?.has(name) === false,
+    metadata: event.metadata.personal === undefined,
+  });
+}
+
+/** Who gave and got a gift, which no merchant needs. */
+const FOREIGN: ReadonlySet<string> = new Set(['sender_id', 'receiver']);
+
+/** As to auditors, without metadata, and without who gave and got the gift. @throws as `shownToAuditors` */
+export function shownToMerchants(event: RecordedEvent, rules: LeafRules): ShownParts {
+  const kept = keptFields(event);
+  return showEvent(event, rules, {
+    field: (name) => kept?.has(name) === false && !FOREIGN.has(name),
+    metadata: false,
+  });
+}
+
+/** `undefined`: all. */
+function keptFields({ type, data, metadata }: RecordedEvent): ReadonlySet<string> | undefined {
   const classes = Object.hasOwn(FIELD_CLASSES, type)
     ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
     : undefined;
-  const kept =
-    classes === undefined || isOfLaterVersion(type, metadata.schema)
-      ? undefined
-      : new Set([...classes.secret, ...classes.personal].flatMap((path) => fieldWith(data, path)));
-  return showEvent(event, rules, {
-    field: (name) => kept?.has(name) === false,
-    metadata: metadata.personal === undefined,
-  });
+  if (classes === undefined || isOfLaterVersion(type, metadata.schema)) return undefined;
+  return new Set([...classes.secret, ...classes.personal].flatMap((path) => fieldWith(data, path)));
 }
 
 /** The top-level field in which the path leads to something; a field is shown whole or not at all. */

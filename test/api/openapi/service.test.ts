@@ -128,6 +128,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /api/v2/brands',
       'GET /api/v2/gifts/{}',
       'GET /api/v2/gifts/{}/product/adjustment-codes',
+      'GET /api/v2/gifts/{}/redemptions/{}/proof',
       'GET /api/v2/gifts/{}/voucher/claimed',
       'GET /api/v2/gifts/{}/voucher/options',
       'GET /api/v2/product-tags/categories',

@@ -1,0 +1,151 @@
+/** Proofs that anybody checks offline (docs/evidence.md#bundles). */
+import { proveGifts, proveRedemption, redemptionNamed } from '../../ops/evidence/giftProofs.js';
+import type { ProveDeps, Proven } from '../../ops/evidence/proveEvents.js';
+import { type HistoryDeps, namedGifts } from '../../ops/history/giftHistory.js';
+import { BUNDLE_FORMAT, bundleJson, type ProofBundle } from '../../runtime/evidence/proofBundle.js';
+import { GIFT_PARAM, userOf } from '../gifts/deps.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Route, Schema, SuccessAnswer } from '../pipeline/route.js';
+import { entity, listSchema } from '../representation/schemas.js';
+import type { OpsRoute } from '../ops/frame.js';
+
+const TEXT = { type: 'string' } as const;
+const SALT = { type: 'string', description: '16 bytes in hex.' } as const;
+const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
+/** Where it is not shown, of both: in hex. */
+const HASH = { type: 'string', description: 'SHA-256 in hex, where nothing of it is shown.' } as const;
+
+const SHOWN_FIELD: Schema = entity('ShownField', {
+  name: TEXT,
+  value: { description: 'Any JSON value.' },
+  salt: SALT,
+});
+const PROVEN_EVENT = entity('ProvenEvent', {
+  index: { type: 'integer', minimum: 0, description: 'Of its leaf.' },
+  id: TEXT,
+  stream: TEXT,
+  revision: { type: 'integer', minimum: 0 },
+  type: TEXT,
+  at: { type: 'string', format: 'date-time' },
+  data: {
+    title: 'ShownData',
+    type: 'object',
+    additionalProperties: false,
+    description: '`hash` alone, or all others.',
+    properties: {
+      hash: HASH,
+      apart: { ...listSchema(TEXT), description: 'Names of fields that have their hash in place of their value.' },
+      value: ANY_OBJECT,
+      salt: SALT,
+      shown: { ...listSchema(SHOWN_FIELD), description: 'Those of them that are shown.' },
+    },
+  },
+  metadata: {
+    title: 'ShownMetadata',
+    type: 'object',
+    additionalProperties: false,
+    description: '`hash` alone, or all others.',
+    properties: { hash: HASH, value: ANY_OBJECT, salt: SALT },
+  },
+  inclusion: { ...listSchema(TEXT), description: 'The inclusion proof: hashes in base64, from the leaf’s sibling up.' },
+});
+
+const HEX = '0'.repeat(64);
+const PROOF: SuccessAnswer = {
+  status: 200,
+  description: 'The proof, for `gift audit check`.',
+  schema: entity('Proof', {
+    format: { type: 'string', enum: [BUNDLE_FORMAT] },
+    checkpoint: { type: 'string', description: 'A signed note (c2sp.org/tlog-checkpoint).' },
+    events: listSchema(PROVEN_EVENT),
+  }),
+  example: {
+    format: BUNDLE_FORMAT,
+    checkpoint: 'gifts.example/log/1\n1\nAAAA\n\n— gifts.example/log/1 AAAA\n',
+    events: [
+      {
+        index: 0,
+        id: '2f0b7a52-6c0e-4b1f-9a40-0c7d1f6e8b11',
+        stream: 'gift-5f2c9d6a1b7e4c80d3a1',
+        revision: 1,
+        type: 'GiftRedeemed',
+        at: '2026-05-04T12:30:00.000Z',
+        data: { apart: [], value: { location_id: 'store-7', value: 500 }, salt: HEX.slice(32), shown: [] },
+        metadata: { hash: HEX },
+        inclusion: [],
+      },
+    ],
+  },
+};
+
+export function giftProofRoutes(deps: ProveDeps, history: HistoryDeps): OpsRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/ops/gifts/:giftId/proof',
+      operation: 'getGiftProof',
+      summary: "Proof of a gift's events",
+      description:
+        'The events of the gift, its purchase and its notifications, with proofs that they stand in the log of the latest checkpoint. Secret and personal fields are left as salted hashes. 404 also while no checkpoint covers the gift.',
+      tag: 'Evidence',
+      roles: ['auditor'],
+      params: { giftId: "The gift's id or shortcode, or the id of one of its redemptions." },
+      reads: ['redemptions'],
+      answers: [PROOF],
+      errors: ['gift_not_found', 'not_found'],
+      exists: async ({ params: { giftId = '' } }) => oneGift(history, giftId),
+      async handle({ params }) {
+        const bundle = covered(await proveGifts(deps, await oneGift(history, params['giftId'] ?? '')));
+        return { status: 200, body: bundleJson(bundle), shown: bundle.events.length };
+      },
+    },
+  ];
+}
+
+async function oneGift(
+  history: HistoryDeps,
+  id: string,
+): Promise<{ readonly transactionId: string; readonly giftIds: readonly string[] }> {
+  const found = await namedGifts(history, id);
+  // A transaction may have thousands.
+  if (found === undefined || found.transactionId === id) throw new HttpError('gift_not_found');
+  return found;
+}
+
+export function redemptionProofRoutes(deps: ProveDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/redemptions/:redemptionId/proof',
+      operation: 'getRedemptionProof',
+      summary: 'Proof of a redemption',
+      description:
+        'For the merchant at whose location it was: the redemption, its reversal and the issue of the gift, with proofs that they stand in the log of the latest checkpoint. Sender and receiver are left as salted hashes. 404 also while no checkpoint covers the redemption, which takes some seconds.',
+      tag: 'Evidence',
+      caller: 'user',
+      params: { ...GIFT_PARAM, redemptionId: 'The redemption’s id, or `latest`.' },
+      giftParam: 'giftId',
+      answers: [PROOF],
+      errors: ['redemption_not_found', 'not_found'],
+      async open(early) {
+        const user = userOf(early);
+        const { giftId = '', redemptionId = '' } = early.params;
+        const redemption = await redemptionNamed(deps.stored, giftId, redemptionId);
+        if (redemption === undefined) throw new HttpError('redemption_not_found');
+        if (redemption.merchantId !== user.merchant_id) throw new HttpError('forbidden');
+        return async () => {
+          const bundle = covered(await proveRedemption(deps, giftId, redemption.id));
+          const isCovered = bundle.events.some(({ type }) => type === 'GiftRedeemed');
+          if (!isCovered) throw new HttpError('not_found');
+          return { status: 200, body: bundleJson(bundle) };
+        };
+      },
+    },
+  ];
+}
+
+/** @throws HttpError `not_found` where no checkpoint covers any of the events */
+function covered(proven: Proven | undefined): ProofBundle {
+  if (proven === undefined || proven.bundle.events.length === 0) throw new HttpError('not_found');
+  return proven.bundle;
+}

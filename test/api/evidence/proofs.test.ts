@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { headKeys } from '../../../src/ops/evidence/headKeys.js';
+import { parseBundle, type ProofBundle, type ProvenEvent } from '../../../src/runtime/evidence/proofBundle.js';
+import { unharmed } from '../../support/service/answers.js';
+import { gift } from '../../support/service/cli.js';
+import { buy, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventually } from '../../support/assertions/until.js';
+
+const KEY = 'the key of the tests has thirty-two bytes at least';
+const TREE = mkdtempSync(join(tmpdir(), 'proofs-'));
+
+const test = suite('proofs over HTTP');
+let service: Service;
+let gifts: string[] = [];
+let redemption = '';
+
+test.before(async () => {
+  service = await startService({ env: { SEAL_EVERY_MS: '100', SEAL_KEY: KEY, SEAL_DIR: TREE } });
+  gifts = await buy(service, 'latte', [{ user_id: 'bob' }, {}]);
+  redemption = (await redeem(service, gifts[0] ?? '')).json.data.id as string;
+});
+test.after(async () => {
+  await unharmed(service);
+  await service.close();
+  rmSync(TREE, { recursive: true });
+});
+
+const ask = async (path: string, user: string): Promise<Reply> =>
+  service.ask('GET', path, { token: await service.userToken(user) });
+
+/** Checked as anybody checks it. */
+async function checked({ text }: Reply): Promise<ProofBundle> {
+  const file = join(TREE, 'proof.json');
+  writeFileSync(file, text);
+  const [key = ''] = headKeys([KEY], `localhost/log/${service.events.logId}`).verifierKeys;
+  const { code, err } = await gift({}, ['audit', 'check', file, '--key', key]);
+  assert.equal(code, 0, err);
+  return parseBundle(text);
+}
+
+const typesOf = ({ events }: ProofBundle): string[] => events.map(({ type }) => type);
+
+function namesShown({ data }: ProvenEvent): string[] {
+  assert.ok('value' in data);
+  const shown = new Set(data.shown.map(({ name }) => name));
+  return Object.keys(data.value).filter((name) => !data.apart.includes(name) || shown.has(name));
+}
+
+test('prove the events of a gift to auditors alone', async () => {
+  const path = `/ops/gifts/${gifts[0]}/proof`;
+  const bundle = await eventually(async () => {
+    const reply = await ask(path, 'aud');
+    return reply.status === 200 && reply.text.includes('GiftRedeemed') && (await checked(reply));
+  });
+  for (const type of ['GiftsPurchased', 'PaymentCharged', 'GiftIssued', 'GiftRedeemed'])
+    assert.ok(typesOf(bundle).includes(type), type);
+  const byRedemption = await checked(await ask(`/ops/gifts/${redemption}/proof`, 'aud'));
+  const first = bundle.events.map(({ id }) => id);
+  assert.deepEqual(
+    byRedemption.events.slice(0, first.length).map(({ id }) => id),
+    first,
+  );
+  for (const user of ['sue', 'ann', 'till-coffee']) refused(await ask(path, user), 403, 'Forbidden.');
+  refused(await ask('/ops/gifts/nothing/proof', 'aud'), 404, 'gift not found');
+  const token = await service.userToken('aud');
+  const { text } = await service.ask('GET', `/ops/access?day=${new Date().toISOString().slice(0, 10)}`, { token });
+  assert.match(text, /GET \/ops\/gifts\/:giftId\/proof/);
+});
+
+test('prove a redemption to its merchant, without sender, receiver and metadata', async () => {
+  const path = `/api/v2/gifts/${gifts[0]}/redemptions/${redemption}/proof`;
+  const bundle = await eventually(async () => {
+    const reply = await ask(path, 'till-coffee');
+    return reply.status === 200 && (await checked(reply));
+  });
+  assert.deepEqual(typesOf(bundle), ['GiftIssued', 'GiftRedeemed']);
+  const [issued, redeemed] = bundle.events;
+  assert.ok(issued !== undefined && redeemed !== undefined);
+  assert.equal(namesShown(issued).includes('sender_id') || namesShown(issued).includes('receiver'), false);
+  assert.ok(namesShown(issued).includes('value'));
+  assert.ok(namesShown(redeemed).includes('location_id'));
+  for (const { metadata } of bundle.events) assert.ok('hash' in metadata);
+
+  for (const user of ['till-cinema', 'ann', 'bob', 'aud']) refused(await ask(path, user), 403, 'Forbidden.');
+  refused(await ask(path.replace(redemption, 'nothing'), 'till-coffee'), 404, 'Redemption not found');
+  refused(await ask(path.replace(gifts[0] ?? '', '0'.repeat(20)), 'till-coffee'), 404, 'Redemption not found');
+  refused(await ask(`/api/v2/gifts/${gifts[1]}/redemptions/latest/proof`, 'till-coffee'), 404, 'Redemption not found');
+});
+
+test('prove the reversal of the latest redemption', async () => {
+  await unredeem(service, gifts[0] ?? '');
+  const bundle = await eventually(async () => {
+    const reply = await ask(`/api/v2/gifts/${gifts[0]}/redemptions/latest/proof`, 'till-coffee');
+    return reply.status === 200 && reply.text.includes('GiftUnredeemed') && (await checked(reply));
+  });
+  assert.deepEqual(typesOf(bundle), ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed']);
+});
+
+test.run();
