@@ -108,8 +108,12 @@ async function runRestore(terminal: Terminal, path: string): Promise<void> {
 async function runRewrap(terminal: Terminal): Promise<void> {
   const { keys, master } = openPersonal(loadConfig(terminal.env));
   try {
-    const { rows, rewrapped } = await rewrapKeys(keys, master, terminal.signal);
+    const { rows, rewrapped, altered } = await rewrapKeys(keys, master, terminal.signal);
     await writeLines(terminal.stdout, [`${rewrapped} of ${rows} rows were wrapped anew under the first MASTER_KEY`]);
+    await writeLines(
+      terminal.stderr,
+      altered.map((id) => `row ${id} was altered: no key opens it, and it stays as it is`),
+    );
   } catch (error) {
     throw terminal.signal.aborted ? interrupted(REPEAT) : error;
   } finally {

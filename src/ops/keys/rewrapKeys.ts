@@ -1,4 +1,5 @@
-import type { KeyStore } from '../../ports/keyStore.js';
+import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import { AlteredDataError } from '../../runtime/personal/alteredData.js';
 import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
 
 const AT_ONCE = 1_000;
@@ -9,6 +10,8 @@ export interface Rewrapped {
   readonly rows: number;
   /** Rows that were wrapped under another key than the first. */
   readonly rewrapped: number;
+  /** Ids of rows that were altered: they can't be wrapped anew, and stay as they are. */
+  readonly altered: readonly string[];
 }
 
 /**
@@ -20,15 +23,29 @@ export async function rewrapKeys(
   master: MasterKeys,
   signal: AbortSignal,
 ): Promise<Rewrapped> {
-  let done: Rewrapped = { rows: 0, rewrapped: 0 };
+  let done: Rewrapped = { rows: 0, rewrapped: 0, altered: [] };
   let after: string | undefined;
   for (;;) {
     signal.throwIfAborted();
     const page = await store.page(after, AT_ONCE);
     if (page.length === 0) return done;
     const old = page.filter(({ secret }) => !master.isCurrent(secret));
-    await store.rewrap(old.map(({ id, secret }) => ({ id, secret: master.seal(master.open(secret, id), id) })));
+    const anew: Pick<SubjectRow, 'id' | 'secret'>[] = [];
+    const altered: string[] = [];
+    for (const { id, secret } of old) {
+      try {
+        anew.push({ id, secret: master.seal(master.open(secret, id), id) });
+      } catch (error) {
+        if (!(error instanceof AlteredDataError)) throw error;
+        altered.push(id);
+      }
+    }
+    await store.rewrap(anew);
     after = page.at(-1)?.id;
-    done = { rows: done.rows + page.length, rewrapped: done.rewrapped + old.length };
+    done = {
+      rows: done.rows + page.length,
+      rewrapped: done.rewrapped + anew.length,
+      altered: [...done.altered, ...altered],
+    };
   }
 }

@@ -1,5 +1,6 @@
 /** Removes what records hold of a person; see docs/decisions.md#records-of-a-person. */
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { normaliseUsername } from '../../domain/precis.js';
 import { ANSWERS, COUNTERS, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
 import { inJson } from '../../lib/quotedText.js';
@@ -64,8 +65,8 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   const texts = [...numbers.map(inJson), ...usernames.map((name) => `"${inJson(name)}"`)];
   await change<Answer>(records, ANSWERS, (stored) => {
     const { body, ...rest } = stored.answer ?? {};
-    // Normalised usernames are in lower case.
-    const folded = body?.toLowerCase() ?? '';
+    // A body has usernames as they were written.
+    const folded = body === undefined ? '' : normaliseUsername(body);
     return texts.some((text) => folded.includes(text)) ? { ...stored, answer: rest } : undefined;
   });
 }

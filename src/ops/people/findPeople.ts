@@ -11,6 +11,7 @@ import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/
 import { Refusal } from '../../domain/refusal.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { readableFields } from '../../runtime/personal/alteredData.js';
 import type { Subjects } from '../../runtime/personal/subjects.js';
 
 /** What is known: a number, a username, a part of a name, or an id of the payment or message provider. */
@@ -74,7 +75,8 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
     const wanted = text.toLocaleLowerCase();
     const names = new Map<string, string>();
     for await (const { stream, data } of eventsOf(events, ['UserAdded', 'UserChanged'])) {
-      const { name } = data as Partial<User>;
+      // Nobody is found by a name that was altered, and all others are.
+      const { name } = readableFields(data) as Partial<User>;
       if (name !== undefined) names.set(idOf(stream), name);
     }
     for (const [userId, name] of names)

@@ -141,7 +141,7 @@ async function tracesIn({ events, subjects }: PersonDeps, who: Who): Promise<Per
   await reading.readOn();
   const methods = reading
     .methods()
-    .map(({ reference, kind, active, customer }) => ({ reference, kind, active, customer }));
+    .map(({ reference, kind, active, customer }) => ({ reference, kind, active, customer: customer() }));
   return { purchases, gifts, methods };
 }
 

@@ -6,6 +6,7 @@ import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from 
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { idOf } from '../../domain/streamName.js';
+import { readableFields } from '../../runtime/personal/alteredData.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
 export interface Whose {
@@ -30,7 +31,9 @@ export interface TraceVisitor {
   got(gifts: GotGifts): void;
 }
 
-export interface UsableMethod extends PaymentMethod {
+export interface UsableMethod extends Omit<PaymentMethod, 'customer'> {
+  /** @throws AlteredDataError */
+  readonly customer: () => PaymentMethod['customer'];
   /** Other users who are not erased. */
   readonly others: readonly string[];
 }
@@ -59,6 +62,7 @@ export function readTraces(
   visitor: TraceVisitor,
 ): TraceReading {
   const methods = new Map<string, Entry<PaymentMethod>>();
+  const customers = new Map<string, UsableMethod['customer']>();
   const erased = new Set<string>();
   let position: Position | undefined;
 
@@ -104,7 +108,11 @@ export function readTraces(
       }
       default: {
         const reference = idOf(stream);
-        methods.set(reference, evolvePaymentMethod(methods.get(reference) ?? { status: 'none' }, { type, data }));
+        const before = methods.get(reference) ?? { status: 'none' };
+        // What was altered of another person's must not keep this one's from being found.
+        methods.set(reference, evolvePaymentMethod(before, { type, data: readableFields(data) }));
+        if (type === 'PaymentMethodErased') customers.delete(reference);
+        else if (Object.hasOwn(data, 'customer')) customers.set(reference, () => (data as PaymentMethod).customer);
       }
     }
   }
@@ -113,7 +121,14 @@ export function readTraces(
     methods: () =>
       [...methods].flatMap(([reference, entry]) =>
         userId !== undefined && entry.status !== 'none' && entry.value.users.includes(userId)
-          ? [{ ...entry.value, reference, others: entry.value.users.filter((id) => id !== userId && !erased.has(id)) }]
+          ? [
+              {
+                ...entry.value,
+                reference,
+                customer: customers.get(reference) ?? ((): null => null),
+                others: entry.value.users.filter((id) => id !== userId && !erased.has(id)),
+              },
+            ]
           : [],
       ),
     async readOn() {

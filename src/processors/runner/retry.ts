@@ -1,6 +1,7 @@
 import { AUTHENTICATION_MS } from '../../domain/purchase/decisions.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { AlteredDataError } from '../../runtime/personal/alteredData.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
 
 /** All in milliseconds, except `attempts`. */
@@ -96,7 +97,7 @@ export function afterFailure(
   chance: number,
 ): { readonly waitMs: number } | { readonly cause: string } {
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  if (error instanceof GiveUpError) return { cause: error.message };
+  if (error instanceof GiveUpError || error instanceof AlteredDataError) return { cause: error.message };
   const waitMs = waitAfter(attempt, retryPolicy, chance);
   if (error instanceof NotYetError) {
     if (!error.mayNeverCome) return { waitMs: error.waitMs };

@@ -16,6 +16,12 @@ export function unaltered<T>(what: () => string, open: () => T): T {
   }
 }
 
+/** Without those fields of an event that can't be read because they were altered. */
+export function readableFields(data: object): object {
+  const fields = Object.entries(Object.getOwnPropertyDescriptors(data)).filter(([, { get }]) => get === undefined);
+  return Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown]));
+}
+
 /**
  * The open fields of an event, and personal ones that throw where they are read. So what does not need them goes on:
  * of a read model, the one document that does is quarantined (docs/design.md#read-models).

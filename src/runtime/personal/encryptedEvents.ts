@@ -56,8 +56,27 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     return { ...event, data: open, metadata: { ...event.metadata, personal: { subject, box } } };
   };
 
+  /** By id: the key, or why it can't be read. A row that was altered must not keep the others from being read. */
+  const keysOf = async (ids: readonly string[]): Promise<ReadonlyMap<string, Buffer | AlteredDataError>> => {
+    try {
+      return await subjects.secrets(ids);
+    } catch (error) {
+      if (!(error instanceof AlteredDataError)) throw error;
+    }
+    const keys = new Map<string, Buffer | AlteredDataError>();
+    for (const id of new Set(ids)) {
+      const key = await subjects.secrets([id]).catch((error: unknown) => {
+        if (error instanceof AlteredDataError) return error;
+        throw error;
+      });
+      const found = key instanceof AlteredDataError ? key : key.get(id);
+      if (found !== undefined) keys.set(id, found);
+    }
+    return keys;
+  };
+
   const decryptAll = async (stored: readonly RecordedEvent[]): Promise<RecordedEvent[]> => {
-    const keys = await subjects.secrets(stored.flatMap((event) => encryptedIn(event)?.subject ?? []));
+    const keys = await keysOf(stored.flatMap((event) => encryptedIn(event)?.subject ?? []));
     return stored.map((event) => {
       const encrypted = encryptedIn(event);
       if (encrypted === undefined) return event;
@@ -96,9 +115,15 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
 
 const bindingOf = (stream: string, { id, type }: NewEvent): string => `${stream}\n${id}\n${type}`;
 
-function decrypt(event: RecordedEvent, { box }: EncryptedFields, key: Buffer, fields: object): object {
+function decrypt(
+  event: RecordedEvent,
+  { box }: EncryptedFields,
+  key: Buffer | AlteredDataError,
+  fields: object,
+): object {
   const { stream, revision, data } = event;
   try {
+    if (key instanceof AlteredDataError) throw key;
     return { ...data, ...(JSON.parse(sealUnder(key).open(box, bindingOf(stream, event)).toString()) as object) };
   } catch (cause) {
     const names = Object.keys(fields);

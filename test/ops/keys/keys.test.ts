@@ -188,11 +188,11 @@ test('names a backup that changed after its check', async () => {
 test('wraps every secret under the first master key', async () => {
   const { keys, ids } = await filled();
   const [OLD, NEW] = ['m'.repeat(43), 'n'.repeat(43)];
-  assert.equal(await rewrapKeys(keys, masterKeys([NEW, OLD]), GOING_ON), { rows: ROWS, rewrapped: ROWS });
+  assert.equal(await rewrapKeys(keys, masterKeys([NEW, OLD]), GOING_ON), { rows: ROWS, rewrapped: ROWS, altered: [] });
   const alone = masterKeys([NEW]);
   const [row] = [keys.rows.get(ids[7] ?? '')];
   assert.is(alone.open(row?.secret ?? '', row?.id ?? '').toString(), '+447700900007');
-  assert.equal(await rewrapKeys(keys, alone, GOING_ON), { rows: ROWS, rewrapped: 0 });
+  assert.equal(await rewrapKeys(keys, alone, GOING_ON), { rows: ROWS, rewrapped: 0, altered: [] });
 });
 
 test('wraps fenced rows anew, and keeps their fence', async () => {
@@ -201,9 +201,29 @@ test('wraps fenced rows anew, and keeps their fence', async () => {
   await keys.fence([fenced]);
   await keys.remove([gone]);
   const [OLD, NEW] = ['m'.repeat(43), 'n'.repeat(43)];
-  assert.equal(await rewrapKeys(keys, masterKeys([NEW, OLD]), GOING_ON), { rows: ROWS - 1, rewrapped: ROWS - 1 });
+  assert.equal(await rewrapKeys(keys, masterKeys([NEW, OLD]), GOING_ON), {
+    rows: ROWS - 1,
+    rewrapped: ROWS - 1,
+    altered: [],
+  });
   assert.is(keys.rows.get(fenced)?.fenced, true);
   assert.is(keys.rows.has(gone), false);
+});
+
+test('wraps all others anew where a row was altered, and names that one', async () => {
+  const { keys, ids } = await filled();
+  const [altered = ''] = ids;
+  const row = keys.rows.get(altered);
+  if (row === undefined) throw new Error('there is no row');
+  const secret = row.secret.slice(0, -4) + (row.secret.endsWith('AAAA') ? 'BBBB' : 'AAAA');
+  keys.rows.set(altered, { ...row, secret });
+  const [OLD, NEW] = ['m'.repeat(43), 'n'.repeat(43)];
+  assert.equal(await rewrapKeys(keys, masterKeys([NEW, OLD]), GOING_ON), {
+    rows: ROWS,
+    rewrapped: ROWS - 1,
+    altered: [altered],
+  });
+  assert.is(keys.rows.get(altered)?.secret, secret);
 });
 
 test.run();

@@ -23,6 +23,9 @@ const logger = pino({ enabled: false });
 const keys = async (records: Records, prefix = ''): Promise<string[]> =>
   (await records.list(prefix)).map(({ key }) => key);
 
+const wide = (text: string): string =>
+  [...text].map((letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0)).join('');
+
 async function answered(records: Records, command: string, answer: StoredAnswer): Promise<void> {
   const taken = await takeKey(records, command, 'body');
   assert.ok('settle' in taken);
@@ -52,6 +55,7 @@ async function leaves(
   const headers = { 'Gift-Position': 'log:1' };
   await answered(records, `to-${userId}`, { status: 201, headers, body: `{"phone_number":"${numbers[0]}"}` });
   await answered(records, `of-${userId}`, { status: 201, headers, body: `{"name":"${usernames[0].toUpperCase()}"}` });
+  await answered(records, `by-${userId}`, { status: 201, headers, body: `{"name":"${wide(usernames[0])}"}` });
   for (const id of [`user-${userId}`, `phone-${phoneIds[0]}`]) {
     const document = { id, position: '1', body: { name: usernames[0], phone_number: numbers[0] } };
     await placeOrder({ records }, { name: 'accounts', build: 1, documents: [{ id, document }], through: '1' });
@@ -72,6 +76,7 @@ test('removes all that records hold of a person, and nothing of another', async 
       ADA.numbers[0],
       '"ada"',
       'ADA',
+      wide('ada'),
       hash('username', 'ada'),
       hash('phone', ADA.numbers[0]),
       SESSIONS + 'u1',

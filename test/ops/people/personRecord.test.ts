@@ -1,9 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { phoneSubject } from '../../../src/domain/personalFields.js';
+import { findPeople } from '../../../src/ops/people/findPeople.js';
 import { type PersonRecord, personRecord } from '../../../src/ops/people/personRecord.js';
+import type { RecordedEvent } from '../../../src/ports/eventStore.js';
+import { AlteredDataError, withAlteredFields } from '../../../src/runtime/personal/alteredData.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
 import { eventOf } from '../../support/service/house.js';
 
@@ -43,6 +47,40 @@ test('shows gifts to a number to the user who held it then, and to no other', as
   const deps = { events, subjects, records: memoryRecords(Date.now) };
   assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'eve' })), ['to-eve']);
   assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'ann' })), ['to-ann']);
+});
+
+test('finds and shows all others where fields of a user and of a payment method were altered', async () => {
+  const stored = memoryEvents();
+  for (const [stream, type, data] of [
+    ['user-ann', 'UserAdded', { id: 'ann', username: 'ann', name: 'Ann Lee', phone_number: null }],
+    ['user-bea', 'UserAdded', { id: 'bea', username: 'bea', name: 'Bea Lee', phone_number: null }],
+    ['paymentMethod-a', 'PaymentMethodAdded', { reference: 'a', kind: 'card', users: ['ann'], customer: 'cus_a' }],
+    ['paymentMethod-b', 'PaymentMethodAdded', { reference: 'b', kind: 'card', users: ['bea'], customer: 'cus_b' }],
+    ['paymentMethod-b', 'PaymentMethodChanged', { customer: 'cus_c' }],
+  ] as const)
+    await stored.append(stream, [eventOf(type, data, at(1))], 'any');
+  const altered = (event: RecordedEvent): RecordedEvent =>
+    event.stream !== 'user-bea' && event.stream !== 'paymentMethod-b'
+      ? event
+      : {
+          ...event,
+          data: withAlteredFields(
+            event.data,
+            event.type === 'UserAdded' ? ['name'] : ['customer'],
+            new AlteredDataError(event.stream, undefined),
+          ),
+        };
+  const events = {
+    read: async (...asked: Parameters<typeof stored.read>) => (await stored.read(...asked)).map(altered),
+    async *readAll(...asked: Parameters<typeof stored.readAll>) {
+      for await (const batch of stored.readAll(...asked)) yield { ...batch, events: batch.events.map(altered) };
+    },
+  };
+  const deps = { events, subjects: memorySubjects(), records: memoryRecords(Date.now) };
+  assert.equal(await findPeople(deps, 'name', 'lee'), { people: [{ person: 'ann', kind: 'user' }], has_more: false });
+  const { parts } = await personRecord(deps, { kind: 'user', userId: 'ann' });
+  assert.match(JSON.stringify(parts), 'cus_a');
+  assert.instance(await rejectionOf(personRecord(deps, { kind: 'user', userId: 'bea' })), AlteredDataError);
 });
 
 test.run();

@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { AlteredDataError } from '../../../src/runtime/personal/alteredData.js';
 import {
   afterFailure,
   answered,
@@ -47,8 +48,12 @@ test('anything else is tried a few times, then parked', () => {
   assert.equal(afterFailure('odd', RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'odd' });
 });
 
-test('parks at once what is given up', () =>
-  assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' }));
+test('parks at once what is given up, and what can’t be decrypted', () => {
+  assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' });
+  assert.equal(afterFailure(new AlteredDataError('a message', undefined), 1, 0, RETRY_POLICY, 0), {
+    cause: "a message can't be decrypted: it was altered",
+  });
+});
 
 test('retries after the requested pause, and not all at once', () => {
   const later = (afterMs: number, limited = false): RetryLaterError =>

@@ -141,6 +141,21 @@ for (const [what, change] of [
       );
   });
 
+test('reads the events of others where a row of the key store was altered', async ({ keys, open }) => {
+  const events = open();
+  for (const name of ['Anna', 'Bea', 'Cleo']) await events.append(`user-${name}`, [added(name)], 'none');
+  const bea = [...keys.rows.values()].find(({ lookup }) => lookup === 'user:user-Bea');
+  if (bea === undefined) throw new Error('nothing was stored');
+  keys.rows.set(bea.id, { ...bea, secret: bea.secret.slice(0, -4) + (bea.secret.endsWith('AAAA') ? 'BBBB' : 'AAAA') });
+  const [anna, altered, cleo] = (await all(open())).map(({ data }) => data as { readonly name: string });
+  assert.equal([anna?.name, cleo?.name], ['Anna', 'Cleo']);
+  assert.throws(
+    () => altered?.name,
+    (error: unknown) =>
+      error instanceof AlteredDataError && error.message.startsWith('name, devices of event 0 of user-Bea '),
+  );
+});
+
 test('refuses to append where the key was erased a moment ago, before it would lose a field', async ({ stored }) => {
   const subjects: Subjects = {
     ids: async (names) => names.map(() => 'gone'),

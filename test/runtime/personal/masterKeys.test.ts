@@ -35,6 +35,14 @@ test('names a key that it was not given', () => {
   );
 });
 
+test('opens what only the name of its key was altered of', () => {
+  const keys = masterKeys([NEW, OLD]);
+  const sealed = masterKeys([OLD]).seal(Buffer.from('secret'), 'id');
+  const changed = (sealed.startsWith('A') ? 'B' : 'A') + sealed.slice(1);
+  assert.is(keys.open(changed, 'id').toString(), 'secret');
+  assert.not(keys.isCurrent(changed));
+});
+
 test('refuses a text of which one character was changed', () => {
   const keys = masterKeys([OLD]);
   const sealed = keys.seal(Buffer.from('secret'), '');
