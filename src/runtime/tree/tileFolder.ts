@@ -22,6 +22,7 @@ import { lastPositions } from './lastPositions.js';
 const HEAD_FILE = 'checkpoint';
 const POSITIONS_FILE = 'positions';
 const SYNCED_AT_ONCE = 8;
+const LOOKS = 4;
 
 export interface TileHashes {
   readonly tile: HashTile;
@@ -75,6 +76,18 @@ export function tileFolder(path: string): TileFolder {
     return (await readIfThere(headFile))?.toString();
   }
 
+  async function look(tile: HashTile): Promise<Buffer | undefined> {
+    const full = await readIfThere(fileOf({ ...tile, width: TILE_WIDTH }));
+    const length = tile.width * HASH_BYTES;
+    if (full !== undefined && full.length === TILE_WIDTH * HASH_BYTES) return full.subarray(0, length);
+    if (tile.width === TILE_WIDTH) return undefined;
+    const folder = dirname(fileOf(tile));
+    const widths = (await namesIn(folder)).map(Number).filter((width) => width >= tile.width);
+    if (widths.length === 0) return undefined;
+    const partial = await readIfThere(join(folder, String(Math.min(...widths))));
+    return partial === undefined || partial.length < length ? undefined : partial.subarray(0, length);
+  }
+
   /** Its name and content appear at once. */
   async function write(file: string, content: string | Uint8Array, synced: boolean): Promise<void> {
     makeFolder(dirname(file));
@@ -106,15 +119,12 @@ export function tileFolder(path: string): TileFolder {
       return { size: count * TILE_WIDTH, position: await positions.at(count - 1) };
     },
     async read(tile) {
-      const full = await readIfThere(fileOf({ ...tile, width: TILE_WIDTH }));
-      const length = tile.width * HASH_BYTES;
-      if (full !== undefined && full.length === TILE_WIDTH * HASH_BYTES) return full.subarray(0, length);
-      if (tile.width === TILE_WIDTH) return undefined;
-      const folder = dirname(fileOf(tile));
-      const widths = (await namesIn(folder)).map(Number).filter((width) => width >= tile.width);
-      if (widths.length === 0) return undefined;
-      const partial = await readIfThere(join(folder, String(Math.min(...widths))));
-      return partial === undefined || partial.length < length ? undefined : partial.subarray(0, length);
+      // What was to be read may have gone since it was looked for: a wider tile has come before.
+      for (let looks = 1; looks < LOOKS; looks++) {
+        const found = await look(tile);
+        if (found !== undefined) return found;
+      }
+      return look(tile);
     },
     async keep(full, ends) {
       for (const one of full) await keepTile(one);

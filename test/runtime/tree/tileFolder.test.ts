@@ -69,6 +69,21 @@ test('holds the partial tiles of the last head alone', async ({ folder }) => {
   assert.equal(await folder.head(), headAt(513));
 });
 
+test('gives back a tile while wider ones, and the full one, take its place', async ({ folder }) => {
+  await folder.publish(headAt(1), [tileOf(0, 0, 1)]);
+  let [missed, reads, grown] = [0, 0, false];
+  const reading = Array.from({ length: 4 }, async () => {
+    for (; !grown; reads++) if ((await folder.read({ level: 0, index: 0, width: 1 })) === undefined) missed += 1;
+  });
+  for (let size = 2; size < 256; size++) await folder.publish(headAt(size), [tileOf(0, 0, size)]);
+  await folder.keep([tileOf(0, 0)], [positionAt(0)]);
+  await folder.publish(headAt(256), [tileOf(1, 0, 1)]);
+  grown = true;
+  await Promise.all(reading);
+  assert.ok(reads > 100, String(reads));
+  assert.equal(missed, 0);
+});
+
 test('cleared, it has no tiles and still its head', async ({ folder }) => {
   await folder.keep([tileOf(0, 0)], [positionAt(0)]);
   await folder.publish(headAt(300), []);
