@@ -19,9 +19,11 @@ import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
+import { refuseOlderBackup, type HeadFlags } from './refuseOlderBackup.js';
+import { repeatable } from './repeatable.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
-interface RestoreFlags {
+interface RestoreFlags extends HeadFlags {
   readonly reason?: string;
   readonly withoutKey?: true;
   readonly json?: true;
@@ -40,6 +42,16 @@ Whatever goes wrong, nothing is left behind. Read models are built anew when the
       .option(
         '--without-key',
         'the HASH_KEY of the log, its MASTER_KEY or its key store is lost: restore all the same, and start with none of them',
+      )
+      .option(
+        '--checkpoint <file>',
+        'a signed head that was kept elsewhere: a backup that ends before it is refused; may be repeated',
+        repeatable,
+        [],
+      )
+      .option(
+        '--behind',
+        'restore also where events are missing that such a head, or the last word of a witness of SEAL_WITNESSES, covers',
       ),
     { csv: false },
   )
@@ -87,6 +99,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
         signal,
         onProgress: ({ step, events }) => bars.show(words[step], events, backup.events),
       });
+      await refuseOlderBackup(terminal, config, target, backup.log_id, flags);
       return target.logId;
     });
     bars.clear();

@@ -281,8 +281,8 @@ test('every kind of bad backup is refused with what is wrong, and nothing is res
   await refused('a shopping list\n', /is no backup of gift/);
   for (const rest of ['', '{"sha256":"0"}\n']) await refused(`{"gift_backup":1,"log_id":"x"}\n${rest}`, /is cut short/);
   await refused(
-    whole.toString().replace('"gift_backup":1', '"gift_backup":2'),
-    /is of format 2: use the program that made it/,
+    whole.toString().replace('"gift_backup":2', '"gift_backup":3'),
+    /is of format 3: use the program that made it/,
   );
   await refused('x'.repeat(6_000_000), /too long/);
   for (const length of [whole.length - 1, whole.length - 50, whole.length - 100, whole.length / 2, 300, 60])

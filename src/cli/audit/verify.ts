@@ -1,37 +1,26 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { headKeys } from '../../ops/evidence/headKeys.js';
-import type { HeadToCheck, KeptHead, VerifiersOf } from '../../ops/evidence/headsToCheck.js';
-import { leavesOf, leavesOfLog } from '../../ops/evidence/leaves.js';
+import { leavesOfLog } from '../../ops/evidence/leaves.js';
 import type { EventPlace, FirstDifference, Verification } from '../../ops/evidence/verification.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
-import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
-import type { EventStore } from '../../ports/eventStore.js';
-import { type WitnessAddress, witnessClient } from '../../runtime/evidence/witnessClient.js';
 import { shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
-import { type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
 import { findSealKeys } from '../../service/keys.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import { withLog } from '../engines.js';
 import { outputOptions } from '../exports.js';
+import { givenVerifier, keptHead, lastWords, NO_TREE, verifiersOf } from './heads.js';
 import { examples, jsonLine } from '../output.js';
 import { progressBar } from '../progress.js';
 import { repeatable } from '../repeatable.js';
-import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
 
 interface VerifyFlags {
   readonly checkpoint: readonly string[];
   readonly key: readonly string[];
   readonly json?: true;
 }
-
-const WITNESS_MS = 10_000;
-
-/** Without its rules no leaf is that of the log: a head, or a tile, tells that there were some. */
-const NO_TREE = leavesOf({ saltKey: '', apart: new Set() });
 
 export function auditVerifyCommand(terminal: Terminal): Command {
   return outputOptions(
@@ -72,7 +61,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
           folder: treeFolder(treeDir(config), stored.logId),
           verifiersOf: verifiersOf(keys ?? [], given),
           kept,
-          witnessed: await witnessed(terminal, config.sealWitnesses, stored),
+          witnessed: await lastWords(terminal, config.sealWitnesses, stored),
         },
         {
           signal: terminal.signal,
@@ -90,51 +79,6 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
   });
   await writeLines(terminal.stdout, json === true ? [jsonLine(shown(verification))] : inWords(verification));
   if (!verification.agrees) throw new CommandFailure(failureOf(verification));
-}
-
-/** What the witnesses of SEAL_WITNESSES have cosigned last. One that does not answer is named, and left out. */
-async function witnessed(
-  { stderr, signal }: Terminal,
-  addresses: readonly WitnessAddress[],
-  stored: EventStore,
-): Promise<readonly HeadToCheck[]> {
-  const origin = addresses.length === 0 ? undefined : (await lastSignedHead(stored))?.origin;
-  if (origin === undefined) return [];
-  const heads: HeadToCheck[] = [];
-  for (const client of addresses.map(witnessClient)) {
-    const word = await client.latest(origin, { timeoutMs: WITNESS_MS, signal });
-    const from = `the last word of the witness ${client.name}`;
-    if (word.outcome === 'cosigned') heads.push({ ...word.checkpoint, from });
-    else if (word.outcome === 'failed') await writeLines(stderr, [`gift: ${from} is missing: ${word.reason}`]);
-  }
-  return heads;
-}
-
-function keptHead(file: string): KeptHead {
-  try {
-    return { from: file, note: readFileSync(file, 'utf8') };
-  } catch (error) {
-    throw usageFailure(`--checkpoint ${file}: it can't be read (${(error as NodeJS.ErrnoException).code})`);
-  }
-}
-
-function givenVerifier(text: string): NoteVerifier {
-  try {
-    return noteVerifier(text);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) throw usageFailure(`--key: ${error.message}`);
-    throw error;
-  }
-}
-
-function verifiersOf(keys: readonly string[], given: readonly NoteVerifier[]): VerifiersOf {
-  const known = new Map<string, readonly NoteVerifier[]>();
-  return (origin) => {
-    const own = known.get(origin) ?? headKeys(keys, origin).verifiers;
-    known.set(origin, own);
-    const others = given.filter(({ name, keyId }) => name === origin && !own.some((one) => one.keyId === keyId));
-    return [...own, ...others];
-  };
 }
 
 /** With keyed hashes masked. */

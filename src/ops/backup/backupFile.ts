@@ -8,8 +8,8 @@ import type { FileHandle } from 'node:fs/promises';
 import type { EventMetadata, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { BackupDamagedError, linesOf, parsed } from './backupLines.js';
 
-/** Written; also the newest that is read. */
-const FORMAT = 1;
+/** Written; also the newest that is read. In 1, fields of events were sorted by their names. */
+const FORMAT = 2;
 
 const SEAL = '{"sha256":"';
 const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;

@@ -1,5 +1,4 @@
 /** The signed heads that a log is held against, in the order of their sizes, a few at a time. */
-import { RESTORED_STREAM, type LogRestored } from '../../domain/restored.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { MalformedEvidenceError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
 import type { ParsedCheckpoint } from '../../runtime/evidence/checkpoint.js';
@@ -38,18 +37,12 @@ export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf):
   }
 }
 
-/**
- * The heads in the log, in its order. Those before a restore without the log's keys are left out: its leaves have other
- * salts since.
- * @throws UnavailableError
- */
+/** The heads in the log, in its order, also those of logs that it is a copy of. @throws UnavailableError */
 export async function* headsInLog(
-  stored: Pick<EventStore, 'read' | 'readAll'>,
+  stored: Pick<EventStore, 'readAll'>,
   verifiersOf: VerifiersOf,
 ): AsyncGenerator<HeadToCheck, void> {
-  const restores = await stored.read(RESTORED_STREAM);
-  const lostKey = restores.findLast(({ data }) => (data as LogRestored['data']).without_key === true);
-  for await (const { events } of stored.readAll(lostKey?.position, { types: ['TreeHeadSigned'] }))
+  for await (const { events } of stored.readAll(undefined, { types: ['TreeHeadSigned'] }))
     for (const { data, at, position } of events) {
       const from = `the head of ${at}`;
       try {

@@ -28,7 +28,7 @@ const NO_LEAF = Buffer.alloc(32);
 
 export interface VerifyDeps {
   /** As stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll'>;
+  readonly stored: Pick<EventStore, 'engine' | 'readAll'>;
   readonly leaves: Pick<Leaves, 'hash'>;
   readonly folder: Pick<TileFolder, 'read' | 'head'>;
   readonly verifiersOf: VerifiersOf;

@@ -1,0 +1,51 @@
+/** A backup is held against the heads that were signed over its log before anything of it counts. */
+import { leavesOfLog } from '../ops/evidence/leaves.js';
+import { verifyLog } from '../ops/evidence/verifyLog.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { type Config } from '../service/config.js';
+import { findSealKeys } from '../service/keys.js';
+import { keptHead, lastWords, NO_TREE, verifiersOf } from './audit/heads.js';
+import { differenceInWords } from './audit/verify.js';
+import { CommandFailure, type Terminal } from './terminal.js';
+
+export interface HeadFlags {
+  readonly checkpoint: readonly string[];
+  readonly behind?: true;
+}
+
+/** The tiles of the log that was lost are not asked: a head tells how many events it covered. */
+const NO_TILES = { read: async () => undefined, head: async () => undefined };
+
+/**
+ * @param restored the log made from the backup of the log `logId`
+ * @throws CommandFailure where its events are not those that were signed, or, without `behind`, where some are missing
+ */
+export async function refuseOlderBackup(
+  terminal: Terminal,
+  config: Config,
+  restored: EventStore,
+  logId: string,
+  { checkpoint, behind }: HeadFlags,
+): Promise<void> {
+  const { difference, wrong_heads } = await verifyLog(
+    {
+      stored: restored,
+      leaves: (await leavesOfLog(restored)) ?? NO_TREE,
+      folder: NO_TILES,
+      verifiersOf: verifiersOf(findSealKeys(config) ?? []),
+      kept: checkpoint.map(keptHead),
+      witnessed: await lastWords(terminal, config.sealWitnesses, { logId, read: restored.read }),
+    },
+    { signal: terminal.signal },
+  );
+  if (difference === null && wrong_heads.found === 0) return;
+  if (difference?.change === 'cut off') {
+    if (behind === true) return;
+    throw new CommandFailure(
+      `the backup is behind a signed head: ${differenceInWords(difference)}. Nothing was restored: take a later backup; --behind restores this one all the same`,
+    );
+  }
+  const [wrong] = wrong_heads.first;
+  const words = difference === null ? `${wrong?.from}: ${wrong?.why}` : differenceInWords(difference);
+  throw new CommandFailure(`the backup is not what was signed: ${words}. Nothing was restored: take another backup`);
+}

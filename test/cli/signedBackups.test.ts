@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { suite } from 'uvu';
+import { gift, type Ran } from '../support/service/cli.js';
+import { type KeptLog, KEYS, keptLog } from '../support/fixtures/keptTree.js';
+
+const test = suite<{ dir: string; log: KeptLog; older: string; latest: string; file: string }>('cli: signed backups');
+
+/** A backup between two signed heads, which are kept elsewhere. */
+test.before.each(async (context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'signed-backups-'));
+  const { dir } = context;
+  const log = (context.log = await keptLog());
+  const kept = async (name: string): Promise<string> => {
+    writeFileSync(join(dir, name), (await log.folder.head()) ?? '');
+    return join(dir, name);
+  };
+  await log.fill(300);
+  await log.keepUntilSigned();
+  context.older = await kept('older.txt');
+  context.file = join(dir, 'backup.log');
+  assert.equal((await gift(envOf(log.dir), ['backup', context.file])).code, 0);
+  await log.fill(50);
+  await log.keepUntilSigned();
+  context.latest = await kept('latest.txt');
+});
+test.after.each(async ({ dir, log }) => {
+  await log.close();
+  rmSync(dir, { recursive: true });
+});
+
+const envOf = (dataDir: string): Record<string, string> => ({ DATA_DIR: dataDir, SEAL_KEY: KEYS[0] ?? '' });
+const restored = (dataDir: string, file: string, ...args: readonly string[]): Promise<Ran> =>
+  gift(envOf(dataDir), ['restore', file, '--reason', 'a drill', ...args]);
+
+test('a backup that ends before a signed head is refused, and says from where on events are missing', async ({
+  dir,
+  file,
+  latest,
+}) => {
+  const fresh = join(dir, 'fresh');
+  const { code, err, out } = await restored(fresh, file, '--checkpoint', latest);
+  assert.deepEqual([code, out], [1, '']);
+  assert.match(
+    err,
+    /^gift: the backup is behind a signed head: the log was cut off at its end: \d+ events are missing from number 30\d on/,
+  );
+  assert.throws(() => readdirSync(fresh), { code: 'ENOENT' });
+});
+
+test('it is restored where that is wanted, and its log agrees with the heads before it', async ({
+  dir,
+  file,
+  older,
+  latest,
+}) => {
+  for (const [name, args] of [
+    ['behind', ['--checkpoint', latest, '--behind']],
+    ['not behind', ['--checkpoint', older]],
+  ] as const) {
+    const fresh = join(dir, name);
+    const { code, err } = await restored(fresh, file, ...args);
+    assert.equal(code, 0, err);
+    const verified = await gift(envOf(fresh), ['audit', 'verify', '--json', '--checkpoint', older]);
+    assert.equal(verified.code, 0, verified.err);
+    assert.deepEqual([verified.records()[0]?.['heads'], verified.records()[0]?.['agreed_size']], [2, 301]);
+  }
+});
+
+test('a backup of a log that was altered is refused, also with a head that it reaches', async ({ dir, log, older }) => {
+  await log.events.close();
+  const database = new Database(join(log.dir, 'events.db'));
+  database.prepare(`UPDATE events SET data = '{"n":1}' WHERE position = 9`).run();
+  database.close();
+  const file = join(dir, 'forged.log');
+  assert.equal((await gift(envOf(log.dir), ['backup', file])).code, 0);
+  const { code, err } = await restored(join(dir, 'fresh'), file, '--checkpoint', older, '--behind');
+  assert.equal(code, 1);
+  assert.match(err, /^gift: the backup is not what was signed: one or more of the events 1 to 301 were altered/);
+});
+
+test('a copy keeps the heads of the log that it was made from, and agrees with them', async ({ dir, log }) => {
+  await log.events.close();
+  const copy = join(dir, 'copy');
+  assert.equal((await gift({}, ['copy', '--from', log.dir, '--to', copy])).code, 0);
+  const { code, err, records } = await gift(envOf(copy), ['audit', 'verify', '--json']);
+  assert.equal(code, 0, err);
+  assert.equal(records()[0]?.['heads'], 2);
+  assert.ok(Number(records()[0]?.['agreed_size']) > 350);
+});
+
+test.run();
