@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { type ProofBundle, parseBundle } from '../../../src/runtime/evidence/proofBundle.js';
@@ -104,6 +105,22 @@ test('leaves a record of who saw what, and says what it does not know', async ()
   const unknown = await prove('nothing');
   assert.deepEqual([unknown.code, unknown.out], [1, '']);
   assert.match(unknown.err, /nothing is known of "nothing"/);
+});
+
+test('proves the same after an erasure, and so do the files from before', async () => {
+  const before = await proven(gifts[0] ?? '');
+  const old = join(dir, 'before.json');
+  writeFileSync(old, readFileSync(file));
+  const erased = await gift(data, ['people', 'erase', '--phone', '-', '--reason', 'asked for it'], {
+    stdin: Readable.from([Buffer.from('+447700900123\n')]),
+  });
+  assert.equal(erased.code, 0, erased.err);
+  const after = await proven(gifts[0] ?? '');
+  const issued = ({ events }: ProofBundle): unknown => events.find(({ type }) => type === 'GiftIssued')?.data;
+  assert.deepEqual(issued(after), issued(before));
+  for (const one of [old, file]) assert.equal((await gift({}, ['audit', 'check', one, '--key', vkey])).code, 0);
+  const verified = await gift({ DATA_DIR: data, SEAL_KEY }, ['audit', 'verify']);
+  assert.equal(verified.code, 0, verified.err);
 });
 
 test('hands out no proof of an event that was altered', async () => {
