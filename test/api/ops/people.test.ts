@@ -122,7 +122,7 @@ test('finds gifts by their person, number, username, charge and message', async 
   const ofAnn = idsOf(await giftsFound('username=ann%40test.example'));
   assert.ok(
     [toBob, toNumber].every((id) => ofAnn.some(([other, as]) => other === id && as === 'buyer')),
-    `${ofAnn}`,
+    JSON.stringify(ofAnn),
   );
   assert.deepEqual(idsOf(await giftsFound('person=ann')), ofAnn);
   assert.ok(idsOf(await giftsFound('person=bob')).some(([id, as]) => id === toBob && as === 'receiver'));
