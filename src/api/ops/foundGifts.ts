@@ -1,15 +1,15 @@
 /** docs/decisions.md#finding-gifts */
-import { findGifts, type FoundGift, type FoundGifts, GIFTS_BY } from '../../ops/people/findGifts.js';
+import { findGifts, type FoundGift, GIFTS_BY, PLACE } from '../../ops/people/findGifts.js';
 import { giftExample } from '../gifts/schemas.js';
 import type { Schema } from '../pipeline/route.js';
-import { listSchema, record } from '../representation/schemas.js';
+import { record } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { personAsked } from './erasures.js';
 import type { OpsRoute } from './frame.js';
+import { limitParameter, nextPageSchema } from './nextPages.js';
 import { knownParameters, oneOf } from './people.js';
 
 const TEXT: Schema = { type: 'string' };
-const MOST = 1_000;
 
 const foundSchema = {
   title: 'FoundGift',
@@ -47,17 +47,15 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
         properties: {
           person: { ...TEXT, minLength: 1, maxLength: 256, description: 'As `GET /ops/people` names them.' },
           ...knownParameters,
-          limit: { type: 'integer', minimum: 1, maximum: MOST, default: 100, description: 'The most gifts to answer.' },
+          ...limitParameter,
+          after: { ...TEXT, pattern: PLACE, maxLength: 64, description: 'Only gifts after this place.' },
         },
       },
       answers: [
         {
           status: 200,
           description: 'The gifts.',
-          schema: record({
-            data: listSchema(foundSchema),
-            has_more: { type: 'boolean', description: 'Older ones were left out.' },
-          } satisfies Record<'data' | Exclude<keyof FoundGifts, 'gifts'>, Schema>),
+          schema: nextPageSchema(foundSchema, 'string'),
           example: {
             data: [
               {
@@ -67,7 +65,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
                 as: 'receiver',
               },
             ],
-            has_more: false,
+            next: null,
           },
         },
       ],
@@ -76,8 +74,9 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
         const by = oneOf(GIFTS_BY, query);
         const text = query[by] as string;
         const asked = by === 'person' ? { person: personAsked(text) } : { by, text };
-        const { gifts, has_more } = await findGifts(deps, asked, query['limit'] as number);
-        return { status: 200, body: { data: gifts, has_more }, shown: gifts.length, recorded: { by } };
+        const { limit, after } = query as { readonly limit: number; readonly after?: string };
+        const { gifts, next } = await findGifts(deps, asked, { limit, after });
+        return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by } };
       },
     },
   ];

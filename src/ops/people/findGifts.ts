@@ -22,23 +22,44 @@ export interface FoundGift {
 export interface FoundGifts {
   /** The latest first. */
   readonly gifts: readonly FoundGift[];
-  /** There are older ones. */
-  readonly has_more: boolean;
+  /** `after` of the next page; null on the last. */
+  readonly next: string | null;
+}
+
+/** A time, and how many of its gifts were answered. New gifts move no page: they come before it, or last of their time. */
+export const PLACE = '^(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\.(\\d{1,9})$';
+
+export interface GiftsPage {
+  readonly limit: number;
+  /** Matches `PLACE`. */
+  readonly after?: string | undefined;
 }
 
 /**
- * The latest gifts, at most so many. All but usernames and numbers take one reading of the log; so do the gifts of a
+ * The latest gifts first, in pages. All but usernames and numbers take one reading of the log; so do the gifts of a
  * person. A person's gift that they bought for themselves is found once for each.
  * @throws Refusal `invalid_phone_number`; UnavailableError
  */
 export async function findGifts(
   deps: FindDeps,
   asked: { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string } | { readonly person: Person },
-  most: number,
+  { limit, after }: GiftsPage,
 ): Promise<FoundGifts> {
   const found = 'person' in asked ? await giftsOf(deps, asked.person) : await FINDERS[asked.by](deps, asked.text);
   found.sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0));
-  return { gifts: found.slice(0, most), has_more: found.length > most };
+  const start = after === undefined ? 0 : placeIn(found, after);
+  const end = start + limit;
+  const last = end < found.length ? found[end - 1] : undefined;
+  return {
+    gifts: found.slice(start, end),
+    next: last === undefined ? null : `${last.at}.${end - found.findIndex(({ at }) => at === last.at)}`,
+  };
+}
+
+function placeIn(found: readonly FoundGift[], after: string): number {
+  const [, at = '', answered] = new RegExp(PLACE).exec(after) ?? [];
+  const later = found.findIndex((gift) => gift.at <= at);
+  return later < 0 ? found.length : later + (found[later]?.at === at ? Number(answered) : 0);
 }
 
 type Finder = (deps: FindDeps, text: string) => Promise<FoundGift[]>;
