@@ -1,11 +1,12 @@
 /** A backup is held against the heads that were signed over its log before anything of it counts. */
-import { leavesOfLog } from '../ops/evidence/leaves.js';
+import { differenceInWords } from '../ops/evidence/differenceInWords.js';
+import { verifiersOf } from '../ops/evidence/headKeys.js';
+import { leavesToVerify } from '../ops/evidence/leaves.js';
 import { verifyLog } from '../ops/evidence/verifyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type Config } from '../service/config.js';
 import { findSealKeys } from '../service/keys.js';
-import { keptHead, lastWords, NO_TREE, verifiersOf } from './audit/heads.js';
-import { differenceInWords } from './audit/verify.js';
+import { keptHead, lastWords } from './audit/heads.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 
 export interface HeadFlags {
@@ -30,7 +31,7 @@ export async function refuseOlderBackup(
   const { difference, wrong_heads } = await verifyLog(
     {
       stored: restored,
-      leaves: (await leavesOfLog(restored)) ?? NO_TREE,
+      leaves: await leavesToVerify(restored),
       folder: NO_TILES,
       verifiersOf: verifiersOf(findSealKeys(config) ?? []),
       kept: checkpoint.map(keptHead),

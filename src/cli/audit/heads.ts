@@ -1,8 +1,6 @@
 /** The signed heads that commands hold a log against, and the keys that verify them. */
 import { readFileSync } from 'node:fs';
-import { headKeys } from '../../ops/evidence/headKeys.js';
-import type { HeadToCheck, KeptHead, VerifiersOf } from '../../ops/evidence/headsToCheck.js';
-import { leavesOf } from '../../ops/evidence/leaves.js';
+import type { HeadToCheck, KeptHead } from '../../ops/evidence/headsToCheck.js';
 import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
@@ -11,9 +9,6 @@ import { type WitnessAddress, witnessClient } from '../../runtime/evidence/witne
 import { type Terminal, usageFailure, writeLines } from '../terminal.js';
 
 const WITNESS_MS = 10_000;
-
-/** Without its rules no leaf is that of the log: a head, or a tile, tells that there were some. */
-export const NO_TREE = leavesOf({ saltKey: '', apart: new Set() });
 
 /** @param file of the option --checkpoint @throws CommandFailure */
 export function keptHead(file: string): KeptHead {
@@ -32,17 +27,6 @@ export function givenVerifier(text: string): NoteVerifier {
     if (error instanceof MalformedEvidenceError) throw usageFailure(`--key: ${error.message}`);
     throw error;
   }
-}
-
-/** @param keys texts of SEAL_KEY */
-export function verifiersOf(keys: readonly string[], given: readonly NoteVerifier[] = []): VerifiersOf {
-  const known = new Map<string, readonly NoteVerifier[]>();
-  return (origin) => {
-    const own = known.get(origin) ?? headKeys(keys, origin).verifiers;
-    known.set(origin, own);
-    const others = given.filter(({ name, keyId }) => name === origin && !own.some((one) => one.keyId === keyId));
-    return [...own, ...others];
-  };
 }
 
 /**

@@ -1,7 +1,9 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
-import { leavesOfLog } from '../../ops/evidence/leaves.js';
-import type { EventPlace, FirstDifference, Verification } from '../../ops/evidence/verification.js';
+import { leavesToVerify } from '../../ops/evidence/leaves.js';
+import { verifiersOf } from '../../ops/evidence/headKeys.js';
+import { differenceInWords, eventInWords } from '../../ops/evidence/differenceInWords.js';
+import type { EventPlace, Verification } from '../../ops/evidence/verification.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
 import { shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
@@ -10,7 +12,7 @@ import { findSealKeys } from '../../service/keys.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import { withLog } from '../engines.js';
 import { outputOptions } from '../exports.js';
-import { givenVerifier, keptHead, lastWords, NO_TREE, verifiersOf } from './heads.js';
+import { givenVerifier, keptHead, lastWords } from './heads.js';
 import { examples, jsonLine } from '../output.js';
 import { progressBar } from '../progress.js';
 import { repeatable } from '../repeatable.js';
@@ -57,7 +59,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
       return await verifyLog(
         {
           stored,
-          leaves: (await leavesOfLog(stored)) ?? NO_TREE,
+          leaves: await leavesToVerify(stored),
           folder: treeFolder(treeDir(config), stored.logId),
           verifiersOf: verifiersOf(keys ?? [], given),
           kept,
@@ -119,32 +121,4 @@ function failureOf({ difference, wrong_heads, gaps }: Verification): string {
   if (gaps.found > 0) return 'events are missing from the log: see above';
   if (wrong_heads.found > 0) return 'a signed head is not what it was: see above';
   return 'tiles are not what was signed; the log is';
-}
-
-/** For an auditor. */
-export function differenceInWords({ change, count, number, event, before, signed }: FirstDifference): string {
-  const many = count > 1 ? `${count} events, from number ${number} on, were` : `event ${number} was`;
-  const now = event === null ? 'nothing stands there' : `there stands ${eventInWords(event)}`;
-  const behind = before === null ? 'at the beginning of the log' : `behind ${eventInWords(before)}`;
-  const unsigned = signed ? '' : '; no signed head covers it, its tile tells so';
-  switch (change) {
-    case 'altered':
-      return `${many} altered: ${now}${unsigned}`;
-    case 'removed':
-      return `${many} removed, ${behind}: ${now}${unsigned}`;
-    case 'inserted':
-      return `${many} inserted: ${now}${unsigned}`;
-    case 'exchanged':
-      return `events ${number} and ${number + count} were exchanged: ${now}${unsigned}`;
-    case 'cut off':
-      return `the log was cut off at its end: ${count} events are missing from number ${number} on, ${behind}${unsigned}`;
-    case 'unknown':
-      return `one or more of the events ${number} to ${number + count - 1} were altered, removed, inserted or exchanged, and no tile tells which`;
-    default:
-      return change satisfies never;
-  }
-}
-
-function eventInWords({ stream, revision, type, id, at, position }: EventPlace): string {
-  return `${type} of ${at}, revision ${revision} of ${shownStream(stream, MASK)} (position ${position}, id ${id})`;
 }

@@ -27,12 +27,13 @@ import { examples, jsonLine, printable } from '../output.js';
 import { type Goal, progressBar } from '../progress.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { depsOf, failureOf, projectionOf, recorded } from './shared.js';
+import { ALTERED_OPTION, type AlteredFlag, refuseUnlessSigned } from './signedLog.js';
 
 /** Between lines of progress, and between retries while an engine is unreachable. */
 const LINE_MS = 1_000;
 const MAX_OUTAGE_MS = 300_000;
 
-interface RebuildFlags {
+interface RebuildFlags extends AlteredFlag {
   readonly all?: true;
   readonly abort?: true;
   readonly reason?: string;
@@ -50,6 +51,7 @@ repeated. While requests are answered it goes slower. The previous build is kept
     .argument('[name]', `the read model: ${PROJECTIONS.map(({ name }) => name).join(', ')}`)
     .option('--all', 'all read models, one after the other')
     .option('--abort', 'end the rebuild that is under way, in whatever process, and drop what it has built')
+    .option(...ALTERED_OPTION)
     .option('--reason <text>', 'why; kept with the rebuild, and in the log')
     .option('--json', 'one JSON object a line on standard output, about one a second')
     .addHelpText(
@@ -88,11 +90,15 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
   const asker = asked(flags.reason);
   const json = flags.json === true;
   terminal.yieldProcessor?.();
+  const abort = flags.abort === true;
   await withStores(terminal, async (opened) => {
+    let held = abort;
     for (const projection of projections) {
-      const abort = flags.abort === true;
-      const what = { name: projection.name, ...(abort ? { abort } : {}) };
+      const altered = flags.altered === true ? { altered: true } : {};
+      const what = { name: projection.name, ...altered, ...(abort ? { abort } : {}) };
       try {
+        if (!held) await refuseUnlessSigned(terminal, opened, flags, asker.reason ?? null);
+        held = true;
         await recorded(opened.events, 'gift projections rebuild', what, asker.reason ?? null, async () =>
           abort
             ? abortOne(terminal, opened, projection, json)

@@ -15,6 +15,7 @@ import { progressBar } from '../progress.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { goalOf, progressJson } from './rebuild.js';
 import { depsOf, failureOf, projectionOf } from './shared.js';
+import { ALTERED_OPTION, type AlteredFlag, refuseUnlessSigned } from './signedLog.js';
 
 const MAX_SAMPLE = 10_000;
 /** Between lines of progress. */
@@ -55,6 +56,7 @@ fold them. What was repaired, by whom and why is recorded in the log.`,
       id,
     ])
     .option('--found', 'those that the last verification found to differ')
+    .option(...ALTERED_OPTION)
     .option('--reason <text>', 'why; kept with the record')
     .option('--json', 'one JSON object a line on standard output')
     .addHelpText(
@@ -179,7 +181,7 @@ function valueText(difference: object, side: 'served' | 'log'): string {
   return side in difference ? printable(JSON.stringify((difference as Record<string, unknown>)[side])) : 'nothing';
 }
 
-interface RepairFlags {
+interface RepairFlags extends AlteredFlag {
   readonly id?: readonly string[];
   readonly found?: true;
   readonly reason?: string;
@@ -189,7 +191,7 @@ interface RepairFlags {
 async function runRepair(
   terminal: Terminal,
   name: string,
-  { id: named, found, reason, json }: RepairFlags,
+  { id: named, found, altered, reason, json }: RepairFlags,
 ): Promise<void> {
   const projection = projectionOf(name);
   if ((named === undefined) === (found === undefined)) throw usageFailure('name documents with --id, or say --found');
@@ -198,12 +200,17 @@ async function runRepair(
   const bar = progressBar(terminal.stderr, { doing: `repairing ${name}`, unit: 'events' });
   const failed = await withStores(terminal, async (opened) => {
     try {
+      await refuseUnlessSigned(terminal, opened, altered === true ? { altered } : {}, why);
       const outcomes = await repairReadModel(depsOf(opened), projection, named ?? 'found', {
         pace: considerate(opened.store.records),
         signal: terminal.signal,
         onProgress: (counted, share) => bar(counted, { share }),
         record: async (ids) =>
-          cliAccess(opened.events).start('gift projections repair', { name, ids }, { personal: false, reason: why }),
+          cliAccess(opened.events).start(
+            'gift projections repair',
+            { name, ids, ...(altered === true ? { altered } : {}) },
+            { personal: false, reason: why },
+          ),
       });
       bar.clear();
       if (outcomes === undefined) throw interrupted('interrupted: repeat the command');

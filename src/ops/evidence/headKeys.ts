@@ -21,3 +21,17 @@ export function headKeys(texts: readonly string[], origin: string): HeadKeys {
   const verifierKeys = signerKeys.map((key) => formatVerifierKey(parseSignerKey(key).key));
   return { signers: signerKeys.map(noteSigner), verifiers: verifierKeys.map(noteVerifier), verifierKeys };
 }
+
+/** Keys by origin. Of an origin without a known key no signature is verified. */
+export type VerifiersOf = (origin: string) => readonly NoteVerifier[];
+
+/** @param keys texts of SEAL_KEY */
+export function verifiersOf(keys: readonly string[], given: readonly NoteVerifier[] = []): VerifiersOf {
+  const known = new Map<string, readonly NoteVerifier[]>();
+  return (origin) => {
+    const own = known.get(origin) ?? headKeys(keys, origin).verifiers;
+    known.set(origin, own);
+    const others = given.filter(({ name, keyId }) => name === origin && !own.some((one) => one.keyId === keyId));
+    return [...own, ...others];
+  };
+}

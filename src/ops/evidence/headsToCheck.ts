@@ -3,7 +3,8 @@ import type { EventStore, Position } from '../../ports/eventStore.js';
 import { MalformedEvidenceError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
 import type { ParsedCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
-import { type NoteVerifier, openNote, parseNote } from '../../runtime/evidence/signedNote.js';
+import { openNote, parseNote } from '../../runtime/evidence/signedNote.js';
+import type { VerifiersOf } from './headKeys.js';
 
 /** A head that was kept outside the log. */
 export interface KeptHead {
@@ -20,9 +21,6 @@ export interface HeadToCheck extends ParsedCheckpoint {
   /** What is wrong with the head itself; absent: nothing. */
   readonly fault?: string;
 }
-
-/** Keys by origin. */
-export type VerifiersOf = (origin: string) => readonly NoteVerifier[];
 
 /** Of an origin without a known key no signature is checked. */
 export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {

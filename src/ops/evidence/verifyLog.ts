@@ -2,6 +2,7 @@
  * VerifyLog: holds every event of a log against every head that was signed over it, and against the tiles that were kept
  * of it. It reads the log once, in constant memory, and changes nothing.
  */
+import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { tileHashReader } from '../../runtime/evidence/tiles.js';
@@ -9,7 +10,8 @@ import { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
 import { rootAt } from '../../runtime/evidence/treeProofs.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 import { HeadChecks } from './headChecks.js';
-import { type HeadToCheck, headsInLog, headToCheck, type KeptHead, type VerifiersOf } from './headsToCheck.js';
+import type { VerifiersOf } from './headKeys.js';
+import { type HeadToCheck, headsInLog, headToCheck, type KeptHead } from './headsToCheck.js';
 import { keptLeaves } from './keptLeaves.js';
 import type { Leaves } from './leaves.js';
 import { type Differing, TileComparison } from './tileComparison.js';
@@ -69,6 +71,8 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     return comparison.compare(leaf, here, before);
   };
 
+  // A service that verifies its own log answers meanwhile.
+  const time = slices(LOW_PRIORITY_SLICE_MS);
   try {
     await heads.check(tree);
     for await (const batch of stored.readAll(undefined, {}, { batchSize: BATCH, signal })) {
@@ -76,6 +80,7 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
         const looking = look(event);
         if (looking !== undefined) await looking;
         if (tree.size >= heads.nextSize) await heads.check(tree);
+        if (time.due()) await time.rest();
       }
       onProgress?.(tree.size, batch.position);
     }

@@ -1,0 +1,36 @@
+/** Read models must not spread a forgery: what builds them anew from the log first holds the log against what was signed. */
+import type { EventStore } from '../../ports/eventStore.js';
+import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
+import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+import { differenceInWords } from './differenceInWords.js';
+import type { VerifiersOf } from './headKeys.js';
+import { leavesToVerify } from './leaves.js';
+import { verifyLog, type VerifyOptions } from './verifyLog.js';
+
+export class AlteredLogRefusedError extends MaintenanceRefusedError {
+  override readonly name = 'AlteredLogRefusedError';
+}
+
+export interface SignedLog {
+  /** As stored. */
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll'>;
+  readonly folder: TileFolder;
+  readonly verifiersOf: VerifiersOf;
+}
+
+/** Reads the whole log. @throws AlteredLogRefusedError; UnavailableError, the signal's reason */
+export async function refuseAlteredLog(
+  { stored, folder, verifiersOf }: SignedLog,
+  options: VerifyOptions = {},
+): Promise<void> {
+  const leaves = await leavesToVerify(stored);
+  const { difference, wrong_heads, gaps } = await verifyLog({ stored, leaves, folder, verifiersOf, kept: [] }, options);
+  const [wrong] = wrong_heads.first;
+  const [gap] = gaps.first;
+  if (difference !== null) throw refusal(differenceInWords(difference));
+  if (wrong !== undefined) throw refusal(`${wrong.from}: ${wrong.why}`);
+  if (gap !== undefined) throw refusal(`events are missing before position ${gap.event.position}`);
+}
+
+const refusal = (words: string): AlteredLogRefusedError =>
+  new AlteredLogRefusedError(`the log is not what was signed, and would be carried into the read model: ${words}`);

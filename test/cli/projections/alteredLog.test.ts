@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { gift, type Ran } from '../../support/service/cli.js';
+import { type KeptLog, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
+
+const test = suite<{ log: KeptLog }>('cli/projections of an altered log');
+
+test.before.each(async (context) => {
+  context.log = await keptLog();
+  await context.log.fill(5, 'tested-a');
+  await context.log.keepUntilSigned();
+});
+test.after.each(({ log }) => log.close());
+
+const projections = ({ dir }: KeptLog, ...args: readonly string[]): Promise<Ran> =>
+  gift({ DATA_DIR: dir, SEAL_KEY: KEYS[0] ?? '', SEAL_DIR: `${dir}/none` }, ['projections', ...args]);
+const alter = (log: KeptLog): Promise<void> =>
+  log.tamper((database) => database.prepare(`UPDATE events SET data = '{"n":9}' WHERE position = 2`).run());
+const REFUSED =
+  /^gift: the log is not what was signed, and would be carried into the read model: one or more of the events 1 to \d+ were altered/;
+
+test('a rebuild is made of a log that is what was signed', async ({ log }) => {
+  const { code, err } = await projections(log, 'rebuild', 'parked');
+  assert.equal(code, 0, err);
+});
+
+test('a rebuild of a log that was altered is refused, and made for a reason', async ({ log }) => {
+  await alter(log);
+  const refused = await projections(log, 'rebuild', 'parked', '--reason', 'a drill');
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, REFUSED);
+  assert.equal((await projections(log, 'rebuild', '--all')).code, 1);
+  const unsaid = await projections(log, 'rebuild', 'parked', '--altered');
+  assert.deepEqual([unsaid.code, unsaid.err], [2, 'gift: --altered wants --reason "<why>"\n']);
+  const made = await projections(log, 'rebuild', 'parked', '--altered', '--reason', 'looked into');
+  assert.equal(made.code, 0, made.err);
+  const day = new Date().toISOString().slice(0, 10);
+  const records = (await log.events.read(`access-${day}`)).map(({ data }) => data as Record<string, unknown>);
+  assert.ok(
+    records.some(
+      ({ asked, reason }) => JSON.stringify(asked) === '{"name":"parked","altered":true}' && reason === 'looked into',
+    ),
+  );
+});
+
+test('a repair of a log that was altered is refused', async ({ log }) => {
+  await alter(log);
+  const { code, err } = await projections(log, 'repair', 'gifts', '--id', 'x', '--reason', 'a drill');
+  assert.equal(code, 1);
+  assert.match(err, REFUSED);
+});
+
+test.run();
