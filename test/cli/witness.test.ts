@@ -14,6 +14,7 @@ import { noteVerifier, openNote, parseNote } from '../../src/runtime/evidence/si
 import type { SignedCheckpoint } from '../../src/runtime/evidence/witnessClient.js';
 import { LOG_VKEY, ORIGIN } from '../support/evidence/bundles.js';
 import { checkpointAt } from '../support/evidence/growingLog.js';
+import { until } from '../support/assertions/until.js';
 import { startWitness } from '../support/evidence/witness.js';
 import { gift } from '../support/service/cli.js';
 import { GIFT } from '../support/service/programs.js';
@@ -171,7 +172,9 @@ test('never cosigns two roots of one size, however often it is killed', async ({
         }
       }
     });
-    await sleep(50 + Math.random() * 200);
+    const enough = cosigned + 1 + Math.floor(Math.random() * 10);
+    await until(() => cosigned >= enough, 'some cosignatures');
+    await sleep(Math.random() * 20);
     witness.kill('SIGKILL');
     await dead;
     await Promise.all(branches);
