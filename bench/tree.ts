@@ -1,80 +1,133 @@
 /**
- * The Merkle tree over 1,000,000 events, in one thread: from the bytes of their leaves, and from the events as they are
- * stored. `--events=N` measures with another number of events.
+ * The Merkle tree over a log: hashing leaves, keeping the tree of a log that has none, and `gift audit verify` of all of
+ * it. `--events=N` makes a log of so many events (default 1,000,000), `--dir=FOLDER` keeps it there: one that stands
+ * there already is used as it is.
  */
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { type LeafRules, leafOf, type StoredEvent } from '../src/runtime/evidence/eventLeaf.js';
-import { encodeLeaf } from '../src/runtime/evidence/leaf.js';
+import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
+import { eventLogFile } from '../src/adapters/embedded/eventStore/log.js';
+import { currentTime } from '../src/lib/clock.js';
+import { headKeys } from '../src/ops/evidence/headKeys.js';
+import { leafRulesOf } from '../src/ops/evidence/leafRules.js';
+import { leavesOf } from '../src/ops/evidence/leaves.js';
+import { lastSignedHead, signHead } from '../src/ops/evidence/signedHeads.js';
+import { verifyLog } from '../src/ops/evidence/verifyLog.js';
 import { hashLeaf } from '../src/runtime/evidence/merkleTree.js';
 import { TreeBuilder } from '../src/runtime/evidence/treeBuilder.js';
-import { median, table, verdict } from './support/report.js';
+import { openLogTree } from '../src/runtime/tree/logTree.js';
+import { tileFolder } from '../src/runtime/tree/tileFolder.js';
+import { generateHistory } from './support/history.js';
+import { table, verdict } from './support/report.js';
 
 const { values } = parseArgs({
-  options: { events: { type: 'string', default: '1000000' }, rounds: { type: 'string', default: '5' } },
+  options: {
+    events: { type: 'string', default: '1000000' },
+    dir: { type: 'string' },
+    generate: { type: 'boolean', default: false },
+  },
 });
 const EVENTS = Number(values.events);
-const RULES: LeafRules = { saltKey: Buffer.alloc(32, 7).toString('base64'), apart: new Set(['sender_id', 'receiver']) };
+/** The same each time: a folder that is used again was signed with it. */
+const KEYS = ['no secret: of the bench alone'.repeat(2)];
+/** Of a leaf of a usual event. */
+const LEAF_BYTES = 190;
+const DIFFERENT_LEAVES = 1_000;
+const dir = values.dir ?? mkdtempSync(join(tmpdir(), 'tree-'));
 
-function eventAt(at: number): StoredEvent {
-  const id = `3f0c7f52-8a1e-4f0f-9a51-${String(at).padStart(12, '0')}`;
-  return {
-    id,
-    stream: `gift-${String(at).padStart(16, '0')}`,
-    revision: 1,
-    type: 'GiftRedeemed',
-    at: '2026-05-04T09:30:00.000Z',
-    data: {
-      redemption_id: String(at).padStart(16, '0'),
-      location_id: 'bean-soho',
-      location_merchant_id: 'bean',
-      merchant_id: 'bean',
-      brand_id: 'bean',
-      product_id: 'bean-5',
-      value: 500,
-    },
-    metadata: {
-      commandId: '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef',
-      bodyHash: '0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef',
-      correlationId: id,
-      requestId: id,
-      by: { user: 'till-coffee', client: 'pos', roles: ['merchant'] },
-    },
-  };
+if (values.generate) {
+  generateHistory({ dir, events: EVENTS });
+} else {
+  try {
+    await measure();
+  } finally {
+    if (values.dir === undefined) rmSync(dir, { recursive: true });
+  }
 }
 
-interface Round {
-  readonly perSecond: number;
-  readonly heapMb: number;
+async function measure(): Promise<void> {
+  // In a process of its own: its memory is not what is measured here.
+  if (!existsSync(eventLogFile(dir)))
+    execFileSync(
+      process.execPath,
+      [fileURLToPath(import.meta.url), '--generate', '--dir', dir, '--events', values.events],
+      {
+        stdio: 'inherit',
+      },
+    );
+  const hashing = hashed();
+  const before = process.resourceUsage().maxRSS;
+  const stored = await openEmbeddedEventStore({ dir });
+  const folder = tileFolder(join(dir, 'bench-tree'));
+  await folder.clear();
+  const leaves = leavesOf(await leafRulesOf(stored, currentTime));
+  const { signal } = new AbortController();
+
+  const start = performance.now();
+  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, undefined, signal);
+  await tree.readOn(
+    signal,
+    () => undefined,
+    () => undefined,
+  );
+  const kept = tree.size / seconds(start);
+  const head = { size: tree.size, root: tree.root(), position: tree.position ?? '' };
+  const signed = await signHead(
+    stored,
+    { keys: KEYS, host: 'bench', now: currentTime },
+    head,
+    await lastSignedHead(stored),
+  );
+  await folder.publish(signed.note, tree.partialTiles());
+  const bytes = sizeOf(join(dir, 'bench-tree')) / tree.size;
+
+  const verifying = performance.now();
+  const found = await verifyLog({
+    stored,
+    leaves,
+    folder,
+    verifiersOf: (origin) => headKeys(KEYS, origin).verifiers,
+    kept: [],
+  });
+  const took = seconds(verifying);
+  if (!found.agrees) throw new Error(`the log does not verify: ${JSON.stringify(found)}`);
+  await stored.close();
+  rmSync(join(dir, 'bench-tree'), { recursive: true });
+
+  table([
+    { what: 'hashing leaves into a tree', '/s': hashing },
+    { what: 'keeping the tree of the log', '/s': kept },
+    { what: 'verifying the log', '/s': found.events / took },
+  ]);
+  verdict('leaves hashed', hashing, { atLeast: 300_000 }, '/s');
+  verdict('tiles on disk', bytes, { atMost: 70 }, ' bytes an event');
+  verdict(`verifying ${found.events.toLocaleString('en')} events`, took, { atMost: 20 * (found.events / 1e6) }, ' s');
+  const grown = ((process.resourceUsage().maxRSS - before) * 1024) / 1e6;
+  console.log(`resident memory: at most ${Math.round(grown)} MB more than before the log was read`);
 }
 
-/** How many leaves a second; and by how much the memory grew, tiles aside. */
-function round(leafAt: (at: number) => Uint8Array): Round {
-  const before = process.memoryUsage();
-  const tree = new TreeBuilder();
-  const started = performance.now();
-  for (let at = 0; at < EVENTS; at++) tree.append(hashLeaf(leafAt(at)));
+/** Leaves a second. */
+function hashed(): number {
+  const leaves = Array.from({ length: DIFFERENT_LEAVES }, () => randomBytes(LEAF_BYTES));
+  const tree = new TreeBuilder(() => undefined);
+  const start = performance.now();
+  for (let n = 0; n < EVENTS; n++) tree.append(hashLeaf(leaves[n % DIFFERENT_LEAVES] as Buffer));
   tree.root();
-  const seconds = (performance.now() - started) / 1_000;
-  const after = process.memoryUsage();
-  return { perSecond: EVENTS / seconds, heapMb: (after.rss - before.rss) / 1e6 };
+  return EVENTS / seconds(start);
 }
 
-const leaf = encodeLeaf(leafOf(eventAt(0), RULES));
-const withNumber = (at: number): Uint8Array => {
-  leaf.writeUInt32BE(at, leaf.length - 4);
-  return leaf;
-};
-const ways: readonly (readonly [what: string, leafAt: (at: number) => Uint8Array])[] = [
-  ['from leaves', withNumber],
-  ['from events', (at) => encodeLeaf(leafOf(eventAt(at), RULES))],
-];
-const rows = ways.map(([what, leafAt]) => {
-  const rounds = Array.from({ length: Number(values.rounds) }, () => round(leafAt));
-  return {
-    tree: what,
-    'leaves/s': median(rounds.map(({ perSecond }) => perSecond)),
-    'memory grew by MB': Math.max(...rounds.map(({ heapMb }) => heapMb)),
-  };
-});
-table(rows);
-verdict('leaves a second', rows[0]?.['leaves/s'] ?? 0, { atLeast: 300_000 });
+function seconds(start: number): number {
+  return (performance.now() - start) / 1e3;
+}
+
+function sizeOf(folder: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name)).size;
+  return bytes;
+}
