@@ -19,6 +19,7 @@ import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
+import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
 import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { createAuth } from './auth/auth.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
@@ -48,7 +49,7 @@ export interface ApiOptions {
   readonly hash: KeyedHash;
   readonly subjects: Subjects;
   readonly erasure: ErasureDeps;
-  readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'>;
+  readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
@@ -137,7 +138,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       hash,
       engines,
       models,
-      upkeep: { tasks, status, logger, dataDir: config.dataDir },
+      upkeep: { tasks, status, logger, dataDir: config.dataDir, signedLog: options.evidence },
       payments: config,
       proofs: options.evidence,
       erasure: options.erasure,

@@ -1,7 +1,7 @@
 /** A backup is held against the heads that were signed over its log before anything of it counts. */
 import { differenceInWords } from '../ops/evidence/differenceInWords.js';
 import { verifiersOf } from '../ops/evidence/headKeys.js';
-import { leavesToVerify } from '../ops/evidence/leaves.js';
+import { leavesOfLog } from '../ops/evidence/leaves.js';
 import { verifyLog } from '../ops/evidence/verifyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type Config } from '../service/config.js';
@@ -31,7 +31,7 @@ export async function refuseOlderBackup(
   const { difference, wrong_heads } = await verifyLog(
     {
       stored: restored,
-      leaves: await leavesToVerify(restored),
+      leaves: await leavesOfLog(restored),
       folder: NO_TILES,
       verifiersOf: verifiersOf(findSealKeys(config) ?? []),
       kept: checkpoint.map(keptHead),

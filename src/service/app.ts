@@ -16,6 +16,7 @@ import type { KeyStore } from '../ports/keyStore.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import { type Listener, listen } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
+import { verifiersOf } from '../ops/evidence/headKeys.js';
 import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { finishErasures } from '../ops/people/erasure/finishErasures.js';
 import { currentTime } from '../lib/clock.js';
@@ -179,7 +180,11 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           hash,
           subjects,
           erasure,
-          evidence: { stored, folder: treeFolder(treeDir(config), stored.logId) },
+          evidence: {
+            stored,
+            folder: treeFolder(treeDir(config), stored.logId),
+            verifiersOf: verifiersOf(keys.sealKeys),
+          },
           publicUrl,
           version: VERSION,
           logger,

@@ -166,7 +166,7 @@ const SETTINGS = {
     'SEAL_PUBLIC',
     flag,
     false,
-    '1: the signed heads and the tree are answered without a token; they name streams and event types',
+    '1: `/checkpoint` and tiles of hashes are answered without a token; leaves, which name streams, never are',
     '0',
   ),
   sealWitnesses: setting<readonly WitnessAddress[]>(

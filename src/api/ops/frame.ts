@@ -26,6 +26,14 @@ export const reasonProperty = {
   'x-errors': { pattern: 'reason must not be empty' },
 } as const satisfies Schema;
 
+/** Of a rebuild or a repair: without it a log that is not what was signed is refused. */
+export const alteredProperty = {
+  type: 'boolean',
+  const: true,
+  description: 'Also from a log that is not what was signed; requires a `reason`, and both are recorded.',
+  'x-message': 'altered must be true',
+} as const satisfies Schema;
+
 export interface OpsAnswer extends Answer {
   /** How many records (events, gifts, lines) the answer shows, for the access record. */
   readonly shown: number;

@@ -1,5 +1,6 @@
 /** Rebuilds, rollbacks and aborts: requested here, carried out by processes with the role `projector`. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
+import { AlteredLogRefusedError, refuseAlteredLog, type SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
 import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
@@ -20,7 +21,7 @@ import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema } from './projectionSchemas.js';
 import { busy } from './projectionTasks.js';
 
@@ -28,6 +29,7 @@ export interface RebuildRoutesOptions {
   readonly of: (call: Call) => Named;
   readonly exists: NonNullable<OpsRoute['exists']>;
   readonly asking: (call: Call) => Omit<Named, 'projection'>;
+  readonly signedLog: SignedLog;
   readonly store: ReadStore;
   readonly params: Readonly<Record<string, string>>;
 }
@@ -35,6 +37,14 @@ export interface RebuildRoutesOptions {
 const never = new AbortController().signal;
 const reasonBody = {
   body: { type: 'object', additionalProperties: false, properties: { reason: reasonProperty } },
+  bodyOptional: true,
+} as const;
+const rebuildBody = {
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    properties: { altered: alteredProperty, reason: reasonProperty },
+  },
   bodyOptional: true,
 } as const;
 const asked = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
@@ -50,11 +60,21 @@ const listed = record({
 const made =
   'a process with the role `projector` makes from the whole log, more slowly while requests are answered. Once caught up, it replaces the build in use, which serves and stays up to date until then.';
 
-export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
+const held =
+  'The log is first held against what was signed over it, which takes some 20 s for a million events: one that was altered is refused.';
+
+export function rebuildRoutes({ of, exists, asking, signedLog, store, params }: RebuildRoutesOptions): OpsRoute[] {
   /** Without progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
+  }
+
+  /** @throws AlteredLogRefusedError, HttpError */
+  async function refuseUnlessSigned({ body: { altered, reason }, left }: Call): Promise<void> {
+    if (altered === true && reason === undefined)
+      throw new HttpError('schema', { message: 'reason is required with altered' });
+    if (altered !== true) await refuseAlteredLog(signedLog, { signal: left });
   }
 
   const answered = async (name: string, status: number): Promise<OpsAnswer> => ({
@@ -78,8 +98,8 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       path: '/ops/projections/rebuild',
       operation: 'rebuildProjections',
       summary: 'Build all read models anew, one after the other',
-      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, none is started. \`GET /ops/projections\` shows the progress.`,
-      ...reasonBody,
+      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, none is started. ${held} \`GET /ops/projections\` shows the progress.`,
+      ...rebuildBody,
       bodyExample: { reason: 'after the restored backup' },
       answers: [
         {
@@ -93,6 +113,7 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       async handle(call, _sight, record) {
         const { deps, asked: asker } = asking(call);
         return recorded(record, async () => {
+          await refuseUnlessSigned(call);
           await withBuildLeases(deps, PROJECTIONS, async () => {
             for (const projection of PROJECTIONS) await checkRebuild(store, projection);
             for (const projection of PROJECTIONS) await requestRebuild(store, projection, asker, false);
@@ -110,13 +131,14 @@ export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRout
       path: '/ops/projections/:name/rebuild',
       operation: 'rebuildProjection',
       summary: 'Build a read model anew beside the one in use',
-      description: `Asks for a new build, which ${made} An interrupted build continues. \`GET /ops/projections/{name}\` shows the progress.`,
-      ...reasonBody,
+      description: `Asks for a new build, which ${made} An interrupted build continues. ${held} \`GET /ops/projections/{name}\` shows the progress.`,
+      ...rebuildBody,
       bodyExample: { reason: 'redemptions are missing' },
       answers: [{ status: 202, ...answer }],
       async handle(call, _sight, record) {
         const { projection, deps, asked: asker } = of(call);
         return recorded(record, async () => {
+          await refuseUnlessSigned(call);
           await withBuildLeases(deps, [projection], async () => requestRebuild(store, projection, asker, false));
           return answered(projection.name, 202);
         });
@@ -187,6 +209,7 @@ async function recorded(record: () => Promise<StartedOperation>, work: () => Pro
   } catch (error) {
     if (error instanceof RebuildRefusedError)
       throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });
+    if (error instanceof AlteredLogRefusedError) throw new HttpError('projection_refused', { message: error.message });
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
+import { refuseAlteredLog } from '../../ops/evidence/refuseAlteredLog.js';
 import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
 import { verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
 import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
@@ -13,7 +14,7 @@ import { dataSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import type { Named, Upkeep } from './deps.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import {
   repairExample,
   repairSchema,
@@ -54,7 +55,7 @@ export function busy(message: string): HttpError {
 export function taskRoutes({
   of,
   exists,
-  upkeep: { tasks, dataDir },
+  upkeep: { tasks, dataDir, signedLog },
   store,
   pace,
   params,
@@ -128,11 +129,13 @@ export function taskRoutes({
   async function repairs(
     { projection, deps }: Named,
     wanted: RepairedDocuments,
+    altered: boolean,
     operation: StartedOperation,
     signal: AbortSignal,
     report: (share: number) => void,
   ): Promise<{ documents: readonly RepairOutcome[] }> {
     try {
+      if (!altered) await refuseAlteredLog(signedLog, { signal });
       const outcomes = await repairReadModel(deps, projection, wanted, {
         pace: pace(),
         signal,
@@ -213,7 +216,7 @@ export function taskRoutes({
       operation: 'repairProjection',
       summary: 'Repair single documents of a read model',
       description:
-        'Folds the documents from the log and replaces them while they are served; quarantined documents return to service if this release can fold them. `found` repairs those that differed in the last verification. ' +
+        'The log is first held against what was signed over it: one that was altered is refused. Folds the documents from the log and replaces them while they are served; quarantined documents return to service if this release can fold them. `found` repairs those that differed in the last verification. ' +
         'The answer is 202 where this takes longer than 5 s.',
       body: record(
         {
@@ -224,6 +227,7 @@ export function taskRoutes({
             items: { type: 'string', minLength: 1, maxLength: 200 },
           },
           found: { type: 'boolean', const: true, 'x-message': 'found must be true' },
+          altered: alteredProperty,
           reason: reasonProperty,
         },
         ['reason'],
@@ -245,7 +249,8 @@ export function taskRoutes({
           return await startTask(
             'repair',
             named,
-            async (signal, report) => repairs(named, ids ?? 'found', operation, signal, report),
+            async (signal, report) =>
+              repairs(named, ids ?? 'found', call.body['altered'] === true, operation, signal, report),
             documents,
           );
         } catch (error) {

@@ -1,6 +1,6 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
-import { leavesToVerify } from '../../ops/evidence/leaves.js';
+import { leavesOfLog } from '../../ops/evidence/leaves.js';
 import { verifiersOf } from '../../ops/evidence/headKeys.js';
 import { differenceInWords, eventInWords } from '../../ops/evidence/differenceInWords.js';
 import type { EventPlace, Verification } from '../../ops/evidence/verification.js';
@@ -59,7 +59,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
       return await verifyLog(
         {
           stored,
-          leaves: await leavesToVerify(stored),
+          leaves: await leavesOfLog(stored),
           folder: treeFolder(treeDir(config), stored.logId),
           verifiersOf: verifiersOf(keys ?? [], given),
           kept,

@@ -1,4 +1,5 @@
 import { shownStream } from '../../domain/streamName.js';
+import { TREE_STREAM } from '../../domain/treeHeads.js';
 import { MASK } from '../../lib/mask.js';
 import type { EventPlace, FirstDifference } from './verification.js';
 
@@ -19,6 +20,8 @@ export function differenceInWords({ change, count, number, event, before, signed
       return `events ${number} and ${number + count} were exchanged: ${now}${unsigned}`;
     case 'cut off':
       return `the log was cut off at its end: ${count} events are missing from number ${number} on, ${behind}${unsigned}`;
+    case 'start missing':
+      return `the event that the tree was started with (TreeStarted, in the stream ${TREE_STREAM}) is missing: it was removed or cut off, and without it no leaf can be computed`;
     case 'unknown':
       return `one or more of the events ${number} to ${number + count - 1} were altered, removed, inserted or exchanged, and no tile tells which`;
     default:

@@ -17,13 +17,6 @@ export function leavesOf(rules: LeafRules): Leaves {
   return { entry, hash: (event) => hashLeaf(entry(event)) };
 }
 
-/** Without its rules no leaf is that of the log: a head, or a tile, tells that there were some. */
-const NO_TREE = leavesOf({ saltKey: '', apart: new Set() });
-
-/** To verify with. @throws UnavailableError */
-export const leavesToVerify = async (events: Pick<EventStore, 'read'>): Promise<Leaves> =>
-  (await leavesOfLog(events)) ?? NO_TREE;
-
 /** `undefined`: the log has no tree yet. @throws UnavailableError */
 export async function leavesOfLog(events: Pick<EventStore, 'read'>): Promise<Leaves | undefined> {
   const rules = await findLeafRules(events);

@@ -4,7 +4,7 @@ import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/re
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 import { differenceInWords } from './differenceInWords.js';
 import type { VerifiersOf } from './headKeys.js';
-import { leavesToVerify } from './leaves.js';
+import { leavesOfLog } from './leaves.js';
 import { verifyLog, type VerifyOptions } from './verifyLog.js';
 
 export class AlteredLogRefusedError extends MaintenanceRefusedError {
@@ -23,7 +23,7 @@ export async function refuseAlteredLog(
   { stored, folder, verifiersOf }: SignedLog,
   options: VerifyOptions = {},
 ): Promise<void> {
-  const leaves = await leavesToVerify(stored);
+  const leaves = await leavesOfLog(stored);
   const { difference, wrong_heads, gaps } = await verifyLog({ stored, leaves, folder, verifiersOf, kept: [] }, options);
   const [wrong] = wrong_heads.first;
   const [gap] = gaps.first;

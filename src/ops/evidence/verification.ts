@@ -13,8 +13,8 @@ export function placeOf({ stream, revision, type, id, at, position }: RecordedEv
 }
 
 export interface FirstDifference {
-  /** `unknown`: no tile tells. */
-  readonly change: Change['change'] | 'unknown';
+  /** `unknown`: no tile tells. `start missing`: the event `TreeStarted`, without which no leaf can be computed. */
+  readonly change: Change['change'] | 'unknown' | 'start missing';
   /** See `Change`; of `unknown`, among how many events it lies. */
   readonly count: number;
   readonly number: number;

@@ -31,7 +31,8 @@ const NO_LEAF = Buffer.alloc(32);
 export interface VerifyDeps {
   /** As stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'engine' | 'readAll'>;
-  readonly leaves: Pick<Leaves, 'hash'>;
+  /** `undefined`: the log does not hold their rules. */
+  readonly leaves: Pick<Leaves, 'hash'> | undefined;
   readonly folder: Pick<TileFolder, 'read' | 'head'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were kept elsewhere. */
@@ -68,7 +69,7 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     const leaf = leafOf(leaves, event);
     tree.append(leaf);
     read.last = here;
-    return comparison.compare(leaf, here, before);
+    return leaves === undefined ? undefined : comparison.compare(leaf, here, before);
   };
 
   // A service that verifies its own log answers meanwhile.
@@ -90,9 +91,12 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     await heads.close();
   }
 
-  const differing = await comparison.finish(read.last);
+  const differing = leaves === undefined ? undefined : await comparison.finish(read.last);
   const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
-  const difference = firstDifference(spoilt ? undefined : differing, heads, read.last);
+  const difference =
+    leaves === undefined
+      ? withoutStart(heads, read.last)
+      : firstDifference(spoilt ? undefined : differing, heads, read.last);
   return {
     agrees: difference === null && heads.wrong.found === 0 && gaps.found === 0 && !spoilt,
     events: tree.size,
@@ -116,7 +120,8 @@ async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: Verif
   return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
 }
 
-function leafOf(leaves: Pick<Leaves, 'hash'>, event: RecordedEvent): Buffer {
+function leafOf(leaves: VerifyDeps['leaves'], event: RecordedEvent): Buffer {
+  if (leaves === undefined) return NO_LEAF;
   try {
     return leaves.hash(event);
   } catch (error) {
@@ -147,6 +152,15 @@ async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Prom
     if (error instanceof MalformedEvidenceError) return undefined;
     throw error;
   }
+}
+
+/** A log without heads has none to have lost. */
+function withoutStart({ heads, largest }: HeadChecks, last: EventPlace | null): FirstDifference | null {
+  const events = last?.number ?? 0;
+  if (heads === 0) return null;
+  if (largest > events)
+    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
+  return { change: 'start missing', count: 1, number: 0, event: null, before: null, signed: true };
 }
 
 function firstDifference(

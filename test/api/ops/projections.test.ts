@@ -6,6 +6,9 @@ import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type GiftDocument, giftsProjection } from '../../../src/projections/gifts.js';
+import type { SignedLog } from '../../../src/ops/evidence/refuseAlteredLog.js';
+import { tileFolder } from '../../../src/runtime/tree/tileFolder.js';
+import { event as newEvent } from '../../support/engines/eventStoreEvents.js';
 import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { requestRebuild, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { previousBuildOf } from '../../../src/runtime/readmodels/previousBuilds.js';
@@ -381,6 +384,46 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   );
 });
 
+/** Of which the first event is missing. */
+const ALTERED_LOG: SignedLog = {
+  stored: {
+    engine: 'embedded',
+    read: async () => [],
+    async *readAll(_after, filter) {
+      const event = { ...newEvent(), stream: 'gift-a', revision: 0, position: '0000000000000002' };
+      if (filter?.types === undefined) yield { events: [event], position: event.position, caughtUp: true };
+    },
+  },
+  folder: tileFolder('/nowhere'),
+  verifiersOf: () => [],
+};
+
+test('no rebuild is asked for of a log that was altered, but for a reason', async () => {
+  const projection = transactionsProjection as unknown as Projection;
+  const deps = { events: service.events, store, logger: silent, holder: 'sue' };
+  const [, one] = rebuildRoutes({
+    of: () => ({ projection, deps, asked: ASKED }),
+    exists: async () => undefined,
+    asking: () => ({ deps, asked: ASKED }),
+    signedLog: ALTERED_LOG,
+    store,
+    params: {},
+  });
+  const handled = async (body: object): Promise<unknown> =>
+    one!.handle({ body, left: never } as unknown as Call, { personal: false }, async () => ({
+      end: async () => undefined,
+    }));
+  const active = await store.active('transactions');
+  await assert.rejects(handled({ reason: 'x' }), {
+    code: 'projection_refused',
+    message: /^the log is not what was signed, .*: events are missing before position 0{15}2$/,
+  });
+  await assert.rejects(handled({ altered: true }), { code: 'schema', message: 'reason is required with altered' });
+  assert.equal(await rebuildOf(store, 'transactions'), undefined);
+  assert.equal(((await handled({ altered: true, reason: 'looked into' })) as { status: number }).status, 202);
+  await eventually(async () => (await store.active('transactions')) !== active, 30_000);
+});
+
 test("records who asks and why before anything is done; does nothing that it can't record", async () => {
   const projection = transactionsProjection as unknown as Projection;
   const { name } = projection;
@@ -389,6 +432,7 @@ test("records who asks and why before anything is done; does nothing that it can
     of: () => ({ projection, deps, asked: ASKED }),
     exists: async () => undefined,
     asking: () => ({ deps, asked: ASKED }),
+    signedLog: ALTERED_LOG,
     store,
     params: {},
   });

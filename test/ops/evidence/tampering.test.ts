@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
+import { differenceInWords } from '../../../src/ops/evidence/differenceInWords.js';
 import { type KeptLog, keptLog } from '../../support/fixtures/keptTree.js';
 
 const test = suite<{ log: KeptLog }>('a log that was tampered with');
@@ -150,6 +151,19 @@ test('finds tiles that are not those that were signed, where the log is', async 
   writeFileSync(tile, hashes);
   const { agrees, spoilt_tiles, difference } = await log.verify();
   assert.deepEqual([agrees, spoilt_tiles, difference], [false, true, null]);
+});
+
+test('says that the event which the tree was started with is missing, where it was removed', async ({ log }) => {
+  await log.tamper(sql(`DELETE FROM events WHERE type = 'TreeStarted'`));
+  const { agrees, difference, gaps } = await log.verify();
+  assert.deepEqual([agrees, difference?.change, difference?.number, gaps.found], [false, 'start missing', 0, 1]);
+  assert.match(differenceInWords(difference!), /TreeStarted, in the stream log-tree\) is missing/);
+});
+
+test('says from where on a young log was cut off, with the event that its tree was started with', async ({ log }) => {
+  await log.tamper(sql('DELETE FROM events WHERE position > 250'));
+  const { difference } = await log.verify();
+  assert.deepEqual([difference?.change, difference?.number], ['cut off', 251]);
 });
 
 test('that was put back to an old copy signs nothing more, and verify names what is missing', async ({ log }) => {
