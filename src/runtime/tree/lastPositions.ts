@@ -1,5 +1,6 @@
 /** The positions of a log's every 256th event, in one file, a line each. They grow only at its end. */
 import { type FileHandle, open } from 'node:fs/promises';
+import { keepOwner } from '../../lib/files/keepOwner.js';
 import type { Position } from '../../ports/eventStore.js';
 
 /** More than the line of any position. */
@@ -48,6 +49,7 @@ export function lastPositions(path: string): LastPositions {
       }, undefined),
     append: async (positions) =>
       opened('a+', async ({ file, width, count }) => {
+        if (count === 0) keepOwner(path);
         await file.truncate(width * count);
         await file.appendFile(positions.map((position) => `${position}\n`).join(''), 'latin1');
       }),

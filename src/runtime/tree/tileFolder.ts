@@ -7,10 +7,12 @@
  * - Partial tiles are those of the latest signed head.
  * - `positions` has the position of the last event of each full tile of leaves, a line each.
  */
+import { existsSync } from 'node:fs';
 import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { makeFolder } from '../../lib/files/folders.js';
+import { keepOwner } from '../../lib/files/keepOwner.js';
 import { replaceFile } from '../../lib/files/replaceFile.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseCheckpoint } from '../evidence/checkpoint.js';
@@ -90,9 +92,10 @@ export function tileFolder(path: string): TileFolder {
 
   /** Its name and content appear at once. */
   async function write(file: string, content: string | Uint8Array, synced: boolean): Promise<void> {
-    makeFolder(dirname(file));
+    makeOwned(dirname(file));
     const draft = `${file}.part`;
     await writeFile(draft, content, { mode: 0o600, flush: synced });
+    keepOwner(draft);
     await rename(draft, file);
   }
 
@@ -134,7 +137,7 @@ export function tileFolder(path: string): TileFolder {
     async publish(note, partial) {
       const before = partial.length === 0 ? undefined : await head();
       for (const { tile, hashes } of partial) await write(fileOf(tile), hashes, true);
-      makeFolder(path);
+      makeOwned(path);
       replaceFile(headFile, note);
       const present = new Map(partial.map(({ tile }) => [dirname(fileOf(tile)), fileOf(tile)]));
       for (const file of before === undefined ? [] : partialTilesOf(before).map(fileOf)) {
@@ -160,6 +163,13 @@ function partialTilesOf(note: string): HashTile[] {
     if (width > 0) tiles.push({ level, index, width });
   }
   return tiles;
+}
+
+/** Every folder that is missing belongs to whom the one above it belongs. */
+function makeOwned(folder: string): void {
+  if (existsSync(folder)) return;
+  makeOwned(dirname(folder));
+  if (makeFolder(folder)) keepOwner(folder);
 }
 
 async function readIfThere(file: string): Promise<Buffer | undefined> {

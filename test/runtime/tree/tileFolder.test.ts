@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -7,6 +7,7 @@ import { formatCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
 import { ED25519_NOTE, formatSignerKey } from '../../../src/runtime/evidence/noteKeys.js';
 import { noteSigner, signNote } from '../../../src/runtime/evidence/signedNote.js';
 import { type TileFolder, type TileHashes, tileFolder } from '../../../src/runtime/tree/tileFolder.js';
+import { testWhere } from '../../support/assertions/testWhere.js';
 
 const test = suite<{ folder: TileFolder }>('the folder of tiles');
 test.before.each((context) => {
@@ -91,5 +92,21 @@ test('cleared, it has no tiles and still its head', async ({ folder }) => {
   assert.deepEqual(await folder.end(), { size: 0, position: undefined });
   assert.equal(await folder.head(), headAt(300));
 });
+
+testWhere(
+  test,
+  process.geteuid?.() === 0,
+  'only root gives files away',
+  'belongs to whom the folder belongs',
+  async ({ folder }) => {
+    const owner = 12_345;
+    chownSync(join(folder.path, '..'), owner, owner);
+    await folder.keep([tileOf(0, 0)], [positionAt(0)]);
+    await folder.publish(headAt(300), [tileOf(0, 1, 44)]);
+    const found = readdirSync(folder.path, { recursive: true }).map((name) => join(folder.path, String(name)));
+    assert.ok(found.length > 6);
+    for (const path of [folder.path, ...found]) assert.equal(statSync(path).uid, owner, path);
+  },
+);
 
 test.run();
