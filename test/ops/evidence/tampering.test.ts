@@ -153,6 +153,22 @@ test('finds tiles that are not those that were signed, where the log is', async 
   assert.deepEqual([agrees, spoilt_tiles, difference], [false, true, null]);
 });
 
+test('finds a log that was rewritten and signed again with the true key, by a head that was kept outside', async ({
+  log,
+}) => {
+  const note = (await log.folder.head()) ?? '';
+  await log.tamper((database) => {
+    column('data', DATA, 9)(database);
+    database.exec(`DELETE FROM events WHERE type = 'TreeHeadSigned'`);
+    shift(303, -1)(database);
+  });
+  rmSync(log.folder.path, { recursive: true });
+  await log.keepUntilSigned();
+  assert.equal((await log.verify()).agrees, true, 'nothing in the log itself can tell');
+  const { agrees, wrong_heads } = await log.verify({ kept: [{ from: 'my safe', note }] });
+  assert.deepEqual([agrees, wrong_heads.found, wrong_heads.first[0]?.from], [false, 1, 'my safe']);
+});
+
 test('says that the event which the tree was started with is missing, where it was removed', async ({ log }) => {
   await log.tamper(sql(`DELETE FROM events WHERE type = 'TreeStarted'`));
   const { agrees, difference, gaps } = await log.verify();
