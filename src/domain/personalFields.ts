@@ -3,15 +3,23 @@
  * (docs/design.md#personal-data). Numbers of receivers and messages of purchases are no fields of this kind: the
  * events hold an id, or a sealed text, instead.
  */
+import type { AccessRequest } from './access.js';
+import type { AccountKind } from './account.js';
+import type { CatalogueKind } from './catalogue.js';
+import type { EntryRetired } from './entry.js';
 import type { AnyDomainEvent, FIELD_CLASSES } from './fieldClasses.js';
+import type { Block } from './gift/events.js';
+import { giftIdOf } from './giftIds.js';
 import type { KeyedHash } from './keyedHash.js';
 import { idOf } from './streamName.js';
+import { isDisputeCause } from './supportActions.js';
 
 /**
  * `user` by id, `phone` by number in E.164, `username` normalised, `paymentMethod` by reference, `purchase`
- * (what was written in it) by the transaction's id.
+ * (what was written in it) by the transaction's id, `supportText` (what support wrote about it) by the id of a gift or
+ * transaction.
  */
-export type SubjectKind = 'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase';
+export type SubjectKind = 'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase' | 'supportText';
 
 /** Finds a subject; `text` is unique within the kind. */
 export interface PersonName {
@@ -29,6 +37,8 @@ export const usernameSubject = (normalised: string): PersonName => ({ kind: 'use
 
 export const purchaseSubject = (transactionId: string): PersonName => ({ kind: 'purchase', text: transactionId });
 
+export const supportTextSubject = (id: string): PersonName => ({ kind: 'supportText', text: id });
+
 /** What the key store finds a subject by. */
 export const lookupOf = (hash: KeyedHash, { kind, text }: Readonly<Record<keyof PersonName, string>>): string =>
   hash('subject', `${kind}\0${text}`);
@@ -39,7 +49,8 @@ export const keepsText = (kind: SubjectKind): boolean => kind === 'phone' || kin
 interface PersonalFields<F extends string> {
   /** Top-level fields, with what is read once the subject was erased. */
   readonly fields: Readonly<Record<F, unknown>>;
-  readonly subjectOf: (stream: string) => PersonName;
+  /** Absent: the fields of this event hold nothing personal. */
+  readonly subjectOf: (stream: string, data: object) => PersonName | undefined;
 }
 
 type Classes = typeof FIELD_CLASSES;
@@ -55,18 +66,67 @@ const PAYMENT_METHOD = {
   subjectOf: (stream) => paymentMethodSubject(idOf(stream)),
 } as const satisfies PersonalFields<PersonalOf<'PaymentMethodAdded'>>;
 
+/** In the stream of a gift, of its notification or of a transaction. */
+const SUPPORT_TEXT = {
+  fields: { reason: '' },
+  subjectOf: (stream) => supportTextSubject(idOf(stream)),
+} as const satisfies PersonalFields<'reason'>;
+/** The reason of a dispute is the provider's code, and a block for it must not wait for the key store. */
+const BLOCK = {
+  ...SUPPORT_TEXT,
+  subjectOf: (stream, data) => (isDisputeCause((data as Block).cause) ? undefined : SUPPORT_TEXT.subjectOf(stream)),
+} as const satisfies PersonalFields<'reason'>;
+/** The record of a call about one gift or transaction repeats its reason. */
+const ACCESS = {
+  ...SUPPORT_TEXT,
+  subjectOf: (_, data) => {
+    const { asked, reason } = data as AccessRequest;
+    const { giftId, transactionId } = asked;
+    if (reason === null) return undefined;
+    const id = typeof giftId === 'string' ? giftIdOf(giftId) : transactionId;
+    return typeof id === 'string' ? supportTextSubject(id) : undefined;
+  },
+} as const satisfies PersonalFields<'reason'>;
+
+/** Reasons that must name no person (docs/decisions.md#encrypted-fields). Those of disputes are the provider's codes. */
+type WithClearReason =
+  | EntryRetired<CatalogueKind | AccountKind>['type']
+  | 'DisputeOpened'
+  | 'DisputeClosed'
+  | 'LogRestored'
+  | 'PersonErased'
+  | 'VoucherCodeWithdrawn'
+  | 'WorkDiscarded'
+  | 'WorkRetried';
+type WithReason = {
+  [E in AnyDomainEvent as E['type']]: 'reason' extends keyof E['data'] ? E['type'] : never;
+}[AnyDomainEvent['type']];
+type WithSupportText = Exclude<WithReason, WithClearReason>;
+
 /** Types whose personal fields are sealed texts. */
 type WithSealedText = 'GiftsPurchased';
 type WithPersonalFields = {
   [E in keyof Classes]: [PersonalOf<E>] extends [never] ? never : E;
 }[keyof Classes];
 
-/** By event type; a type with personal fields that is missing here, and one that has none, do not compile. */
+/**
+ * By event type; a type with personal fields or with support's text that is missing here, and one that has neither, do
+ * not compile.
+ */
 export const PERSONAL_FIELDS = {
   UserAdded: USER,
   UserChanged: USER,
   PaymentMethodAdded: PAYMENT_METHOD,
   PaymentMethodChanged: PAYMENT_METHOD,
+  GiftBlocked: BLOCK,
+  GiftUnblocked: BLOCK,
+  GiftReassigned: SUPPORT_TEXT,
+  GiftExtended: SUPPORT_TEXT,
+  GiftCancelled: SUPPORT_TEXT,
+  RefundRequested: SUPPORT_TEXT,
+  NotificationRequested: SUPPORT_TEXT,
+  OperationStarted: ACCESS,
+  RecordsShown: ACCESS,
 } as const satisfies {
   readonly [E in Exclude<WithPersonalFields, WithSealedText> & AnyDomainEvent['type']]: PersonalFields<PersonalOf<E>>;
-};
+} & { readonly [E in WithSupportText]: PersonalFields<'reason'> };

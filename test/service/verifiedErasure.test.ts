@@ -24,6 +24,7 @@ test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
 
 const PASSWORD = 'a password of theirs';
 const MESSAGE = 'A-message-nobody-else-writes';
+const SUPPORT_TEXT = 'The-receiver-called-about-it';
 /** Of each kind: whom, and what must not be found afterwards. */
 const PEOPLE = ['buyer', 'receiver', 'merchant', 'desk'] as const;
 const NUMBER = '+447700900188';
@@ -112,7 +113,20 @@ test('finds nothing of any kind of person, and what is left of others', async ({
         });
       await service.ask('GET', `/ops/gifts/${gifts[0] ?? ''}/history`, { token: tokens['desk'] as string });
 
-      const values = [...PEOPLE.flatMap(clearValues), NUMBER, MESSAGE];
+      const support = async (id: string, what: string, more: object = {}): Promise<void> => {
+        const reply = await service.ask('POST', `/ops/gifts/${id}/${what}`, {
+          token: await service.userToken('sue'),
+          body: { reason: SUPPORT_TEXT, ...more },
+        });
+        assert.equal(reply.status, 200, reply.text);
+      };
+      for (const id of gifts) {
+        await support(id, 'block');
+        await support(id, 'unblock');
+      }
+      await support(gifts[0] ?? '', 'reassign', { phone_number: NUMBER });
+
+      const values = [...PEOPLE.flatMap(clearValues), NUMBER, MESSAGE, SUPPORT_TEXT];
       const before = await verify(service.settings, values);
       assert.equal(before.code, 1, before.said);
 

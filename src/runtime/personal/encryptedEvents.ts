@@ -14,24 +14,30 @@ import type { SubjectName, Subjects } from './subjects.js';
 export interface PersonalRule {
   /** Top-level fields of the data, with what is read once the subject was erased. */
   readonly fields: Readonly<Record<string, unknown>>;
-  readonly subjectOf: (stream: string, data: object) => SubjectName;
+  /** Absent: the event stays in the clear. */
+  readonly subjectOf: (stream: string, data: object) => SubjectName | undefined;
 }
 
 /** By event type; events of other types are passed on as they are. */
 export type PersonalRules = ReadonlyMap<string, PersonalRule>;
 
 export function encryptedEvents(events: EventStore, subjects: Subjects, rules: PersonalRules): EventStore {
-  const isPersonal = ({ type, data }: NewEvent): boolean => {
+  const subjectOf = (stream: string, { type, data }: NewEvent): SubjectName | undefined => {
     const rule = rules.get(type);
-    return rule !== undefined && Object.keys(data).some((field) => Object.hasOwn(rule.fields, field));
+    return rule !== undefined && Object.keys(data).some((field) => Object.hasOwn(rule.fields, field))
+      ? rule.subjectOf(stream, data)
+      : undefined;
   };
 
   const encryptAll = async (stream: string, clear: readonly NewEvent[]): Promise<NewEvent[]> => {
-    const personal = clear.filter(isPersonal);
-    const names = personal.map(({ type, data }) => ruleOf(type).subjectOf(stream, data));
-    const ids = await subjects.ids(names);
+    const names = new Map<NewEvent, SubjectName>();
+    for (const event of clear) {
+      const name = subjectOf(stream, event);
+      if (name !== undefined) names.set(event, name);
+    }
+    const ids = await subjects.ids([...names.values()]);
     const keys = await subjects.secrets(ids);
-    const idOf = new Map(personal.map((event, index) => [event, ids[index] as string]));
+    const idOf = new Map([...names.keys()].map((event, index) => [event, ids[index] as string]));
     return clear.map((event) => {
       const subject = idOf.get(event);
       if (subject === undefined) return event;
@@ -104,7 +110,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   return {
     ...others,
     append(stream, added, expected) {
-      if (!added.some(isPersonal)) return events.append(stream, added, expected);
+      if (!added.some((event) => subjectOf(stream, event) !== undefined)) return events.append(stream, added, expected);
       return encryptAll(stream, added).then((encrypted) => events.append(stream, encrypted, expected));
     },
     read: async (stream, options) => clear(await events.read(stream, options)),

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CommandContext } from '../../../src/commands/context.js';
+import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import {
   lookupOf,
@@ -39,6 +41,7 @@ const CONTEXT: CommandContext = {
   by: { user: 'sue' },
   now: '2026-05-04T12:00:00.000Z',
 };
+const SEED = '5e'.repeat(32);
 const EVE = { kind: 'user', userId: 'eve' } as const;
 
 interface Town {
@@ -94,6 +97,7 @@ async function town(): Promise<Town> {
   await putAt(1, `phone-${oldPhone}`, 'PhoneTaken', { user_id: 'eve' });
   await putAt(2, 'transaction-t-then', 'GiftsPurchased', {
     transaction_id: 't-then',
+    seed: SEED,
     buyer_id: 'ann',
     receivers: [{ phone_id: oldPhone }],
     payment_reference: 'shared',
@@ -107,7 +111,7 @@ async function town(): Promise<Town> {
   const bought = async (id: string, buyer_id: string, receiver: object): Promise<void> =>
     put(
       `transaction-${id}`,
-      ['GiftsPurchased', { transaction_id: id, buyer_id, receivers: [receiver], payment_reference: 'own' }],
+      ['GiftsPurchased', { transaction_id: id, seed: SEED, buyer_id, receivers: [receiver], payment_reference: 'own' }],
       ['PaymentCharged', { amount: 1, provider: 'test', charge_id: `c-${id}` }],
     );
   await bought('t-sent', 'eve', { user_id: 'ann' });
@@ -235,7 +239,7 @@ test('waits for money in flight, with the person fenced, and goes on once it is 
   const made = await town();
   made.stored.given('transaction-t-slow', {
     type: 'GiftsPurchased',
-    data: { transaction_id: 't-slow', buyer_id: 'eve', receivers: [{}], payment_reference: 'own' },
+    data: { transaction_id: 't-slow', seed: SEED, buyer_id: 'eve', receivers: [{}], payment_reference: 'own' },
   });
   try {
     await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
@@ -322,7 +326,53 @@ async function newNumber({ subjects, deps }: Town): Promise<{ readonly id: strin
 
 const boughtBy = (buyer_id: string, receiver: object): { readonly type: string; readonly data: object } => ({
   type: 'GiftsPurchased',
-  data: { transaction_id: 't-slow', buyer_id, receivers: [receiver], payment_reference: 'own' },
+  data: { transaction_id: 't-slow', seed: SEED, buyer_id, receivers: [receiver], payment_reference: 'own' },
+});
+
+test('empties what support wrote about gifts of the person, and keeps that of others', async () => {
+  const made = await town();
+  const seedOf = async (id: string): Promise<string> => {
+    const seed = randomBytes(32).toString('hex');
+    const data = { transaction_id: id, seed, buyer_id: 'ann', payment_reference: 'shared' };
+    const receivers = id === 't-shared' ? [{ user_id: 'bob' }, { user_id: 'eve' }] : [{ user_id: 'bob' }];
+    await made.deps().events.append(`transaction-${id}`, [eventOf('GiftsPurchased', { ...data, receivers })], 'any');
+    const charged = eventOf('PaymentCharged', { amount: 1, provider: 'test', charge_id: `c-${id}` });
+    await made.deps().events.append(`transaction-${id}`, [charged], 'any');
+    return seed;
+  };
+  const [bobs = '', eves = ''] = deriveGiftIds(await seedOf('t-shared'), 2).map(({ gift_id }) => gift_id);
+  await seedOf('t-bobs');
+  const written: readonly [string, string, object][] = [
+    [`gift-${eves}`, 'GiftBlocked', { cause: 'support' }],
+    [`notification-${eves}`, 'NotificationRequested', { transaction_id: 't-shared', attempt: 2, gift_revision: 0 }],
+    ['transaction-t-shared', 'RefundRequested', { refund_id: 'r', gift_ids: [eves], voided: false }],
+    [`gift-${bobs}`, 'GiftBlocked', { cause: 'support' }],
+    ['transaction-t-bobs', 'RefundRequested', { refund_id: 's', gift_ids: [], voided: false }],
+    [`gift-${eves}`, 'GiftBlocked', { cause: 'dispute:d' }],
+  ];
+  for (const [stream, type, data] of written)
+    await made.deps().events.append(stream, [eventOf(type, { ...data, reason: 'Eve called' })], 'any');
+  const stored = made.stored.log.filter(({ data }) => 'reason' in data);
+  assert.equal(
+    stored.map(({ data }) => (data as { readonly cause?: string }).cause),
+    ['dispute:d'],
+  );
+  const reasons = async (): Promise<unknown[]> =>
+    Promise.all(
+      written.map(async ([stream, type, { cause }]: [string, string, { cause?: string }]) => {
+        const events = await made.deps().events.read(stream);
+        return events
+          .map((one) => ({ type: one.type, data: one.data as { readonly cause?: string; readonly reason?: string } }))
+          .find((one) => one.type === type && one.data.cause === cause)?.data.reason;
+      }),
+    );
+  assert.equal(await reasons(), Array(6).fill('Eve called'));
+  // A refund under way would hold the erasure up.
+  await made
+    .deps()
+    .events.append('transaction-t-shared', [eventOf('NothingRefunded', { refund_id: 'r', kept: {} })], 'any');
+  await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  assert.equal(await reasons(), ['', '', '', 'Eve called', 'Eve called', 'Eve called']);
 });
 
 test('leaves a name alone that another user has taken while it waited for money', async () => {

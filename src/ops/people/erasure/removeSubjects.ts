@@ -1,6 +1,12 @@
-/** The rows of what a person wrote, got and paid with. */
+/** The rows of what a person wrote, got and paid with, and of what support wrote about it. */
 import type { CommandContext } from '../../../commands/context.js';
-import { lookupOf, purchaseSubject, paymentMethodSubject, type PersonName } from '../../../domain/personalFields.js';
+import {
+  lookupOf,
+  purchaseSubject,
+  paymentMethodSubject,
+  type PersonName,
+  supportTextSubject,
+} from '../../../domain/personalFields.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
 import type { SubjectRow } from '../../../ports/keyStore.js';
 import type { ErasureDeps } from './erasureDeps.js';
@@ -14,13 +20,12 @@ type Deps = Pick<ErasureDeps, 'events' | 'keys' | 'hash'>;
 
 /** @throws UnavailableError */
 export async function fenceThings(deps: Deps, traces: Traces): Promise<void> {
-  for (const ids of await rowsOf(deps, [...messagesOf(traces), ...methodsOf(traces)])) await deps.keys.fence(ids);
+  for (const ids of await rowsOf(deps, thingsOf(traces))) await deps.keys.fence(ids);
 }
 
 /** @throws UnavailableError */
 export async function unfenceThings(deps: Deps, traces: Traces): Promise<void> {
-  const names = [...messagesOf(traces), ...methodsOf(traces)];
-  for (const ids of await rowsOf(deps, names, ({ fenced }) => fenced === true)) await deps.keys.unfence(ids);
+  for (const ids of await rowsOf(deps, thingsOf(traces), ({ fenced }) => fenced === true)) await deps.keys.unfence(ids);
 }
 
 /** @returns of how many purchases the data key was removed. @throws UnavailableError, ConflictError */
@@ -34,7 +39,7 @@ export async function removeSubjects(
   await inParallel(traces.ownMethods(), STREAMS_AT_ONCE, async (reference) =>
     erasePaymentMethod(events, reference, erasureId, context),
   );
-  for (const ids of await rowsOf(deps, methodsOf(traces))) await keys.remove(ids);
+  for (const ids of await rowsOf(deps, [...methodsOf(traces), ...textsOf(traces)])) await keys.remove(ids);
   let purchases = 0;
   for (const ids of await rowsOf(deps, messagesOf(traces))) {
     await keys.remove(ids);
@@ -46,6 +51,10 @@ export async function removeSubjects(
 const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(purchaseSubject);
 
 const methodsOf = (traces: Traces): PersonName[] => traces.ownMethods().map(paymentMethodSubject);
+
+const textsOf = ({ written, gifts }: Traces): PersonName[] => [...written, ...gifts].map(supportTextSubject);
+
+const thingsOf = (traces: Traces): PersonName[] => [...messagesOf(traces), ...methodsOf(traces), ...textsOf(traces)];
 
 /** Ids of the rows that are there, in pieces. */
 async function rowsOf(
