@@ -162,7 +162,8 @@ test('repeats from a list an erasure that log and key store do not know', async 
 async function withPendingPurchase(dataDir: string): Promise<string> {
   const { events } = await openLog(loadConfig({ DATA_DIR: dataDir }));
   try {
-    const data = { transaction_id: 'slow', buyer_id: 'ann', receivers: [{}], payment_reference: 'none' };
+    const purchase = { transaction_id: 'slow', seed: '5e'.repeat(32), buyer_id: 'ann' };
+    const data = { ...purchase, receivers: [{}], payment_reference: 'none' };
     await events.append('transaction-slow', [eventOf('GiftsPurchased', data)], 'none');
     for await (const batch of events.readAll(undefined, { types: ['PhoneTaken'] }))
       for (const { stream, data: taken } of batch.events)
