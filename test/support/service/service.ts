@@ -93,6 +93,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     LOG_LEVEL: 'info',
     PORT: '0',
     CHARGE_WAIT_MS: '20000',
+    // Signed heads are appended at any time: the log's end would not stand still.
+    SEAL_EVERY_MS: '3600000',
     ...engines.settings,
     ...options.env,
     DATA_DIR: dataDir,
