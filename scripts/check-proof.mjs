@@ -48,7 +48,16 @@ for (const witness of witnessKeys.map((one) => parseKey(one, COSIGNATURE))) {
   print(`cosigned by ${witness.name} at ${new Date(Number(time) * 1000).toISOString()}`);
 }
 
+let before = -1;
 for (const event of bundle.events) {
+  if (!isCount(event.index) || event.index <= before || event.index >= size)
+    stop('the events are not in the order of the log, each of them once');
+  before = event.index;
+  if (
+    !isCount(event.revision) ||
+    ![event.id, event.stream, event.type, event.at].every((one) => typeof one === 'string')
+  )
+    stop(`event ${event.index} has a field of another kind`);
   const leaf = sha256(Buffer.concat([Buffer.from([0]), leafBytes(event)]));
   const path = event.inclusion.map((hash) => Buffer.from(hash, 'base64'));
   if (!isIncluded(event.index, leaf, path)) stop(`event ${event.index} is not in the log as it is shown`);
@@ -67,6 +76,10 @@ for (const event of bundle.events) {
   );
 }
 print(`\n${bundle.events.length} events are in the log as they are shown`);
+
+function isCount(value) {
+  return Number.isSafeInteger(value) && value >= 0;
+}
 
 /** Name, id and public key of a key as text: the id is a hash of the others. */
 function parseKey(keyText, type) {

@@ -20,7 +20,8 @@ export async function proveGifts(
   await inParallel([transactionStream(transactionId), ...ofGifts], READS_AT_ONCE, async (stream) => {
     all.push(...(await deps.stored.read(stream)));
   });
-  return proveEvents(deps, all, shownToAuditors);
+  const named = new Set(giftIds);
+  return proveEvents(deps, all, (event, rules) => shownToAuditors(event, rules, named));
 }
 
 /** The issue of the gift, the redemption and its reversal, for the merchant. @throws as `proveEvents` */

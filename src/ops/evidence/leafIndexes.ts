@@ -8,10 +8,14 @@ export interface IndexDeps {
   readonly folder: Pick<TileFolder, 'end' | 'lastPosition'>;
 }
 
-/** Where the leaves of these events stand in the tree: those of a tile are found by one reading of its part of the log. */
+/**
+ * Where the leaves of these events stand in the tree of so many: those of a tile are found by one reading of its part of
+ * the log. Of later events it may say nothing, since nobody knows how many are behind the tree.
+ */
 export async function leafIndexes(
   { stored, folder }: IndexDeps,
   events: readonly RecordedEvent[],
+  size: number,
 ): Promise<ReadonlyMap<RecordedEvent, number>> {
   const tiles = Math.floor((await folder.end()).size / TILE_WIDTH);
   const wanted = new Map<number, Map<string, RecordedEvent>>();
@@ -29,7 +33,7 @@ export async function leafIndexes(
         if (event !== undefined) found.set(event, index);
         index += 1;
         ofTile.delete(id);
-        if (ofTile.size === 0) break reading;
+        if (ofTile.size === 0 || index >= size) break reading;
       }
   }
   return found;

@@ -9,8 +9,8 @@ import type { LeafRules } from '../../runtime/evidence/eventLeaf.js';
 import { TREE_USER } from './treeUser.js';
 
 const SALT_BYTES = 32;
-/** A merchant is not shown who gave, or got, the gift that it redeemed. */
-const OF_PERSONS = ['sender_id', 'receiver', 'receivers'];
+/** A merchant is not shown who gave, or got, the gift that it redeemed; nobody the ids of gifts of others. */
+const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
 
 /** `undefined`: the log has no tree yet. @throws UnavailableError */
 export async function findLeafRules(events: Pick<EventStore, 'read'>): Promise<LeafRules | undefined> {
@@ -34,9 +34,9 @@ export async function leafRulesOf(events: EventStore, now: () => string): Promis
   return (await findLeafRules(events)) as LeafRules;
 }
 
-/** What a proof may have to keep: secret and personal fields, and who gave and got. */
+/** What a proof may have to keep: secret and personal fields, who gave and got, and the gifts of others. */
 function fieldsApart(): readonly string[] {
   const classes: readonly FieldClasses[] = Object.values(FIELD_CLASSES);
   const paths = classes.flatMap(({ secret, personal }) => [...secret, ...personal]);
-  return [...new Set([...OF_PERSONS, ...paths.map((path) => /^\w+/.exec(path)?.[0] ?? path)])].toSorted();
+  return [...new Set([...OF_OTHERS, ...paths.map((path) => /^\w+/.exec(path)?.[0] ?? path)])].toSorted();
 }

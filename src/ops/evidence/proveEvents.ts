@@ -40,7 +40,7 @@ export async function proveEvents(
   if (checkpoint === undefined || rules === undefined) return undefined;
   const head = parseCheckpoint(parseNote(checkpoint).body);
   const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), head.size);
-  const indexes = await leafIndexes(deps, events);
+  const indexes = await leafIndexes(deps, events, head.size);
   const covered = [...indexes].filter(([, index]) => index < head.size).sort(([, one], [, other]) => one - other);
   const proven: ProvenEvent[] = [];
   for (const [event, index] of covered) {

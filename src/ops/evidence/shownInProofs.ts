@@ -2,21 +2,25 @@
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { isOfLaterVersion } from '../../domain/upcasters.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
+import { giftsIn, type NamesGifts } from '../history/redactOtherGifts.js';
 import type { LeafRules, ShownParts } from '../../runtime/evidence/eventLeaf.js';
 import { showEvent } from '../../runtime/evidence/eventLeaf.js';
 
 /**
  * Neither secret nor personal fields, nor metadata with encrypted ones; of an unknown type, or of a later release's
- * version, no data.
+ * version, no data. Of a refund of these gifts and others, not which: whoever knows a gift's id can use it.
  * @throws MalformedEvidenceError for an event that no release of this service can have written
  */
-export function shownToAuditors(event: RecordedEvent, rules: LeafRules): ShownParts {
+export function shownToAuditors(event: RecordedEvent, rules: LeafRules, giftIds: ReadonlySet<string>): ShownParts {
   const kept = keptFields(event);
+  const namesOthers = giftsIn(event.data).some((id) => !giftIds.has(id));
   return showEvent(event, rules, {
-    field: (name) => kept?.has(name) === false,
+    field: (name) => kept?.has(name) === false && !(namesOthers && OF_GIFTS.has(name)),
     metadata: event.metadata.personal === undefined,
   });
 }
+
+const OF_GIFTS: ReadonlySet<string> = new Set(['gift_ids', 'kept'] satisfies (keyof NamesGifts)[]);
 
 /** Who gave and got a gift, which no merchant needs. */
 const FOREIGN: ReadonlySet<string> = new Set(['sender_id', 'receiver']);

@@ -4,7 +4,8 @@ import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { SkippedGifts } from '../../domain/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-interface NamesGifts {
+/** Data of a refund. */
+export interface NamesGifts {
   readonly refund_id?: string;
   readonly gift_ids?: readonly string[];
   readonly kept?: SkippedGifts;
@@ -39,7 +40,7 @@ export function redactOtherGifts(purchase: readonly RecordedEvent[], giftIds: re
   return { events, isOthers };
 }
 
-function giftsIn({ gift_ids = [], kept = {} }: NamesGifts): readonly string[] {
+export function giftsIn({ gift_ids = [], kept = {} }: NamesGifts): readonly string[] {
   return [...gift_ids, ...Object.values(kept).flat()];
 }
 

@@ -72,6 +72,23 @@ test('prove the events of a gift to auditors alone', async () => {
   assert.match(text, /GET \/ops\/gifts\/:giftId\/proof/);
 });
 
+test('name no gift of others in a refund that was of several', async () => {
+  const [own = '', ...others] = await buy(service, 'latte', [{}, {}, {}]);
+  const transaction = (await ask(`/ops/gifts/${own}/history`, 'aud')).json.transaction_id as string;
+  const refund = { gift_ids: [own, others[0]], reason: 'bought twice' };
+  const token = await service.userToken('sue');
+  const asked = await service.ask('POST', `/ops/transactions/${transaction}/refund`, { token, body: refund });
+  assert.ok(asked.status < 300, asked.text);
+  const [reply, bundle] = await eventually(async () => {
+    const proof = await ask(`/ops/gifts/${own}/proof`, 'aud');
+    return proof.status === 200 && proof.text.includes('GiftsRefunded') && ([proof, await checked(proof)] as const);
+  });
+  for (const id of others) assert.ok(!reply.text.includes(id), id);
+  const requested = bundle.events.find(({ type }) => type === 'RefundRequested');
+  assert.ok(requested !== undefined && namesShown(requested).includes('refund_id'));
+  assert.equal(namesShown(requested).includes('gift_ids'), false);
+});
+
 test('prove a redemption to its merchant, without sender, receiver and metadata', async () => {
   const path = `/api/v2/gifts/${gifts[0]}/redemptions/${redemption}/proof`;
   const bundle = await eventually(async () => {

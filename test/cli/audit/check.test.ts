@@ -94,6 +94,27 @@ test('writes each proof in the format of other checkers', async ({ file, dir }) 
   assert.deepEqual([proof.index, proof.checkpoint, proof.inclusion.length], [4, checkpoint, 4]);
 });
 
+test('refuses, as the script does, events twice, out of order, or with a revision of another kind', async ({
+  file,
+  dir,
+}) => {
+  interface Bundle {
+    events: { revision: unknown }[];
+  }
+  const changed = join(dir, 'changed.json');
+  for (const change of [
+    (bundle: Bundle) => bundle.events.push(bundle.events.at(-1) as Bundle['events'][0]),
+    (bundle: Bundle) => bundle.events.reverse(),
+    (bundle: Bundle) => (bundle.events[0]!.revision = '0x0'),
+  ]) {
+    const bundle = JSON.parse(readFileSync(file, 'utf8')) as Bundle;
+    change(bundle);
+    writeFileSync(changed, JSON.stringify(bundle));
+    assert.equal((await check(changed, '--key', LOG_VKEY)).code, 1);
+    assert.equal(script(changed, LOG_VKEY).code, 1);
+  }
+});
+
 test('agrees with the script that stands alone', async ({ file, dir }) => {
   const good = script(file, LOG_VKEY, WITNESS_VKEY);
   assert.deepEqual([good.code, good.err], [0, '']);
