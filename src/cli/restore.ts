@@ -95,11 +95,11 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
         by: commandLineCaller(),
         reason,
         ...(flags.withoutKey === true ? { withoutKey: true } : {}),
+        judge: (restored) => refuseOlderBackup(terminal, config, restored, backup.log_id, flags),
         now,
         signal,
         onProgress: ({ step, events }) => bars.show(words[step], events, backup.events),
       });
-      await refuseOlderBackup(terminal, config, target, backup.log_id, flags);
       return target.logId;
     });
     bars.clear();

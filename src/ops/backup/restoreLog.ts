@@ -15,6 +15,8 @@ export interface RestoreOptions {
   readonly reason: string;
   /** The log's HASH_KEY is lost: the new log has another. */
   readonly withoutKey?: true;
+  /** Sees the events of the backup, before the restore is recorded behind them; may refuse. */
+  readonly judge?: (target: EventStore) => Promise<void>;
   /** ISO 8601, UTC. */
   readonly now: string;
   readonly signal?: AbortSignal;
@@ -24,14 +26,15 @@ export interface RestoreOptions {
 /**
  * `target` must be empty.
  * @throws BackupDamagedError where the file has changed since the check; CopyRefusedError, CopyInterruptedError,
- * UnavailableError
+ * UnavailableError; what `judge` throws
  */
 export async function restoreLog(
   target: EventStore,
-  { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions,
+  { path, backup, by, reason, withoutKey, judge, now, signal, onProgress }: RestoreOptions,
 ): Promise<void> {
   const copied = await copyLog({ source: backupSource(path, backup), target }, { seal: false, signal, onProgress });
   if (copied.hash !== backup.hash) throw new BackupDamagedError('has been altered since it was checked');
+  await judge?.(target);
   const { log_id, events, position, hash, started_at } = backup;
   const data = {
     from_log_id: log_id,
