@@ -9,6 +9,8 @@ import { type KeptLog, KEYS, keptLog } from '../support/fixtures/keptTree.js';
 
 const test = suite<{ dir: string; log: KeptLog; older: string; latest: string; file: string }>('cli: signed backups');
 
+const NEW_KEY = 'a new key of the tests has thirty-two bytes at least';
+
 /** A backup between two signed heads, which are kept elsewhere. */
 test.before.each(async (context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'signed-backups-'));
@@ -82,6 +84,29 @@ test('a backup that is one event behind a head is refused, and restored where th
   assert.match(err, /^gift: the backup is behind a signed head: .*: 1 events are missing/);
   const again = await restored(join(dir, 'again'), file, '--checkpoint', latest, '--behind');
   assert.equal(again.code, 0, again.err);
+});
+
+test('a backup from before and after a change of the key is restored with the new key alone', async ({ dir, log }) => {
+  for (const keys of [[...KEYS, NEW_KEY], [NEW_KEY]]) {
+    await log.fill(3);
+    await log.keepUntilSigned({ keys });
+  }
+  await log.fill(1);
+  const file = join(dir, 'new-key.log');
+  assert.equal((await gift(envOf(log.dir), ['backup', file])).code, 0);
+  const fresh = join(dir, 'fresh');
+  const env = { DATA_DIR: fresh, SEAL_KEY: NEW_KEY };
+  const { code, err } = await gift(env, ['restore', file, '--reason', 'a drill']);
+  assert.equal(code, 0, err);
+  const verified = await gift(env, ['audit', 'verify']);
+  assert.equal(verified.code, 0, verified.err);
+  assert.match(verified.out, /\n\d+ of the heads are not signed by a known key: their signatures are not verified\n/);
+});
+
+test('a log of which no known key has signed a head is not called signed', async ({ log }) => {
+  const { code, out, err } = await gift({ DATA_DIR: log.dir, SEAL_KEY: NEW_KEY }, ['audit', 'verify']);
+  assert.equal(code, 1, out);
+  assert.equal(err, 'gift: no head is signed by a known key: give the key that signed them with --key\n');
 });
 
 test('a backup of a log that was altered is refused, also with a head that it reaches', async ({ dir, log, older }) => {

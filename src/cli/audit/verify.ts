@@ -98,6 +98,8 @@ function shown({ difference, gaps, ...verification }: Verification): object {
 function* inWords({ agrees, events, position, root, heads, agreed_size, ...found }: Verification): Generator<string> {
   yield `${events} events, up to position ${position ?? 'none'}; root ${root}`;
   yield `${heads} signed heads; the last that the log agrees with is of ${agreed_size} events, ${events - agreed_size} stand behind it`;
+  if (found.unverified_heads > 0)
+    yield `${found.unverified_heads} of the heads are not signed by a known key: their signatures are not verified`;
   if (agrees) yield 'all is as it was signed';
   if (found.difference !== null) yield differenceInWords(found.difference);
   for (const { from, size, why } of found.wrong_heads.first) yield `${from}, of ${size} events: ${why}`;
@@ -116,9 +118,11 @@ function* further(
   if (found > first.length) yield `and ${found - first.length} further ${what}`;
 }
 
-function failureOf({ difference, wrong_heads, gaps }: Verification): string {
+function failureOf({ difference, wrong_heads, gaps, verified_heads, unverified_heads }: Verification): string {
   if (difference !== null) return `the log is not what was signed: ${differenceInWords(difference)}`;
   if (gaps.found > 0) return 'events are missing from the log: see above';
+  if (unverified_heads > 0 && verified_heads === 0)
+    return 'no head is signed by a known key: give the key that signed them with --key';
   if (wrong_heads.found > 0) return 'a signed head is not what it was: see above';
   return 'tiles are not what was signed; the log is';
 }

@@ -17,6 +17,12 @@ export class HeadChecks {
   nextSize = 0;
   readonly #inLog: AsyncIterator<HeadToCheck, void>;
   readonly #outside: HeadToCheck[];
+  /** That the log agrees with, and a known key signed. */
+  verified = 0;
+  /** That the log agrees with, and none of the known keys signed. */
+  unverified = 0;
+  /** Of these, those that no verified one covers yet. */
+  #uncovered = new FindingsList<WrongHead>();
   #coming: HeadToCheck | undefined;
   #started = false;
 
@@ -44,6 +50,7 @@ export class HeadChecks {
       }
       await this.#drop(head);
     }
+    this.wrong.addAll(this.#uncovered);
   }
 
   #judge(head: HeadToCheck, tree: TreeBuilder): void {
@@ -52,13 +59,27 @@ export class HeadChecks {
     else if (head.size < tree.size) this.#note(head, 'it stands behind a larger one');
     else if (!tree.root().equals(head.root))
       this.#note(head, `it is of other events than the log's first ${head.size}`);
-    else [this.agreed, this.largest] = [head.size, Math.max(this.largest, head.size)];
+    else {
+      [this.agreed, this.largest] = [head.size, Math.max(this.largest, head.size)];
+      this.#vouch(head);
+    }
+  }
+
+  #vouch({ from, size, verified }: HeadToCheck): void {
+    if (verified === true) {
+      this.verified += 1;
+      this.#uncovered = new FindingsList();
+    } else if (verified === false) {
+      this.unverified += 1;
+      this.#uncovered.add({ from, size, why: 'no known key has signed it, nor a head that covers it' });
+    }
   }
 
   #note(head: HeadToCheck, why: string): void {
-    this.wrong.add({ from: head.from, size: head.size, why });
+    const unsigned = head.verified === false ? 'no known key has signed it, and ' : '';
+    this.wrong.add({ from: head.from, size: head.size, why: `${unsigned}${why}` });
     // A head that is itself no signed one says nothing of the log.
-    if (head.fault !== undefined) return;
+    if (head.fault !== undefined || head.verified === false) return;
     this.firstWrong ??= head;
     this.largest = Math.max(this.largest, head.size);
   }

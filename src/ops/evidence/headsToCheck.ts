@@ -1,6 +1,6 @@
 /** The signed heads that a log is held against, in the order of their sizes, a few at a time. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { MalformedEvidenceError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
+import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
 import type { ParsedCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { openNote, parseNote } from '../../runtime/evidence/signedNote.js';
@@ -20,16 +20,26 @@ export interface HeadToCheck extends ParsedCheckpoint {
   readonly position?: Position;
   /** What is wrong with the head itself; absent: nothing. */
   readonly fault?: string;
+  /**
+   * True: a known key signed it. False: none of the known keys did, and only a later head, which covers it, can vouch for
+   * it. Absent: no key of its origin is known.
+   */
+  readonly verified?: boolean;
 }
 
-/** Of an origin without a known key no signature is checked. */
+/**
+ * Of an origin without a known key no signature is checked. A head of before a change of SEAL_KEY may have none of a key
+ * that is still known.
+ */
 export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
   const head = parseCheckpoint(parseNote(note).body);
   const verifiers = verifiersOf(head.origin);
   try {
-    if (verifiers.length > 0) openNote(note, verifiers);
-    return { ...head, from };
+    if (verifiers.length === 0) return { ...head, from };
+    openNote(note, verifiers);
+    return { ...head, from, verified: true };
   } catch (error) {
+    if (error instanceof UnknownSignersError) return { ...head, from, verified: false };
     if (error instanceof UntrustedNoteError) return { ...head, from, fault: error.message };
     throw error;
   }

@@ -51,6 +51,10 @@ export interface Verification {
   /** Of the whole log as it is, base64. */
   readonly root: string;
   readonly heads: number;
+  /** That the log agrees with, and a known key signed; all are none where no key is known. */
+  readonly verified_heads: number;
+  /** That the log agrees with, and none of the known keys signed, as before a change of the key. */
+  readonly unverified_heads: number;
   /** Of the last head that the log agrees with. */
   readonly agreed_size: number;
   readonly difference: FirstDifference | null;
@@ -70,5 +74,10 @@ export class FindingsList<T> implements Findings<T> {
   add(one: T): void {
     this.found += 1;
     if (this.first.length < NAMED) this.first.push(one);
+  }
+
+  addAll({ found, first }: Findings<T>): void {
+    for (const one of first) this.add(one);
+    this.found += found - first.length;
   }
 }

@@ -103,6 +103,8 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     position: read.last?.position ?? null,
     root: tree.root().toString('base64'),
     heads: heads.heads,
+    verified_heads: heads.verified,
+    unverified_heads: heads.unverified,
     agreed_size: heads.agreed,
     difference,
     wrong_heads: { found: heads.wrong.found, first: heads.wrong.first },

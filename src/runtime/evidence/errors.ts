@@ -8,6 +8,9 @@ export class UntrustedNoteError extends Error {
   override readonly name = 'UntrustedNoteError';
 }
 
+/** None of the keys that signed it is known. */
+export class UnknownSignersError extends UntrustedNoteError {}
+
 /** An event that the log of a checkpoint does not have as it is shown. */
 export class UnprovenEventError extends Error {
   override readonly name = 'UnprovenEventError';

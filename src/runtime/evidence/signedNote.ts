@@ -1,6 +1,6 @@
 /** Signed notes (c2sp.org/signed-note): a text, and lines of signatures below it. */
 import { ed25519Verifier } from './ed25519.js';
-import { MalformedEvidenceError, UntrustedNoteError } from './errors.js';
+import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from './errors.js';
 import { ED25519_NOTE, isKeyName, keyName, parseSignerKey, parseVerifierKey } from './noteKeys.js';
 
 export interface NoteSigner {
@@ -106,7 +106,8 @@ export function parseSignatures(lines: string): NoteSignature[] {
 
 /**
  * Unknown keys are ignored, also where they share a name or an id with a known one.
- * @throws MalformedEvidenceError; UntrustedNoteError where no known key signed, or the signature of one is invalid
+ * @throws MalformedEvidenceError; UnknownSignersError where no known key signed; UntrustedNoteError where the signature of
+ * one is invalid
  */
 export function openNote(note: string | Uint8Array, verifiers: readonly NoteVerifier[]): OpenedNote {
   const { body, signatures: all } = parseNote(note);
@@ -122,7 +123,7 @@ export function openNote(note: string | Uint8Array, verifiers: readonly NoteVeri
       throw new UntrustedNoteError(`the signature of ${name} is not valid for this text`);
     else if (!valid.has(name)) valid.set(name, found);
   }
-  if (valid.size === 0) throw new UntrustedNoteError('no known key has signed this note');
+  if (valid.size === 0) throw new UnknownSignersError('no known key has signed this note');
   return { body, signatures: [...valid.values()], others };
 }
 
