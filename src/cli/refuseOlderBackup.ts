@@ -28,14 +28,15 @@ export async function refuseOlderBackup(
   logId: string,
   { checkpoint, behind }: HeadFlags,
 ): Promise<void> {
+  const known = verifiersOf(findSealKeys(config) ?? []);
   const { difference, wrong_heads } = await verifyLog(
     {
       stored: restored,
       leaves: await leavesOfLog(restored),
       folder: NO_TILES,
-      verifiersOf: verifiersOf(findSealKeys(config) ?? []),
+      verifiersOf: known,
       kept: checkpoint.map(keptHead),
-      witnessed: await lastWords(terminal, config.sealWitnesses, { logId, read: restored.read }),
+      witnessed: await lastWords(terminal, config.sealWitnesses, { logId, read: restored.read }, known),
     },
     { signal: terminal.signal },
   );

@@ -1,6 +1,7 @@
 /** The signed heads that commands hold a log against, and the keys that verify them. */
 import { readFileSync } from 'node:fs';
-import type { HeadToCheck, KeptHead } from '../../ops/evidence/headsToCheck.js';
+import type { VerifiersOf } from '../../ops/evidence/headKeys.js';
+import { type HeadToCheck, headToCheck, type KeptHead } from '../../ops/evidence/headsToCheck.js';
 import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
@@ -30,13 +31,15 @@ export function givenVerifier(text: string): NoteVerifier {
 }
 
 /**
- * What the witnesses of SEAL_WITNESSES have cosigned last of a log. One that does not answer is named, and left out.
+ * What the witnesses of SEAL_WITNESSES have cosigned last of a log. One that does not answer is named, and left out; so
+ * is a word that the log itself has not signed: it accuses the witness, not the log.
  * @param log whose heads name its origin
  */
 export async function lastWords(
   { stderr, signal }: Terminal,
   addresses: readonly WitnessAddress[],
   log: Pick<EventStore, 'logId' | 'read'>,
+  verifiersOf: VerifiersOf,
 ): Promise<readonly HeadToCheck[]> {
   const origin = addresses.length === 0 ? undefined : (await lastSignedHead(log))?.origin;
   if (origin === undefined) return [];
@@ -44,8 +47,14 @@ export async function lastWords(
   for (const client of addresses.map(witnessClient)) {
     const word = await client.latest(origin, { timeoutMs: WITNESS_MS, signal });
     const from = `the last word of the witness ${client.name}`;
-    if (word.outcome === 'cosigned') heads.push({ ...word.checkpoint, from });
-    else if (word.outcome === 'failed') await writeLines(stderr, [`gift: ${from} is missing: ${word.reason}`]);
+    if (word.outcome === 'cosigned') {
+      const head = headToCheck({ from, note: word.note }, verifiersOf);
+      if (head.fault === undefined && head.verified !== false) heads.push(head);
+      else
+        await writeLines(stderr, [
+          `gift: ${from} is left out: no known key of the log has signed it; ask that witness`,
+        ]);
+    } else if (word.outcome === 'failed') await writeLines(stderr, [`gift: ${from} is missing: ${word.reason}`]);
   }
   return heads;
 }

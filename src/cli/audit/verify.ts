@@ -55,15 +55,16 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
       await writeLines(terminal.stderr, ['gift: neither SEAL_KEY nor --key is there: signatures are not verified']);
     const bar = progressBar(terminal.stderr, { doing: 'verifying the log', unit: 'events' });
     const end = await stored.end();
+    const known = verifiersOf(keys ?? [], given);
     try {
       return await verifyLog(
         {
           stored,
           leaves: await leavesOfLog(stored),
           folder: treeFolder(treeDir(config), stored.logId),
-          verifiersOf: verifiersOf(keys ?? [], given),
+          verifiersOf: known,
           kept,
-          witnessed: await lastWords(terminal, config.sealWitnesses, stored),
+          witnessed: await lastWords(terminal, config.sealWitnesses, stored, known),
         },
         {
           signal: terminal.signal,

@@ -55,7 +55,8 @@ const MAX_REASON = 200;
 
 /** What a witness has cosigned last of a log. */
 export type LatestWord =
-  | { readonly outcome: 'cosigned'; readonly checkpoint: ParsedCheckpoint }
+  /** `note`: with all its signatures, of which that of the log is not verified. */
+  | { readonly outcome: 'cosigned'; readonly checkpoint: ParsedCheckpoint; readonly note: string }
   | { readonly outcome: 'nothing' }
   | { readonly outcome: 'failed'; readonly reason: string };
 
@@ -131,7 +132,7 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
       try {
         const checkpoint = parseCheckpoint(openNote(answer.text, [verifier]).body);
         return checkpoint.origin === origin
-          ? { outcome: 'cosigned', checkpoint }
+          ? { outcome: 'cosigned', checkpoint, note: answer.text }
           : { outcome: 'failed', reason: `it answered with the log ${checkpoint.origin}` };
       } catch (error) {
         return malformed(error);
