@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verifiersOf } from '../../../src/ops/evidence/headKeys.js';
+import { AlteredLogRefusedError, refuseAlteredLog } from '../../../src/ops/evidence/refuseAlteredLog.js';
 import { type KeptLog, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
 
 const NEW = 'another key of the tests has thirty-two bytes at least';
@@ -45,6 +46,22 @@ test('is found altered by a head of the new key, with one of the old key before 
   );
   const found = await log.verify({ verifiersOf: verifiersOf([NEW]) });
   assert.equal([found.agrees, found.difference?.change, found.difference?.number], [false, 'altered', 1]);
+});
+
+test('may be repaired and rebuilt from once a head of the new key covers the others, not before', async ({ log }) => {
+  const refused = async (): Promise<boolean> => {
+    try {
+      await refuseAlteredLog({ stored: log.events, folder: log.folder, verifiersOf: verifiersOf([NEW]) });
+      return false;
+    } catch (error) {
+      if (error instanceof AlteredLogRefusedError) return true;
+      throw error;
+    }
+  };
+  assert.is(await refused(), true);
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  assert.is(await refused(), false);
 });
 
 test('finds an invalid signature of a known key, also where a later head covers it', async ({ log }) => {
