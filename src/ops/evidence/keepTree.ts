@@ -18,7 +18,7 @@ import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.j
 import { askWitnesses, type WitnessDisagreesError } from './askWitnesses.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
-import { type HeadSigning, lastSignedHead, type SignedHead, signHead } from './signedHeads.js';
+import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from './signedHeads.js';
 
 export const TREE_LEASE = 'tree';
 /** Of followers. */
@@ -90,7 +90,7 @@ export async function keepTree(
   const mayWrite = (): void => {
     if (!lease.held) throw new Error('another process may keep the tree now');
   };
-  let last = await lastSignedHead(events);
+  let last = await lastTrustedHead(events, deps.keys);
   refuseOlderLog(await folder.head(), last);
   const isNew = (await findLeafRules(events)) === undefined;
   if (isNew && last !== undefined) throw new LogAlteredError(last);

@@ -8,9 +8,11 @@ import { append } from '../../commands/transact.js';
 import { treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { formatCheckpoint, type ParsedCheckpoint, parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
+import { UntrustedNoteError } from '../../runtime/evidence/errors.js';
 import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
-import { parseNote, signNote } from '../../runtime/evidence/signedNote.js';
+import { openNote, parseNote, signNote } from '../../runtime/evidence/signedNote.js';
 import { lastEvent } from '../../runtime/log/lastEvent.js';
+import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { headKeys, originOf } from './headKeys.js';
 import { TREE_USER } from './treeUser.js';
 
@@ -32,6 +34,28 @@ export function headOf({ data, revision, at }: RecordedEvent): SignedHead {
 export async function lastSignedHead(events: Pick<EventStore, 'logId' | 'read'>): Promise<SignedHead | undefined> {
   const last = await lastEvent(events, treeHeadStream(events.logId));
   return last === undefined ? undefined : headOf(last);
+}
+
+/**
+ * The last head, signed by one of `keys`: who can write to the log alone can overwrite a head, but not sign it.
+ * @throws LogAlteredError where none of them signed it, or not this text; UnavailableError, MalformedEvidenceError
+ */
+export async function lastTrustedHead(
+  events: Pick<EventStore, 'logId' | 'read'>,
+  keys: readonly string[],
+): Promise<SignedHead | undefined> {
+  const last = await lastSignedHead(events);
+  if (last === undefined) return undefined;
+  // A key signs for many logs, as for the one that this was copied from.
+  if (!last.origin.endsWith(originOf('', events.logId)))
+    throw new LogAlteredError("the log's last signed head is one of another log");
+  try {
+    openNote(last.note, headKeys(keys, last.origin).verifiers);
+  } catch (cause) {
+    if (!(cause instanceof UntrustedNoteError)) throw cause;
+    throw new LogAlteredError("the log's last head has no valid signature of a key of SEAL_KEY", { cause });
+  }
+  return last;
 }
 
 export interface HeadSigning {

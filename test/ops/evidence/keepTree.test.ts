@@ -10,7 +10,8 @@ import { headKeys } from '../../../src/ops/evidence/headKeys.js';
 import { headOf, lastSignedHead, type SignedHead } from '../../../src/ops/evidence/signedHeads.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { openNote } from '../../../src/runtime/evidence/signedNote.js';
+import { formatCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
+import { openNote, parseNote, signNote } from '../../../src/runtime/evidence/signedNote.js';
 import { tileFolder } from '../../../src/runtime/tree/tileFolder.js';
 import { EVERY_MS, filling, type KeptLog, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
 
@@ -243,6 +244,43 @@ test('signs nothing over a log that was altered before its last head, with tiles
   );
   assert.equal((await headsOf(log)).length, 1);
   assert.equal(existsSync(join(log.folder.path, 'tile')), false, 'no tile of a forged log');
+});
+
+test('signs nothing, and clears no tile, where the last head was overwritten by a forged one', async ({ log }) => {
+  await log.fill(300);
+  await log.keepUntilSigned();
+  const tile = join(log.folder.path, 'tile', '0', '000');
+  const [before, published] = [readFileSync(tile), await log.folder.head()];
+  const head = (await lastSignedHead(log.events))!;
+  const root = Buffer.alloc(32, 1);
+  const forged = head.note.replace(head.root.toString('base64'), root.toString('base64'));
+  const other = headKeys(['a key of thieves, of thirty-two bytes at least'], head.origin).signers;
+  for (const note of [forged, signNote(parseNote(forged).body, other)]) {
+    await log.tamper((database) =>
+      database.prepare(`UPDATE events SET data = json_set(data, '$.note', ?) WHERE type = 'TreeHeadSigned'`).run(note),
+    );
+    await assert.rejects(
+      log.keep(async () => false),
+      { name: 'LogAlteredError', message: /no valid signature/ },
+    );
+  }
+  assert.ok(readFileSync(tile).equals(before));
+  assert.equal(await log.folder.head(), published);
+});
+
+test('signs nothing where the last head is one of another log, signed by its key', async ({ log }) => {
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const head = (await lastSignedHead(log.events))!;
+  const origin = 'test/log/another';
+  const note = signNote(formatCheckpoint({ ...head, origin }), headKeys(KEYS, origin).signers);
+  await log.tamper((database) =>
+    database.prepare(`UPDATE events SET data = json_set(data, '$.note', ?) WHERE type = 'TreeHeadSigned'`).run(note),
+  );
+  await assert.rejects(
+    log.keep(async () => false),
+    { name: 'LogAlteredError', message: /of another log/ },
+  );
 });
 
 test('keeps the tiles that tell what was altered', async ({ log }) => {

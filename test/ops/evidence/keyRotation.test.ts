@@ -25,6 +25,19 @@ test('agrees with heads of the old key, once one of the new key covers them', as
   assert.is(found.unverified_heads + found.verified_heads, found.heads);
 });
 
+test('is kept on by the new key alone, once both have signed a head, and not before', async ({ log }) => {
+  await log.fill(3);
+  try {
+    await log.keepUntilSigned({ keys: [NEW] });
+    assert.unreachable();
+  } catch (error) {
+    assert.is((error as Error).name, 'LogAlteredError');
+  }
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [NEW] });
+});
+
 test('does not agree where no head is signed by a known key, nor one behind the last that is', async ({ log }) => {
   const none = await log.verify({ verifiersOf: verifiersOf([NEW]) });
   assert.is(none.agrees, false);
