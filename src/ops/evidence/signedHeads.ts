@@ -8,7 +8,7 @@ import { append } from '../../commands/transact.js';
 import { treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { formatCheckpoint, type ParsedCheckpoint, parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
-import { UntrustedNoteError } from '../../runtime/evidence/errors.js';
+import { MalformedEvidenceError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
 import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
 import { openNote, parseNote, signNote } from '../../runtime/evidence/signedNote.js';
 import { lastEvent } from '../../runtime/log/lastEvent.js';
@@ -26,7 +26,7 @@ export interface SignedHead extends ParsedCheckpoint {
 
 /** Without looking at its signatures. @throws MalformedEvidenceError */
 export function headOf({ data, revision, at }: RecordedEvent): SignedHead {
-  const { note } = data as TreeHeadSigned['data'];
+  const note = (data as Partial<TreeHeadSigned['data']> | null)?.note ?? '';
   return { ...parseCheckpoint(parseNote(note).body), note, revision, at: Date.parse(at) };
 }
 
@@ -38,13 +38,16 @@ export async function lastSignedHead(events: Pick<EventStore, 'logId' | 'read'>)
 
 /**
  * The last head, signed by one of `keys`: who can write to the log alone can overwrite a head, but not sign it.
- * @throws LogAlteredError where none of them signed it, or not this text; UnavailableError, MalformedEvidenceError
+ * @throws LogAlteredError where none of them signed it, or not this text, or it is no head; UnavailableError
  */
 export async function lastTrustedHead(
   events: Pick<EventStore, 'logId' | 'read'>,
   keys: readonly string[],
 ): Promise<SignedHead | undefined> {
-  const last = await lastSignedHead(events);
+  const last = await lastSignedHead(events).catch((cause: unknown) => {
+    if (!(cause instanceof MalformedEvidenceError)) throw cause;
+    throw new LogAlteredError("the log's last signed head is none", { cause });
+  });
   if (last === undefined) return undefined;
   // A key signs for many logs, as for the one that this was copied from.
   if (!last.origin.endsWith(originOf('', events.logId)))

@@ -5,6 +5,7 @@
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { MalformedEvidenceError } from '../evidence/errors.js';
 import { hashPerfect, type TreeHead } from '../evidence/merkleTree.js';
 import { HASH_BYTES } from '../evidence/strictText.js';
 import { type HashTile, TILE_WIDTH, tileHashReader, tileWidthAt } from '../evidence/tiles.js';
@@ -32,7 +33,7 @@ export interface LogTree {
   /**
    * Reads on to the log's end, and keeps the tiles that become full. After a failure the tree is void.
    * @param mayWrite throws where another process may keep the folder now
-   * @throws OtherTileError, UnavailableError, the file system's errors
+   * @throws LogAlteredError, OtherTileError, UnavailableError, the file system's errors
    */
   readOn(signal: AbortSignal, mayWrite: () => void, onEvent: (event: RecordedEvent) => void): Promise<void>;
 }
@@ -42,10 +43,11 @@ export interface LogTree {
  * @throws LogAlteredError where none does; UnavailableError, the file system's errors
  */
 export async function openLogTree(
-  deps: LogTreeDeps,
+  { leafHash, ...others }: LogTreeDeps,
   head: TreeHead | undefined,
   signal: AbortSignal,
 ): Promise<LogTree> {
+  const deps = { ...others, leafHash: (event: RecordedEvent) => writtenByService(event, leafHash) };
   const kept = await keptTree(deps, signal);
   if (kept !== undefined && (await agrees(deps, kept, head, signal))) return growing(deps, kept);
   // Tiles that are not the log's are spoilt where the log itself is what was signed.
@@ -54,6 +56,16 @@ export async function openLogTree(
     throw new LogAlteredError(head);
   await deps.folder.clear();
   return growing(deps, emptyTree());
+}
+
+/** @throws LogAlteredError for an event that the service can't have written */
+function writtenByService(event: RecordedEvent, leafHash: LogTreeDeps['leafHash']): Buffer {
+  try {
+    return leafHash(event);
+  } catch (cause) {
+    if (!(cause instanceof MalformedEvidenceError)) throw cause;
+    throw new LogAlteredError('an event of the log is none that the service can have written', { cause });
+  }
 }
 
 interface Started {

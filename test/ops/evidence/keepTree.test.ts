@@ -268,6 +268,21 @@ test('signs nothing, and clears no tile, where the last head was overwritten by 
   assert.equal(await log.folder.head(), published);
 });
 
+for (const [what, change] of Object.entries({
+  'a time that it never writes': `UPDATE events SET at = 'yesterday' WHERE position = 2`,
+  'a head that is none': `UPDATE events SET data = '{"note":"none"}' WHERE type = 'TreeHeadSigned'`,
+  'a head without data': `UPDATE events SET data = 'null' WHERE type = 'TreeHeadSigned'`,
+}))
+  test(`says that the log was altered where it holds ${what}`, async ({ log }) => {
+    await log.fill(3);
+    await log.keepUntilSigned();
+    await log.tamper((database) => assert.ok(database.prepare(change).run().changes > 0));
+    await assert.rejects(
+      log.keep(async () => false),
+      { name: 'LogAlteredError', message: /gift audit verify/ },
+    );
+  });
+
 test('signs nothing where the last head is one of another log, signed by its key', async ({ log }) => {
   await log.fill(3);
   await log.keepUntilSigned();
