@@ -69,7 +69,7 @@ async function measure(): Promise<void> {
   const { signal } = new AbortController();
 
   const start = performance.now();
-  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, undefined, signal);
+  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, [], signal);
   await tree.readOn(
     signal,
     () => undefined,

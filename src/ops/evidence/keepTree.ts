@@ -8,14 +8,16 @@ import type { TreeEvent } from '../../domain/treeHeads.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
-import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
-import { parseNote } from '../../runtime/evidence/signedNote.js';
+import { type ParsedCheckpoint, parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
+import { UntrustedNoteError } from '../../runtime/evidence/errors.js';
+import { openNote, parseNote } from '../../runtime/evidence/signedNote.js';
 import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
 import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
 import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
 import { askWitnesses, type WitnessDisagreesError } from './askWitnesses.js';
+import { headKeys } from './headKeys.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
 import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from './signedHeads.js';
@@ -96,7 +98,11 @@ export async function keepTree(
   if (isNew && last !== undefined) throw new LogAlteredError(last);
   if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
   const leaves = leavesOf(await leafRulesOf(events, now));
-  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, last, signal);
+  // One that is published is never overwritten by another root of its size, though the log's own head is gone.
+  const published = await folder.head();
+  const shown = isPublished(published, last) ? undefined : trustedHead(published, deps.keys);
+  const heads = [last, shown].filter((head) => head !== undefined);
+  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, heads, signal);
   // Events that the tree's tiles hold already are news where no head covers them.
   let news = tree.size > (last?.size ?? 0);
   let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
@@ -162,6 +168,19 @@ function refuseOlderLog(kept: string | undefined, last: SignedHead | undefined):
   if (kept === undefined) return;
   const { size } = parseCheckpoint(parseNote(kept).body);
   if (size > (last?.size ?? 0)) throw new LogAlteredError({ size });
+}
+
+/** `undefined`: no known key has signed it, or not this text. */
+function trustedHead(note: string | undefined, keys: readonly string[]): ParsedCheckpoint | undefined {
+  if (note === undefined) return undefined;
+  const head = parseCheckpoint(parseNote(note).body);
+  try {
+    openNote(note, headKeys(keys, head.origin).verifiers);
+  } catch (error) {
+    if (error instanceof UntrustedNoteError) return undefined;
+    throw error;
+  }
+  return head;
 }
 
 /** Whether the published head is this one, also with cosignatures. */

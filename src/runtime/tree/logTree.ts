@@ -39,21 +39,21 @@ export interface LogTree {
 }
 
 /**
- * @param head the last one that was signed: the tree is one that continues it
+ * @param heads all that were signed and are kept: the tree is one that continues each
  * @throws LogAlteredError where none does; UnavailableError, the file system's errors
  */
 export async function openLogTree(
   { leafHash, ...others }: LogTreeDeps,
-  head: TreeHead | undefined,
+  heads: readonly TreeHead[],
   signal: AbortSignal,
 ): Promise<LogTree> {
   const deps = { ...others, leafHash: (event: RecordedEvent) => writtenByService(event, leafHash) };
   const kept = await keptTree(deps, signal);
-  if (kept !== undefined && (await agrees(deps, kept, head, signal))) return growing(deps, kept);
+  let refuted = kept === undefined ? undefined : await refutedHead(deps, kept, heads, signal);
+  if (kept !== undefined && refuted === undefined) return growing(deps, kept);
   // Tiles that are not the log's are spoilt where the log itself is what was signed.
-  const hasNone = kept?.builder.size === 0;
-  if (head !== undefined && (hasNone || !(await agrees(deps, emptyTree(), head, signal))))
-    throw new LogAlteredError(head);
+  if (kept?.builder.size !== 0) refuted = await refutedHead(deps, emptyTree(), heads, signal);
+  if (refuted !== undefined) throw new LogAlteredError(refuted);
   await deps.folder.clear();
   return growing(deps, emptyTree());
 }
@@ -116,14 +116,25 @@ async function keptTree({ stored, folder, leafHash }: LogTreeDeps, signal: Abort
   return startedAt({ size, tiles }, position);
 }
 
+/** The first that the tree does not continue. */
+async function refutedHead(
+  deps: LogTreeDeps,
+  started: Started,
+  heads: readonly TreeHead[],
+  signal: AbortSignal,
+): Promise<TreeHead | undefined> {
+  for (const head of heads) if (!(await agrees(deps, started, head, signal))) return head;
+  return undefined;
+}
+
 /** Whether the tree continues `head`; what lies between them is read from the log, and nothing is written. */
 async function agrees(
   deps: LogTreeDeps,
   { builder, position }: Started,
-  head: TreeHead | undefined,
+  head: TreeHead,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (head === undefined || head.size === 0) return true;
+  if (head.size === 0) return true;
   if (head.size <= builder.size) return (await rootOf(deps, builder, head.size)).equals(head.root);
   const trial = startedAt({ size: builder.size, tiles: builder.partialTiles() }, position);
   for await (const batch of deps.stored.readAll(trial.position, {}, { batchSize: BATCH, signal })) {

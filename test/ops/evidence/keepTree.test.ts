@@ -283,6 +283,29 @@ for (const [what, change] of Object.entries({
     );
   });
 
+test('signs nothing, and leaves the published head, where it is truly signed over another log', async ({ log }) => {
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const head = (await lastSignedHead(log.events))!;
+  const body = formatCheckpoint({ ...head, root: Buffer.alloc(32, 1) });
+  const note = signNote(body, headKeys(KEYS, head.origin).signers);
+  await log.folder.publish(note, []);
+  await log.fill(3);
+  await assert.rejects(
+    log.keep(async () => false),
+    { name: 'LogAlteredError' },
+  );
+  assert.equal(await log.folder.head(), note);
+});
+
+test('publishes its head over one with a forged signature', async ({ log }) => {
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const head = (await lastSignedHead(log.events))!;
+  await log.folder.publish(head.note.replace(head.root.toString('base64'), Buffer.alloc(32, 1).toString('base64')), []);
+  await log.keepUntilSigned();
+});
+
 test('signs nothing where the last head is one of another log, signed by its key', async ({ log }) => {
   await log.fill(3);
   await log.keepUntilSigned();
