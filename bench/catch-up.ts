@@ -3,54 +3,22 @@
  * writing the same documents. `--events=N` makes a log of so many events (default 1,000,000), `--dir=FOLDER` keeps it
  * there: one that stands there already is used as it is.
  */
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import pino from 'pino';
-import { eventLogFile } from '../src/adapters/embedded/eventStore/log.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { startProjector } from '../src/runtime/readmodels/projector.js';
 import { PROJECTIONS } from '../src/projections/index.js';
 import { loadConfig } from '../src/service/config.js';
 import { openLog } from '../src/service/engines.js';
-import { generateHistory } from './support/history.js';
+import { onLargeLog } from './support/largeLog.js';
 import { rawRead, sameDocuments } from './support/raw.js';
 
-const { values } = parseArgs({
-  options: {
-    events: { type: 'string', default: '1000000' },
-    dir: { type: 'string' },
-    generate: { type: 'boolean', default: false },
-  },
-});
-const dir = values.dir ?? mkdtempSync(join(tmpdir(), 'catch-up-'));
-
-if (values.generate) {
-  generateHistory({ dir, events: Number(values.events) });
-} else {
-  try {
-    await measure();
-  } finally {
-    if (values.dir === undefined) rmSync(dir, { recursive: true });
-  }
-}
-
-async function measure(): Promise<void> {
-  // In a process of its own: its memory is not what is measured here.
-  if (!existsSync(eventLogFile(dir))) {
-    execFileSync(
-      process.execPath,
-      [fileURLToPath(import.meta.url), '--generate', '--dir', dir, '--events', values.events],
-      { stdio: 'inherit' },
-    );
-  }
-  const caughtUp = await catchUp();
+await onLargeLog('catch-up', async (dir) => {
+  const caughtUp = await catchUp(dir);
   const read = await rawRead(dir);
   const written = await sameDocuments(dir, PROJECTIONS.map(collectionOf));
   const slower = Math.max(read.seconds, written.seconds);
@@ -70,9 +38,9 @@ async function measure(): Promise<void> {
       '',
     ].join('\n'),
   );
-}
+});
 
-async function catchUp(): Promise<{ seconds: number; peakBytes: number; delayMs: number }> {
+async function catchUp(dir: string): Promise<{ seconds: number; peakBytes: number; delayMs: number }> {
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dir, `read.db${suffix}`), { force: true });
   const { events } = await openLog(loadConfig({ DATA_DIR: dir }));
   const store = await openEmbeddedReadStore({ dir });

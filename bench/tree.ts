@@ -3,17 +3,12 @@
  * it. `--events=N` makes a log of so many events (default 1,000,000), `--dir=FOLDER` keeps it there: one that stands
  * there already is used as it is.
  */
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
-import { eventLogFile } from '../src/adapters/embedded/eventStore/log.js';
 import { currentTime } from '../src/lib/clock.js';
-import { headKeys } from '../src/ops/evidence/headKeys.js';
+import { verifiersOf } from '../src/ops/evidence/headKeys.js';
 import { leafRulesOf } from '../src/ops/evidence/leafRules.js';
 import { leavesOf } from '../src/ops/evidence/leaves.js';
 import { lastSignedHead, signHead } from '../src/ops/evidence/signedHeads.js';
@@ -22,45 +17,17 @@ import { hashLeaf } from '../src/runtime/evidence/merkleTree.js';
 import { TreeBuilder } from '../src/runtime/evidence/treeBuilder.js';
 import { openLogTree } from '../src/runtime/tree/logTree.js';
 import { tileFolder } from '../src/runtime/tree/tileFolder.js';
-import { generateHistory } from './support/history.js';
+import { onLargeLog } from './support/largeLog.js';
 import { table, verdict } from './support/report.js';
 
-const { values } = parseArgs({
-  options: {
-    events: { type: 'string', default: '1000000' },
-    dir: { type: 'string' },
-    generate: { type: 'boolean', default: false },
-  },
-});
-const EVENTS = Number(values.events);
 /** The same each time: a folder that is used again was signed with it. */
 const KEYS = ['no secret: of the bench alone'.repeat(2)];
 /** Of a leaf of a usual event. */
 const LEAF_BYTES = 190;
 const DIFFERENT_LEAVES = 1_000;
-const dir = values.dir ?? mkdtempSync(join(tmpdir(), 'tree-'));
 
-if (values.generate) {
-  generateHistory({ dir, events: EVENTS });
-} else {
-  try {
-    await measure();
-  } finally {
-    if (values.dir === undefined) rmSync(dir, { recursive: true });
-  }
-}
-
-async function measure(): Promise<void> {
-  // In a process of its own: its memory is not what is measured here.
-  if (!existsSync(eventLogFile(dir)))
-    execFileSync(
-      process.execPath,
-      [fileURLToPath(import.meta.url), '--generate', '--dir', dir, '--events', values.events],
-      {
-        stdio: 'inherit',
-      },
-    );
-  const hashing = hashed();
+await onLargeLog('tree', async (dir, events) => {
+  const hashing = hashed(events);
   const before = process.resourceUsage().maxRSS;
   const stored = await openEmbeddedEventStore({ dir });
   const folder = tileFolder(join(dir, 'bench-tree'));
@@ -91,7 +58,7 @@ async function measure(): Promise<void> {
     stored,
     leaves,
     folder,
-    verifiersOf: (origin) => headKeys(KEYS, origin).verifiers,
+    verifiersOf: verifiersOf(KEYS),
     kept: [],
   });
   const took = seconds(verifying);
@@ -109,16 +76,16 @@ async function measure(): Promise<void> {
   verdict(`verifying ${found.events.toLocaleString('en')} events`, took, { atMost: 20 * (found.events / 1e6) }, ' s');
   const grown = ((process.resourceUsage().maxRSS - before) * 1024) / 1e6;
   console.log(`resident memory: at most ${Math.round(grown)} MB more than before the log was read`);
-}
+});
 
 /** Leaves a second. */
-function hashed(): number {
+function hashed(events: number): number {
   const leaves = Array.from({ length: DIFFERENT_LEAVES }, () => randomBytes(LEAF_BYTES));
   const tree = new TreeBuilder(() => undefined);
   const start = performance.now();
-  for (let n = 0; n < EVENTS; n++) tree.append(hashLeaf(leaves[n % DIFFERENT_LEAVES] as Buffer));
+  for (let n = 0; n < events; n++) tree.append(hashLeaf(leaves[n % DIFFERENT_LEAVES] as Buffer));
   tree.root();
-  return EVENTS / seconds(start);
+  return events / seconds(start);
 }
 
 function seconds(start: number): number {
