@@ -130,16 +130,17 @@ async function namesIn(
   subjects: CheckedLog['subjects'],
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string | Closed>> {
-  const names = new Map<string, string | Closed>();
-  for (const id of ids) {
-    try {
-      const name = (await subjects.secretsForErasure([id])).get(id);
-      if (name !== undefined) names.set(id, name.toString());
-    } catch (error) {
-      if (!(error instanceof UnknownMasterKeyError || error instanceof AlteredDataError)) throw error;
-      names.set(id, error);
-    }
+  try {
+    const secrets = await subjects.secretsForErasure(ids);
+    return new Map([...secrets].map(([id, name]) => [id, name.toString()]));
+  } catch (error) {
+    if (!(error instanceof UnknownMasterKeyError || error instanceof AlteredDataError)) throw error;
+    const [id] = ids;
+    if (id !== undefined && ids.length === 1) return new Map([[id, error]]);
   }
+  // One of them can't be opened: each by itself.
+  const names = new Map<string, string | Closed>();
+  for (const id of ids) for (const [known, name] of await namesIn(subjects, [id])) names.set(known, name);
   return names;
 }
 
