@@ -8,16 +8,17 @@ import type { TreeEvent } from '../../domain/treeHeads.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
-import { type ParsedCheckpoint, parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
-import { UntrustedNoteError } from '../../runtime/evidence/errors.js';
-import { openNote, parseNote } from '../../runtime/evidence/signedNote.js';
+import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
+import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
+import { parseNote } from '../../runtime/evidence/signedNote.js';
 import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
 import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
 import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
 import { askWitnesses, type WitnessDisagreesError } from './askWitnesses.js';
-import { headKeys } from './headKeys.js';
+import { verifiersOf } from './headKeys.js';
+import { headToCheck } from './headsToCheck.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
 import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from './signedHeads.js';
@@ -93,15 +94,18 @@ export async function keepTree(
     if (!lease.held) throw new Error('another process may keep the tree now');
   };
   let last = await lastTrustedHead(events, deps.keys);
-  refuseOlderLog(await folder.head(), last);
+  const published = await folder.head();
+  refuseOlderLog(published, last);
   const isNew = (await findLeafRules(events)) === undefined;
   if (isNew && last !== undefined) throw new LogAlteredError(last);
   if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
   const leaves = leavesOf(await leafRulesOf(events, now));
   // One that is published is never overwritten by another root of its size, though the log's own head is gone.
-  const published = await folder.head();
-  const shown = isPublished(published, last) ? undefined : trustedHead(published, deps.keys);
-  const heads = [last, shown].filter((head) => head !== undefined);
+  const heads: TreeHead[] = last === undefined ? [] : [last];
+  if (published !== undefined && !isPublished(published, last)) {
+    const shown = headToCheck({ from: 'the published head', note: published }, verifiersOf(deps.keys));
+    if (shown.verified === true) heads.push(shown);
+  }
   const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, heads, signal);
   // Events that the tree's tiles hold already are news where no head covers them.
   let news = tree.size > (last?.size ?? 0);
@@ -168,19 +172,6 @@ function refuseOlderLog(kept: string | undefined, last: SignedHead | undefined):
   if (kept === undefined) return;
   const { size } = parseCheckpoint(parseNote(kept).body);
   if (size > (last?.size ?? 0)) throw new LogAlteredError({ size });
-}
-
-/** `undefined`: no known key has signed it, or not this text. */
-function trustedHead(note: string | undefined, keys: readonly string[]): ParsedCheckpoint | undefined {
-  if (note === undefined) return undefined;
-  const head = parseCheckpoint(parseNote(note).body);
-  try {
-    openNote(note, headKeys(keys, head.origin).verifiers);
-  } catch (error) {
-    if (error instanceof UntrustedNoteError) return undefined;
-    throw error;
-  }
-  return head;
 }
 
 /** Whether the published head is this one, also with cosignatures. */
