@@ -398,10 +398,10 @@ const ALTERED_LOG: SignedLog = {
   verifiersOf: () => [],
 };
 
-test('no rebuild is asked for of a log that was altered, but for a reason', async () => {
+function routesOfRebuilds(): ReturnType<typeof rebuildRoutes> {
   const projection = transactionsProjection as unknown as Projection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };
-  const [, one] = rebuildRoutes({
+  return rebuildRoutes({
     of: () => ({ projection, deps, asked: ASKED }),
     exists: async () => undefined,
     asking: () => ({ deps, asked: ASKED }),
@@ -409,6 +409,10 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
     store,
     params: {},
   });
+}
+
+test('no rebuild is asked for of a log that was altered, but for a reason', async () => {
+  const [, one] = routesOfRebuilds();
   const handled = async (body: object): Promise<unknown> =>
     one!.handle({ body, left: never } as unknown as Call, { personal: false }, async () => ({
       end: async () => undefined,
@@ -425,23 +429,14 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
 });
 
 test("records who asks and why before anything is done; does nothing that it can't record", async () => {
-  const projection = transactionsProjection as unknown as Projection;
-  const { name } = projection;
-  const deps = { events: service.events, store, logger: silent, holder: 'sue' };
-  const routes = rebuildRoutes({
-    of: () => ({ projection, deps, asked: ASKED }),
-    exists: async () => undefined,
-    asking: () => ({ deps, asked: ASKED }),
-    signedLog: ALTERED_LOG,
-    store,
-    params: {},
-  });
+  const { name } = transactionsProjection;
+  const routes = routesOfRebuilds();
   const status = async (): Promise<unknown[]> => [
     await store.active(name),
     await store.versions(name),
     (await rebuildOf(store, name))?.value.target,
   ];
-  await requestRebuild(store, projection, ASKED, true);
+  await requestRebuild(store, transactionsProjection as unknown as Projection, ASKED, true);
   const before = await status();
   for (const { path, handle } of routes) {
     const failed = await handle({} as Call, { personal: false }, async () =>

@@ -280,23 +280,25 @@ test('is finished by itself, under the name of who asked', async () => {
   await isErased(made);
 });
 
+/** Of which one stream can't be read. */
+const withUnreadable = (deps: ErasureDeps, unreadable: string): ErasureDeps => ({
+  ...deps,
+  events: {
+    ...deps.events,
+    read: async (stream, options) => {
+      if (stream === unreadable) throw new Error('altered');
+      return deps.events.read(stream, options);
+    },
+  },
+});
+
 test('finishes other erasures while one fails', async () => {
   const made = await town();
   const at = '2026-05-04T11:00:00.000Z';
   const left = { reason: 'asked for it', by: { user: 'sue' }, at };
   await storeErasure(made.keys, { id: 'A'.repeat(22), person: { kind: 'user', userId: 'ann' }, ...left });
   await storeErasure(made.keys, { id: 'B'.repeat(22), person: EVE, ...left });
-  const deps = made.deps();
-  const failing: ErasureDeps = {
-    ...deps,
-    events: {
-      ...deps.events,
-      read: async (stream, options) => {
-        if (stream === 'user-ann') throw new Error('altered');
-        return deps.events.read(stream, options);
-      },
-    },
-  };
+  const failing = withUnreadable(made.deps(), 'user-ann');
   const ending = new AbortController();
   const told: (Error | undefined)[] = [];
   const onTrouble = (error: Error | undefined): void => {
@@ -575,18 +577,7 @@ test('repeats other erasures where one waits and one fails, and names both', asy
   });
   made.stored.given('transaction-t-slow', boughtBy('ann', {}));
   made.stored.given('user-bad', { type: 'UserAdded', data: { id: 'bad' } });
-  const plain = made.deps();
-  const deps: ErasureDeps = {
-    ...plain,
-    ...again,
-    events: {
-      ...plain.events,
-      read: async (stream, options) => {
-        if (stream === 'user-bad') throw new Error('altered');
-        return plain.events.read(stream, options);
-      },
-    },
-  };
+  const deps = withUnreadable({ ...made.deps(), ...again }, 'user-bad');
   const list = [listed('A', 'ann'), listed('B', 'bad'), listed('C', 'eve')];
   const { again: count, open, looked } = await reapplyErasures(deps, CONTEXT.now, { listed: list });
   assert.is(count, 1);
