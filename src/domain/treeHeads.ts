@@ -12,7 +12,7 @@ export const treeHeadStream = (logId: string): string => `treeHeads-${logId}`;
 
 /**
  * How all leaves of the log are made (docs/evidence.md#salted-hashes). `apart`: names of the fields that a proof may keep.
- * Secret: `salt_key`, 32 random bytes in base64; whoever lacks it can't guess at hidden fields.
+ * Secret: `salt_key`, 32 random bytes in base64; without it, hidden fields can't be guessed.
  */
 export type TreeStarted = DomainEvent<'TreeStarted', { readonly salt_key: string; readonly apart: readonly string[] }>;
 

@@ -18,7 +18,7 @@ interface ProveFlags {
 
 export function auditProveCommand(terminal: Terminal): Command {
   return new Command('prove')
-    .summary("write a file that proves a gift's events, for whoever checks it offline")
+    .summary("write a file that proves a gift's events, for others to check offline")
     .description(
       `Writes the events of a gift's life, with proofs that they stand in the log of its latest signed checkpoint, to standard output. Secret and personal fields are left as salted hashes.
 Who gets the file checks it with gift audit check, and the log's key from elsewhere.`,

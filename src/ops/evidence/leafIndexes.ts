@@ -10,7 +10,7 @@ export interface IndexDeps {
 
 /**
  * Where the leaves of these events stand in the tree of so many: those of a tile are found by one reading of its part of
- * the log. Of later events it may say nothing, since nobody knows how many are behind the tree.
+ * the log. Of later events it may say nothing, since the number of events behind the tree is unknown.
  */
 export async function leafIndexes(
   { stored, folder }: IndexDeps,

@@ -1,4 +1,4 @@
-/** How leaves of a log are made, which stands in the log itself: whoever holds the log can compute them. */
+/** How leaves of a log are made, which stands in the log itself: a holder of the log can compute them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { recordable } from '../../commands/context.js';
 import { append } from '../../commands/transact.js';
@@ -9,7 +9,7 @@ import type { LeafRules } from '../../runtime/evidence/eventLeaf.js';
 import { TREE_USER } from './treeUser.js';
 
 const SALT_BYTES = 32;
-/** A merchant is not shown who gave, or got, the gift that it redeemed; nobody the ids of gifts of others. */
+/** A merchant is not shown who gave, or got, the gift that it redeemed; no role the ids of gifts of others. */
 const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
 
 /** `undefined`: the log has no tree yet. @throws UnavailableError */

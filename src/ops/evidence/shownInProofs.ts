@@ -8,7 +8,7 @@ import { showEvent } from '../../runtime/evidence/eventLeaf.js';
 
 /**
  * Neither secret nor personal fields, nor metadata with encrypted ones; of an unknown type, or of a later release's
- * version, no data. Of a refund of these gifts and others, not which: whoever knows a gift's id can use it.
+ * version, no data. Of a refund of these gifts and others, not which: a gift's id is enough to use it.
  * @throws MalformedEvidenceError for an event that no release of this service can have written
  */
 export function shownToAuditors(event: RecordedEvent, rules: LeafRules, giftIds: ReadonlySet<string>): ShownParts {

@@ -6,7 +6,7 @@ import { type FindDeps, findPeople, notifiedGifts, purchasesCharged } from './fi
 import { type GotGifts, readTraces } from './personTraces.js';
 import { whoIs } from './who.js';
 
-/** What is known: a person, whoever has a number or username, or an id of the payment or message provider. */
+/** What is known: a person, the holder of a number or username, or an id of the payment or message provider. */
 export const GIFTS_BY = ['person', 'phone', 'username', 'charge', 'message_id'] as const;
 export type GiftsBy = (typeof GIFTS_BY)[number];
 

@@ -75,7 +75,7 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
     const wanted = text.toLocaleLowerCase();
     const names = new Map<string, string>();
     for await (const { stream, data } of eventsOf(events, ['UserAdded', 'UserChanged'])) {
-      // Nobody is found by a name that was altered, and all others are.
+      // A search leaves out a name that was altered.
       const { name } = readableFields(data) as Partial<User>;
       if (name !== undefined) names.set(idOf(stream), name);
     }

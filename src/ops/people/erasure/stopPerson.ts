@@ -12,9 +12,9 @@ import { freeReservation, retireUser } from './retire.js';
 /** What is to go with a person who can do nothing any more. */
 export interface Stopped {
   readonly userId?: string;
-  /** Those that nobody else holds. */
+  /** Those that no other user holds. */
   readonly names: Names;
-  /** Of numbers that nobody else holds, also of those whose rows are gone. */
+  /** Of numbers that no other user holds, also of those whose rows are gone. */
   readonly phoneIds: readonly string[];
   /** Who held which number when, by its id, where somebody else holds it. */
   readonly held: ReadonlyMap<string, Reservation>;
