@@ -85,12 +85,7 @@ export async function refundGifts(
       ...(giftIds === undefined ? {} : { gift_ids: giftIds }),
     });
     if (giftIds !== undefined)
-      await refuseUnlessCancellable(
-        events,
-        giftIds,
-        { refund_id: refundId, voided, reason },
-        isDisputed(reversalsOf(state)),
-      );
+      await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided }, isDisputed(reversalsOf(state)));
     return asked;
   });
   return { ...(await outcomeOf(events, transactionId, refundId, wait)), replayed };

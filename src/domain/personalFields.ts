@@ -11,6 +11,7 @@ import type { AnyDomainEvent, FIELD_CLASSES } from './fieldClasses.js';
 import type { Block } from './gift/events.js';
 import { giftIdOf } from './giftIds.js';
 import type { KeyedHash } from './keyedHash.js';
+import { parkedNameOf, type WorkParked } from './parked.js';
 import { idOf } from './streamName.js';
 import { isDisputeCause } from './supportActions.js';
 
@@ -76,6 +77,14 @@ const BLOCK = {
   ...SUPPORT_TEXT,
   subjectOf: (stream, data) => (isDisputeCause((data as Block).cause) ? undefined : SUPPORT_TEXT.subjectOf(stream)),
 } as const satisfies PersonalFields<'reason'>;
+/** A message parked is its gift's; all other work concerns the whole purchase. */
+const PARKED = {
+  ...SUPPORT_TEXT,
+  subjectOf: (stream, data) => {
+    const { entity, transaction_id } = data as WorkParked['data'];
+    return supportTextSubject(parkedNameOf(stream) === 'notification' ? entity : transaction_id);
+  },
+} as const satisfies PersonalFields<'reason'>;
 /** The record of a call about one gift or transaction repeats its reason. */
 const ACCESS = {
   ...SUPPORT_TEXT,
@@ -88,16 +97,18 @@ const ACCESS = {
   },
 } as const satisfies PersonalFields<'reason'>;
 
-/** Reasons that must name no person (docs/decisions.md#encrypted-fields). Those of disputes are the provider's codes. */
+/**
+ * Reasons that must name no person (docs/decisions.md#encrypted-fields). Those of disputes are the provider's codes,
+ * those of cancelled gifts are ours.
+ */
 type WithClearReason =
   | EntryRetired<CatalogueKind | AccountKind>['type']
   | 'DisputeOpened'
   | 'DisputeClosed'
+  | 'GiftCancelled'
   | 'LogRestored'
   | 'PersonErased'
-  | 'VoucherCodeWithdrawn'
-  | 'WorkDiscarded'
-  | 'WorkRetried';
+  | 'VoucherCodeWithdrawn';
 type WithReason = {
   [E in AnyDomainEvent as E['type']]: 'reason' extends keyof E['data'] ? E['type'] : never;
 }[AnyDomainEvent['type']];
@@ -122,9 +133,10 @@ export const PERSONAL_FIELDS = {
   GiftUnblocked: BLOCK,
   GiftReassigned: SUPPORT_TEXT,
   GiftExtended: SUPPORT_TEXT,
-  GiftCancelled: SUPPORT_TEXT,
   RefundRequested: SUPPORT_TEXT,
   NotificationRequested: SUPPORT_TEXT,
+  WorkRetried: PARKED,
+  WorkDiscarded: PARKED,
   OperationStarted: ACCESS,
   RecordsShown: ACCESS,
 } as const satisfies {

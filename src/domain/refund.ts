@@ -175,6 +175,9 @@ export function refundLateCharge(
     : [{ type: 'RefundStarted', data: { refund_id, attempt: 1, gift_ids: [], kept: {}, ...charge } }];
 }
 
+/** Who asked for it and why stands in the request; a bulk refund needs no key of each gift so. */
+const REFUNDED = 'refunded';
+
 /** `already`: by this refund. */
 export type Cancellation =
   { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
@@ -185,14 +188,14 @@ export type Cancellation =
  */
 export function cancelForRefund(
   gift: IssuedGift,
-  { refund_id, voided, reason }: Pick<RefundRequested['data'], 'refund_id' | 'voided' | 'reason'>,
+  { refund_id, voided }: Pick<RefundRequested['data'], 'refund_id' | 'voided'>,
   disputed = false,
 ): Cancellation {
   if (gift.status === 'cancelled') return gift.refundId === refund_id ? { already: true } : { kept: 'cancelled' };
   if (gift.status === 'redeemed') return { kept: 'redeemed' };
   if (disputed || gift.blockedBy?.some(isDisputeCause) === true) return { kept: 'disputed' };
   if (gift.voucher !== undefined && !voided) return { kept: 'code_out' };
-  return { cancel: { type: 'GiftCancelled', data: { reason, refund_id } } };
+  return { cancel: { type: 'GiftCancelled', data: { reason: REFUNDED, refund_id } } };
 }
 
 export function settleRefund(

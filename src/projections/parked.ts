@@ -1,4 +1,4 @@
-/** One document an entity with parked work. */
+/** One document an entity with parked work. Reasons stay in the log, encrypted. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   evolveParked,
@@ -21,14 +21,13 @@ export interface ParkedDocument extends ParkedWork {
   readonly changed: Position;
   /** The last person to retry or discard it. */
   readonly by: Caller | null;
-  readonly reason: string | null;
   /** Its events in `parked-{name}`, in order. */
   readonly revisions: readonly number[];
 }
 
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
-  version: 1,
+  version: 2,
   hidden: HIDDEN_FIELDS,
   indexes: [
     { fields: ['changed'] },
@@ -44,7 +43,6 @@ export const parkedProjection: Projection<ParkedDocument> = {
     const parked = event as unknown as ParkedEvent;
     const work = evolveParked(document, parked);
     const { entity, transaction_id, step, cause, times, state } = work;
-    const person = parked.type === 'WorkParked' ? {} : { by: event.metadata.by, reason: parked.data.reason };
     return {
       name: nameOf(event),
       entity,
@@ -56,9 +54,7 @@ export const parkedProjection: Projection<ParkedDocument> = {
       parked_at: parked.type === 'WorkParked' ? event.at : (document?.parked_at ?? event.at),
       changed_at: event.at,
       changed: event.position,
-      by: document?.by ?? null,
-      reason: document?.reason ?? null,
-      ...person,
+      by: parked.type === 'WorkParked' ? (document?.by ?? null) : event.metadata.by,
       revisions: [...(document?.revisions ?? []), event.revision],
     };
   },

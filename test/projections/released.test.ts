@@ -25,7 +25,7 @@ const RELEASED: Readonly<Record<string, Released>> = {
   catalogue: { version: 1, fold: 'e7baa0b5663dc1e4' },
   voucher_codes: { version: 1, fold: '030d936bf6a209ef' },
   redemptions: { version: 1, fold: '09a1545fdea923c8' },
-  parked: { version: 1, fold: '59264ae99314e5d6' },
+  parked: { version: 2, fold: '8edd71aeb7721466' },
 };
 
 /** The process managers whose parked work the last release could fold. */

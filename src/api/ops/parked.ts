@@ -39,12 +39,12 @@ const properties = {
   changed_at: { ...TIME, description: 'When it was last parked, retried or discarded.' },
   position: { ...ID, description: 'The log position of that event.' },
   by: { anyOf: [callerSchema, { type: 'null' }], description: 'Who retried or discarded it last.' },
-  reason: { type: ['string', 'null'], description: 'The reason they gave.' },
 } as const satisfies Record<keyof ParkedView, Schema>;
 
 const parkedSchema = entity('ParkedWork', properties);
 const withEvents = entity('ParkedWorkWithEvents', {
   ...properties,
+  reason: { type: ['string', 'null'], description: 'The reason they gave; empty once it was erased.' },
   settled: {
     type: 'boolean',
     description:
@@ -66,7 +66,6 @@ const example: ParkedView = {
   changed_at: '2026-05-04T12:30:00.000Z',
   position: '0000000000001042',
   by: null,
-  reason: null,
 };
 const exampleEvent = {
   ...eventExample,
@@ -184,7 +183,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
           status: 200,
           description: 'The work.',
           schema: dataSchema(withEvents),
-          example: { data: { ...example, settled: false, events: [exampleEvent] } },
+          example: { data: { ...example, reason: null, settled: false, events: [exampleEvent] } },
         },
       ],
       errors: ['parked_work_not_found'],

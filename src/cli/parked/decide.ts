@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
+import { lastReason, parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { commandLineContext } from '../caller.js';
@@ -159,7 +159,7 @@ const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parked
 
 /** `recorded`: false where it had been decided before. */
 const asJson = (outcome: ParkedOutcome): string =>
-  jsonLine({ ...viewOf(outcome), recorded: outcome.own !== undefined });
+  jsonLine({ ...viewOf(outcome), reason: lastReason(outcome.history), recorded: outcome.own !== undefined });
 
 function inWords({ done, already }: Decision, outcome: ParkedOutcome): string {
   const { id, process, step, entity, times } = viewOf(outcome);

@@ -60,7 +60,8 @@ export function dataShown(type: string, data: object, { personal }: Sight): obje
   let shown: unknown = data;
   for (const path of classes.secret) shown = without(shown, stepsOf(path));
   if (!personal) for (const path of classes.personal) shown = masked(shown, stepsOf(path));
-  return shown as object;
+  // Fields that can't be read throw here, where the caller answers for it, and not where the answer is written.
+  return { ...(shown as object) };
 }
 
 /** `receivers[].phone_number` is `receivers`, `[]`, `phone_number`. */

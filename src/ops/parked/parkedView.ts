@@ -1,4 +1,11 @@
-import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../../domain/parked.js';
+import {
+  type ParkedEvent,
+  parkedId,
+  type ParkedName,
+  type ParkedState,
+  PARKED_NAMES,
+  parkedStream,
+} from '../../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
@@ -24,7 +31,6 @@ export interface ParkedView {
   readonly position: Position;
   /** Of the last retry or discard. */
   readonly by: Caller | null;
-  readonly reason: string | null;
 }
 
 export interface ParkedEntry {
@@ -46,7 +52,6 @@ export function parkedView({ id, document }: ParkedEntry): ParkedView {
     changed_at: document.changed_at,
     position: document.changed,
     by: document.by,
-    reason: document.reason,
   };
 }
 
@@ -58,6 +63,8 @@ export function parkedEntry(id: string, events: readonly RecordedEvent[]): Parke
 }
 
 export interface ParkedWithEvents extends ParkedView {
+  /** Of the last retry or discard; empty once it was erased. */
+  readonly reason: string | null;
   readonly settled: boolean;
   readonly events: readonly EventView[];
 }
@@ -65,9 +72,16 @@ export interface ParkedWithEvents extends ParkedView {
 export async function parkedWithEvents(events: EventStore, found: FoundWork, sight: Sight): Promise<ParkedWithEvents> {
   return {
     ...parkedView(parkedEntry(found.id, found.history)),
+    reason: lastReason(found.history),
     settled: await isSettled(events, found),
     events: found.history.map((event) => eventView(event, sight)),
   };
+}
+
+/** Of the last retry or discard. @throws UnavailableError */
+export function lastReason(history: readonly RecordedEvent[]): string | null {
+  const decided = (history as unknown as readonly ParkedEvent[]).findLast(({ type }) => type !== 'WorkParked');
+  return decided === undefined || decided.type === 'WorkParked' ? null : decided.data.reason;
 }
 
 /** All work ever parked by these process managers, ordered by its last event. @throws UnavailableError */

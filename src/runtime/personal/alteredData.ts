@@ -16,7 +16,7 @@ export function unaltered<T>(what: () => string, open: () => T): T {
   }
 }
 
-/** Without those fields of an event that can't be read because they were altered. */
+/** Without those fields of an event that can't be read. */
 export function readableFields(data: object): object {
   const fields = Object.entries(Object.getOwnPropertyDescriptors(data)).filter(([, { get }]) => get === undefined);
   return Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown]));
@@ -26,7 +26,7 @@ export function readableFields(data: object): object {
  * The open fields of an event, and personal ones that throw where they are read. So what does not need them goes on:
  * of a read model, the one document that does is quarantined (docs/design.md#read-models).
  */
-export function withAlteredFields(data: object, fields: readonly string[], error: AlteredDataError): object {
+export function withFailingFields(data: object, fields: readonly string[], error: UnavailableError): object {
   const fail = (): never => {
     throw error;
   };

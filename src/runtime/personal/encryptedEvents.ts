@@ -2,12 +2,13 @@
  * The event log with the personal fields of events encrypted at rest (docs/design.md#personal-data). Callers append and
  * read events in the clear; the log holds them as AES-256-GCM under the data key of a subject, bound to stream, id and
  * type of the event. Where the subject was erased, the fields are read as empty; where they were altered, they throw
- * AlteredDataError. Copies and backups read the store itself.
+ * AlteredDataError. While the key store is away, those of a stream that is read throw UnavailableError: most commands
+ * need none of them. Followers and readers of the whole log wait instead. Copies and backups read the store itself.
  */
 import type { EncryptedFields, EventBatch, EventStore, NewEvent, RecordedEvent } from '../../ports/eventStore.js';
 import { sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { AlteredDataError, withAlteredFields } from './alteredData.js';
+import { AlteredDataError, withFailingFields } from './alteredData.js';
 import type { SubjectName, Subjects } from './subjects.js';
 
 /** The personal fields of one event type. */
@@ -20,6 +21,9 @@ export interface PersonalRule {
 
 /** By event type; events of other types are passed on as they are. */
 export type PersonalRules = ReadonlyMap<string, PersonalRule>;
+
+/** By id of a subject: its key, or why it can't be had. */
+type Keys = ReadonlyMap<string, Buffer | UnavailableError>;
 
 export function encryptedEvents(events: EventStore, subjects: Subjects, rules: PersonalRules): EventStore {
   const subjectOf = (stream: string, { type, data }: NewEvent): SubjectName | undefined => {
@@ -63,7 +67,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   };
 
   /** By id: the key, or why it can't be read. A row that was altered must not keep the others from being read. */
-  const keysOf = async (ids: readonly string[]): Promise<ReadonlyMap<string, Buffer | AlteredDataError>> => {
+  const keysOf = async (ids: readonly string[]): Promise<Keys> => {
     try {
       return await subjects.secrets(ids);
     } catch (error) {
@@ -81,8 +85,20 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     return keys;
   };
 
-  const decryptAll = async (stored: readonly RecordedEvent[]): Promise<RecordedEvent[]> => {
-    const keys = await keysOf(stored.flatMap((event) => encryptedIn(event)?.subject ?? []));
+  const orWhyNot = async (ids: readonly string[]): Promise<Keys> => {
+    try {
+      return await keysOf(ids);
+    } catch (error) {
+      if (error instanceof UnavailableError) return new Map(ids.map((id) => [id, error]));
+      throw error;
+    }
+  };
+
+  const decryptAll = async (
+    stored: readonly RecordedEvent[],
+    keysFor: (ids: readonly string[]) => Promise<Keys>,
+  ): Promise<RecordedEvent[]> => {
+    const keys = await keysFor(stored.flatMap((event) => encryptedIn(event)?.subject ?? []));
     return stored.map((event) => {
       const encrypted = encryptedIn(event);
       if (encrypted === undefined) return event;
@@ -98,8 +114,8 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   };
 
   /** Events without encrypted fields are passed on as they are: most are. */
-  const clear = <E extends readonly RecordedEvent[]>(stored: E): Promise<RecordedEvent[]> | E =>
-    stored.some((event) => encryptedIn(event) !== undefined) ? decryptAll(stored) : stored;
+  const clear = <E extends readonly RecordedEvent[]>(stored: E, keysFor = keysOf): Promise<RecordedEvent[]> | E =>
+    stored.some((event) => encryptedIn(event) !== undefined) ? decryptAll(stored, keysFor) : stored;
 
   async function* clearBatches(batches: AsyncIterable<EventBatch>): AsyncGenerator<EventBatch, void> {
     for await (const batch of batches) yield { ...batch, events: await clear(batch.events) };
@@ -113,7 +129,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
       if (!added.some((event) => subjectOf(stream, event) !== undefined)) return events.append(stream, added, expected);
       return encryptAll(stream, added).then((encrypted) => events.append(stream, encrypted, expected));
     },
-    read: async (stream, options) => clear(await events.read(stream, options)),
+    read: async (stream, options) => clear(await events.read(stream, options), orWhyNot),
     readAll: (...asked) => clearBatches(events.readAll(...asked)),
     follow: (...asked) => clearBatches(events.follow(...asked)),
   };
@@ -124,16 +140,17 @@ const bindingOf = (stream: string, { id, type }: NewEvent): string => `${stream}
 function decrypt(
   event: RecordedEvent,
   { box }: EncryptedFields,
-  key: Buffer | AlteredDataError,
+  key: Buffer | UnavailableError,
   fields: object,
 ): object {
   const { stream, revision, data } = event;
+  const names = Object.keys(fields);
+  if (key instanceof UnavailableError && !(key instanceof AlteredDataError)) return withFailingFields(data, names, key);
   try {
     if (key instanceof AlteredDataError) throw key;
     return { ...data, ...(JSON.parse(sealUnder(key).open(box, bindingOf(stream, event)).toString()) as object) };
   } catch (cause) {
-    const names = Object.keys(fields);
-    return withAlteredFields(
+    return withFailingFields(
       data,
       names,
       new AlteredDataError(`${names.join(', ')} of event ${revision} of ${stream}`, cause),

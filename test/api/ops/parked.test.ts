@@ -45,14 +45,13 @@ test('lists parked work with its cause, and shows it with its events, by any of 
     cause: 'the simulated provider does not take this request',
     times: 1,
     by: null,
-    reason: null,
   });
   assert.equal(parked_at, changed_at);
   for (const name of [id, transaction]) {
-    const { events, settled, ...one } = (await get(`/${name}`, 'aud')).json.data as Record<string, unknown> & {
+    const { events, settled, reason, ...one } = (await get(`/${name}`, 'aud')).json.data as Record<string, unknown> & {
       events: Json[];
     };
-    assert.equal(settled, false);
+    assert.deepEqual([settled, reason], [false, null]);
     assert.deepEqual(one, work);
     assert.deepEqual(
       events.map(({ type, position: at, by }) => [type, at, by]),

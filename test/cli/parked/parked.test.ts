@@ -84,8 +84,8 @@ test('lists and shows what could not be done, for whom, how often, since when an
     assert.match(shown.out, new RegExp(`\ngift history ${transaction} shows all that happened around it\n$`));
   }
   const [whole] = (await parked('show', id, '--json')).records() as Json[];
-  const { events, settled, ...rest } = whole;
-  assert.equal(settled, false);
+  const { events, settled, reason, ...rest } = whole;
+  assert.deepEqual([settled, reason], [false, null]);
   assert.deepEqual(rest, listed);
   assert.deepEqual(
     (events as Json[]).map(({ type }) => type),
@@ -138,7 +138,8 @@ test('a discard takes it off the list for good, and it stays in the log', async 
   assert.match((await parked('discard', refund, ...REASON)).out, /was discarded before/);
   assert.equal(await row(refund), undefined);
   const kept = await row(refund, '--state', 'all', '--process', 'refund');
-  assert.deepEqual([kept.state, kept.reason], ['discarded', 'given back by bank transfer']);
+  assert.equal(kept.state, 'discarded');
+  assert.equal((await parked('show', refund, '--json')).records()[0]?.['reason'], 'given back by bank transfer');
   assert.match((await parked('list', '--state', 'all')).out, /state +times/);
   assert.match(
     (await parked('show', refund)).out,

@@ -4,7 +4,7 @@ import { phoneSubject } from '../../../src/domain/personalFields.js';
 import { findPeople } from '../../../src/ops/people/findPeople.js';
 import { type PersonRecord, personRecord } from '../../../src/ops/people/personRecord.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
-import { AlteredDataError, withAlteredFields } from '../../../src/runtime/personal/alteredData.js';
+import { AlteredDataError, withFailingFields } from '../../../src/runtime/personal/alteredData.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
@@ -64,7 +64,7 @@ test('finds and shows all others where fields of a user and of a payment method 
       ? event
       : {
           ...event,
-          data: withAlteredFields(
+          data: withFailingFields(
             event.data,
             event.type === 'UserAdded' ? ['name'] : ['customer'],
             new AlteredDataError(event.stream, undefined),

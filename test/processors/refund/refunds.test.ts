@@ -93,7 +93,7 @@ test("cancels what it can, and gives back exactly the cancelled gifts' share", a
   });
   assert.is(given?.metadata.simulated, true);
   assert.equal((await house.events.read(`gift-${plain}`)).at(-1)?.data, {
-    reason: 'wrong product',
+    reason: 'refunded',
     refund_id: refundId,
   });
   const [requested] = await house.all('RefundRequested');

@@ -156,6 +156,26 @@ test('reads the events of others where a row of the key store was altered', asyn
   );
 });
 
+test('reads a stream without its personal fields while the key store is away, and nothing else', async ({
+  keys,
+  open,
+}) => {
+  await open().append('user-anna', [added('Anna')], 'none');
+  const byId = keys.byId.bind(keys);
+  keys.byId = async () => Promise.reject(new UnavailableError('away'));
+  const events = open();
+  const [event] = await events.read('user-anna');
+  const data = event?.data as { readonly name: string; readonly active: boolean };
+  assert.is(data.active, true);
+  assert.throws(
+    () => data.name,
+    (error: unknown) => error instanceof UnavailableError && !(error instanceof AlteredDataError),
+  );
+  assert.instance(await rejectionOf(all(events)), UnavailableError, 'who reads the whole log waits');
+  keys.byId = byId;
+  assert.equal((await events.read('user-anna'))[0]?.data, { name: 'Anna', devices: ['device-one'], active: true });
+});
+
 test('refuses to append where the key was erased a moment ago, before it would lose a field', async ({ stored }) => {
   const subjects: Subjects = {
     ids: async (names) => names.map(() => 'gone'),
