@@ -84,6 +84,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     gifts: models.gifts,
     transactions: models.transactions,
     accounts: models.accounts,
+    reversals: models.reversals,
     catalogue,
     pool: codePool(engines.events, models.voucherCodes),
     subjects,

@@ -8,6 +8,7 @@ import { parkedProjection } from './parked.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import { openReadModel, type ReadModel } from '../runtime/readmodels/readModel.js';
 import { redemptionsProjection } from './redemptions.js';
+import { reversalsProjection } from './reversals.js';
 import { transactionsProjection } from './transactions.js';
 import { voucherCodesProjection } from './voucherCodes.js';
 
@@ -19,10 +20,11 @@ const ALL = {
   voucherCodes: voucherCodesProjection,
   redemptions: redemptionsProjection,
   parked: parkedProjection,
+  reversals: reversalsProjection,
 } as const;
 
 /** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
-const BY_SOME = ['voucherCodes', 'redemptions', 'parked'] as const satisfies readonly (keyof typeof ALL)[];
+const BY_SOME = ['voucherCodes', 'redemptions', 'parked', 'reversals'] as const satisfies readonly (keyof typeof ALL)[];
 
 /**
  * Read models that only routes with them in `reads` use and wait for. A process is ready before they are first built.

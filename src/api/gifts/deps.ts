@@ -2,12 +2,15 @@ import type { VoucherDeps } from '../../commands/assignVoucher.js';
 import type { CommandContext } from '../../commands/context.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
+import type { GivenBack } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import type { GiftModels } from './join.js';
 
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
+  readonly reversals: ReadModel<GivenBack>;
   readonly questions: PaymentQuestions;
   readonly publicUrl: string;
   /** The present, ISO 8601, UTC. */

@@ -3,12 +3,15 @@ import { callerOf } from '../../commands/loadGift.js';
 import type { Segment } from '../../domain/catalogue.js';
 import { isSomebody } from '../../domain/gift/events.js';
 import { isExpired, mayRedeemForMerchant } from '../../domain/gift/decisions.js';
-import { shortcodeOf } from '../../domain/giftIds.js';
+import { deriveGiftIds, shortcodeOf } from '../../domain/giftIds.js';
+import { pounds } from '../../domain/money.js';
+import { type GivenBack, transactionStatus } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import type { RedemptionDocument, VoucherDocument } from '../../projections/gifts.js';
+import type { TransactionDocument } from '../../projections/transactions.js';
 import { segmentEntity } from '../catalogue/entities.js';
-import { plainTime } from '../representation/times.js';
+import { dateOf, plainTime, timeOfDay } from '../representation/times.js';
 import { expiryOf, type JoinedGift } from './join.js';
 
 /** docs/decisions.md#gift-status */
@@ -166,5 +169,21 @@ export function voucherV2(giftId: string, voucher: VoucherDocument, segment: Seg
     dateCreated: voucher.created_at,
     dateModified: voucher.updated_at ?? voucher.created_at,
     giftId,
+  };
+}
+
+export const giftIdsOf = ({ seed, count }: Pick<TransactionDocument, 'seed' | 'count'>): string[] =>
+  deriveGiftIds(seed, count).map(({ gift_id }) => gift_id);
+
+export function transactionEntity(id: string, transaction: TransactionDocument, givenBack?: GivenBack): object {
+  return {
+    id,
+    retail: pounds(transaction.total),
+    created_at: plainTime(transaction.created_at),
+    updated_at: plainTime(transaction.updated_at),
+    gifts: giftIdsOf(transaction),
+    purchased_at_date: dateOf(transaction.created_at),
+    purchased_at_time: timeOfDay(transaction.created_at),
+    status: transactionStatus(transaction, givenBack),
   };
 }

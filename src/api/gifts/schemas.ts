@@ -1,4 +1,5 @@
 /** Schemas, with examples that fit together (docs/contract.md#entities). */
+import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
@@ -152,6 +153,11 @@ export const transactionSchema = entity('Transaction', {
   gifts: { type: 'array', items: GIFT_ID, description: 'Ids of the gifts bought.' },
   purchased_at_date: DATE,
   purchased_at_time: { type: 'string', pattern: '^\\d\\d:\\d\\d:\\d\\d$' },
+  status: {
+    type: 'string',
+    enum: TRANSACTION_STATUSES,
+    description: '`disputed`: the buyer’s bank claims the money, or has taken it back.',
+  },
 });
 
 const SHARED_KINDS = {
@@ -277,6 +283,7 @@ export const transactionExample = {
   gifts: [GIFT],
   purchased_at_date: '2026-11-20',
   purchased_at_time: '18:02:11',
+  status: 'charged',
 };
 
 export const giftEmbeddedExample = { messages: [messageExample], products: [productExample], brands: [brandExample] };

@@ -1,8 +1,7 @@
 /** Purchases (docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome, docs/decisions.md#pages). */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { copyWith } from '../../domain/copyWith.js';
-import { deriveGiftIds } from '../../domain/giftIds.js';
-import { pounds } from '../../domain/money.js';
+import type { GivenBack } from '../../domain/purchase/status.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
@@ -13,7 +12,8 @@ import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds }
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
-import { type Viewer, giftEntity } from './entities.js';
+import { giftIdsOf, type Viewer, giftEntity, transactionEntity } from './entities.js';
+import { givenBackOf } from './givenBack.js';
 import { joinGifts, withMessage } from './join.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
@@ -31,7 +31,6 @@ import {
   transactionExample,
   transactionSchema,
 } from './schemas.js';
-import { dateOf, plainTime, timeOfDay } from '../representation/times.js';
 
 const MAX_RECEIVERS = 10_000;
 
@@ -118,21 +117,6 @@ const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank demands authentication, the answer is 402 with `next_action`: the buyer has 15 minutes for it in ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` shows the outcome.';
 
-function transactionEntity(id: string, transaction: TransactionDocument, giftIds: readonly string[]): object {
-  return {
-    id,
-    retail: pounds(transaction.total),
-    created_at: plainTime(transaction.created_at),
-    updated_at: plainTime(transaction.updated_at),
-    gifts: giftIds,
-    purchased_at_date: dateOf(transaction.created_at),
-    purchased_at_time: timeOfDay(transaction.created_at),
-  };
-}
-
-const giftIdsOf = (transaction: TransactionDocument): string[] =>
-  deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
-
 const giftRelations = (embeds: readonly string[]): string[] =>
   embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
 
@@ -180,7 +164,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     gifts: () => Promise<readonly Shown[]>,
     embeds: readonly string[],
     viewer: Viewer,
-    ofRefusal: Record<string, string> = {},
+    { ofRefusal = {}, givenBack }: { ofRefusal?: Record<string, string>; givenBack?: GivenBack | undefined } = {},
   ): Promise<Answer> => {
     const headers = locationOf(id);
     const { payment, authentication } = transaction;
@@ -199,7 +183,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return {
       status: 200,
       headers,
-      body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded },
+      body: { data: transactionEntity(id, transaction, givenBack), embedded },
       // Messages are stored sealed alone.
       unstored: embeds.includes('gifts.message'),
     };
@@ -241,7 +225,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       );
       return shown;
     };
-    const made = await answer(transactionId, transaction, gifts, embeds, viewer, ofRefusal);
+    const made = await answer(transactionId, transaction, gifts, embeds, viewer, { ofRefusal });
     return copyWith(made, { status: 201, replayed, position });
   };
 
@@ -348,8 +332,9 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {
         const { id, transaction } = await find(early);
+        const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
         return async ({ embeds }) =>
-          answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early));
+          answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early), { givenBack });
       },
     },
     {

@@ -33,9 +33,10 @@ test('a purchase without receivers makes one gift to be shared by URL', async ()
     'purchased_at_date',
     'purchased_at_time',
     'retail',
+    'status',
     'updated_at',
   ]);
-  assert.deepEqual([data.retail, data.gifts.length, embedded], ['3.50', 1, []]);
+  assert.deepEqual([data.retail, data.status, data.gifts.length, embedded], ['3.50', 'charged', 1, []]);
   assert.match(data.created_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
   assert.equal(`${data.purchased_at_date} ${data.purchased_at_time}`, data.created_at);
   assert.equal(reply.headers.get('location'), `/api/v2/transactions/${data.id}/gifts`);

@@ -21,6 +21,9 @@ const refund = async (transaction: string, body: object, key?: string): Promise<
     body: { reason: 'wrong product', ...body },
     ...(key === undefined ? {} : { key }),
   });
+const statusOf = async (transaction: string): Promise<string> =>
+  (await service.ask('GET', `/api/v2/transactions/${transaction}`, { token: await service.userToken('ann') })).json.data
+    .status as string;
 const cli = (...args: string[]) => gift_(service.settings, ['purchases', ...args]);
 
 test('cancels what can be cancelled and gives its share back, visible to buyer and history', async () => {
@@ -40,6 +43,7 @@ test('cancels what can be cancelled and gives its share back, visible to buyer a
     'gift has a voucher: say voided once its code is worthless.',
   );
   assert.equal((await look(plain)).gift_status, 'sent', 'nothing has changed');
+  assert.equal(await statusOf(transaction), 'charged');
 
   const first = await refund(transaction, {}, 'once');
   assert.equal(first.status, 200, first.text);
@@ -57,6 +61,7 @@ test('cancels what can be cancelled and gives its share back, visible to buyer a
   const again = await refund(transaction, {}, 'once');
   assert.deepEqual([again.status, again.json, again.headers.get('idempotent-replayed')], [200, first.json, 'true']);
 
+  assert.equal(await statusOf(transaction), 'partially_refunded');
   const position = first.headers.get('gift-position') ?? '';
   const shown = await service.ask('GET', `/api/v2/gifts/${plain}`, {
     token: await service.userToken('ann'),

@@ -1,0 +1,33 @@
+import type { GivenBack } from '../../domain/purchase/status.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { within } from '../../lib/async/within.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { reversalsProjection } from '../../projections/reversals.js';
+import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+
+/** How long the log is waited for, ms. */
+const LOG_MS = 1_000;
+
+/**
+ * What was given back of a purchase, from its stream; from the read model where the log does not answer. `undefined`:
+ * nothing.
+ * @throws UnavailableError where neither answers
+ */
+export async function givenBackOf(
+  { events, reversals }: { readonly events: Pick<EventStore, 'read'>; readonly reversals: ReadModel<GivenBack> },
+  transactionId: string,
+): Promise<GivenBack | undefined> {
+  try {
+    // The purchase itself, a large event, tells nothing of it.
+    const reading = events.read(transactionStream(transactionId), { from: 1 });
+    const history = await within(reading, LOG_MS, () => {
+      throw new UnavailableError('the log does not answer');
+    });
+    return foldDocument(reversalsProjection, history, transactionId);
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    return reversals.get(transactionId);
+  }
+}

@@ -1,0 +1,69 @@
+/** What became of a purchase's money (docs/decisions.md#transaction-status). Money is pence. */
+import type { Happened } from '../decider.js';
+import type { Dispute, DisputeClosed, DisputeOpened, RefundedAtProvider } from '../disputes.js';
+import type { PaymentState } from '../gift/decisions.js';
+import type { GiftsRefunded, RefundFailed } from '../refund.js';
+
+export const TRANSACTION_STATUSES = [
+  'pending',
+  'charged',
+  'declined',
+  'disputed',
+  'partially_refunded',
+  'refunded',
+] as const;
+
+export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
+
+export type GivenBackEvent = GiftsRefunded | RefundFailed | RefundedAtProvider | DisputeOpened | DisputeClosed;
+
+/** Plain JSON, as the read model `reversals` keeps it. */
+export interface GivenBack {
+  /** What the provider accepted, by the refund's id. */
+  readonly refunds: Readonly<Record<string, { readonly amount: number; readonly gifts: number }>>;
+  /** Refunds that were not asked for by us. */
+  readonly external: number;
+  /** By their ids. */
+  readonly disputes: Readonly<Record<string, Dispute['status']>>;
+}
+
+const NOTHING: GivenBack = { refunds: {}, external: 0, disputes: {} };
+
+export function evolveGivenBack(before: GivenBack | undefined, event: Happened<GivenBackEvent>): GivenBack {
+  const state = before ?? NOTHING;
+  switch (event.type) {
+    case 'GiftsRefunded': {
+      const { refund_id, amount, gift_ids } = event.data;
+      // Without gifts: of a charge that bought nothing, beside the purchase's own.
+      return gift_ids.length === 0
+        ? state
+        : { ...state, refunds: { ...state.refunds, [refund_id]: { amount, gifts: gift_ids.length } } };
+    }
+    case 'RefundFailed': {
+      const { [event.data.refund_id]: _, ...refunds } = state.refunds;
+      return { ...state, refunds };
+    }
+    case 'RefundedAtProvider':
+      return { ...state, external: event.data.total };
+    case 'DisputeOpened':
+      return { ...state, disputes: { ...state.disputes, [event.data.dispute_id]: 'open' } };
+    case 'DisputeClosed':
+      return { ...state, disputes: { ...state.disputes, [event.data.dispute_id]: event.data.outcome } };
+    default:
+      return (event satisfies never, state);
+  }
+}
+
+/** @param bought `total`: pence; `count`: of its gifts */
+export function transactionStatus(
+  { payment, total, count }: { readonly payment: PaymentState; readonly total: number; readonly count: number },
+  givenBack: GivenBack | undefined,
+): TransactionStatus {
+  if (payment !== 'charged' || givenBack === undefined) return payment;
+  const refunds = Object.values(givenBack.refunds);
+  const amount = refunds.reduce((sum, refund) => sum + refund.amount, givenBack.external);
+  const gifts = refunds.reduce((sum, refund) => sum + refund.gifts, 0);
+  if (total === 0 ? gifts >= count : amount >= total) return 'refunded';
+  if (Object.values(givenBack.disputes).some((status) => status !== 'won')) return 'disputed';
+  return amount > 0 || gifts > 0 ? 'partially_refunded' : 'charged';
+}
