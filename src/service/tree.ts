@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { currentTime } from '../lib/clock.js';
-import { startTreeKeeper } from '../ops/evidence/keepTree.js';
+import { startTreeKeeper } from '../ops/evidence/treeKeeper.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';

@@ -1,8 +1,9 @@
 /** The signed heads that commands hold a log against, and the keys that verify them. */
 import { readFileSync } from 'node:fs';
 import type { VerifiersOf } from '../../ops/evidence/headKeys.js';
-import { type HeadToCheck, headToCheck, type KeptHead } from '../../ops/evidence/headsToCheck.js';
+import type { HeadToCheck, KeptHead } from '../../ops/evidence/headsToCheck.js';
 import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
+import { signedWords, witnessWords, wordOf } from '../../ops/evidence/witnessWords.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
@@ -43,18 +44,15 @@ export async function lastWords(
 ): Promise<readonly HeadToCheck[]> {
   const origin = addresses.length === 0 ? undefined : (await lastSignedHead(log))?.origin;
   if (origin === undefined) return [];
-  const heads: HeadToCheck[] = [];
-  for (const client of addresses.map(witnessClient)) {
-    const word = await client.latest(origin, { timeoutMs: WITNESS_MS, signal });
-    const from = `the last word of the witness ${client.name}`;
-    if (word.outcome === 'cosigned') {
-      const head = headToCheck({ from, note: word.note }, verifiersOf);
-      if (head.fault === undefined && head.verified !== false) heads.push(head);
-      else
-        await writeLines(stderr, [
-          `gift: ${from} is left out: no known key of the log has signed it; ask that witness`,
-        ]);
-    } else if (word.outcome === 'failed') await writeLines(stderr, [`gift: ${from} is missing: ${word.reason}`]);
+  const words = await witnessWords(addresses.map(witnessClient), origin, verifiersOf, {
+    timeoutMs: WITNESS_MS,
+    signal,
+  });
+  for (const said of words) {
+    const from = wordOf(said.witness);
+    if (said.word === 'unsigned')
+      await writeLines(stderr, [`gift: ${from} is left out: no known key of the log has signed it; ask that witness`]);
+    else if (said.word === 'missing') await writeLines(stderr, [`gift: ${from} is missing: ${said.reason}`]);
   }
-  return heads;
+  return signedWords(words);
 }

@@ -1,46 +1,70 @@
-/** Has the witnesses of a log cosign its latest head, and publishes the head with their cosignatures. */
+/** Has the witnesses of a log cosign a head of it. */
 import { collectCosignatures } from '../../runtime/evidence/cosignatures.js';
-import { tileHashReader } from '../../runtime/evidence/tiles.js';
-import { proveConsistency } from '../../runtime/evidence/treeProofs.js';
-import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
+import { type HashReader, proveConsistency } from '../../runtime/evidence/treeProofs.js';
+import type { Cosigning, WitnessClient } from '../../runtime/evidence/witnessClient.js';
 import { ToldError } from '../../runtime/supervision/followers.js';
-import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+import type { VerifiersOf } from './headKeys.js';
 import type { SignedHead } from './signedHeads.js';
+import { signedWords, type WitnessedHead, type WitnessWord, witnessWords } from './witnessWords.js';
 
-const TIMEOUT_MS = 5_000;
+/** For each of two questions. */
+export const WITNESS_MS = 5_000;
 
-/** A witness has cosigned what this log does not continue: it was put back, or forked. */
+/** A witness says that it has cosigned what this log does not continue, and does not show it. */
 export class WitnessDisagreesError extends ToldError {
   override readonly name = 'WitnessDisagreesError';
 }
 
+/** A witness refuses a head, and what it shows is nothing against the log. */
+export class WitnessRefusesError extends ToldError {
+  override readonly name = 'WitnessRefusesError';
+}
+
+export interface Asked {
+  /** The head, with the cosignatures that came in time. */
+  readonly note: string;
+  /** What witnesses that refuse it have cosigned last: the tree is to continue it. */
+  readonly against: readonly WitnessedHead[];
+  /** What such a witness has said, where `against` does not hold against the log. */
+  readonly trouble: ToldError | undefined;
+}
+
 /**
- * The published head has all its tiles. A witness that does not answer is left out, for this head.
- * @param mayWrite throws where another process may keep the folder now
- * @returns what a witness has said against the log
- * @throws the file system's errors
+ * A witness that does not answer is left out, for this head.
+ * @param hashes of a tree of at least the head's size
+ * @throws the errors of `hashes`
  */
 export async function askWitnesses(
   witnesses: readonly WitnessClient[],
-  folder: TileFolder,
   head: SignedHead,
-  mayWrite: () => void,
+  hashes: HashReader,
+  verifiersOf: VerifiersOf,
   signal: AbortSignal,
-): Promise<WitnessDisagreesError | undefined> {
-  if (witnesses.length === 0) return undefined;
-  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), head.size);
+): Promise<Asked> {
+  const patience = { timeoutMs: WITNESS_MS, signal };
   const { note, outcomes } = await collectCosignatures(
     witnesses,
-    { ...head, consistency: (from) => proveConsistency(read, from, head.size) },
-    { timeoutMs: TIMEOUT_MS, signal },
+    { ...head, consistency: (from) => proveConsistency(hashes, from, head.size) },
+    patience,
   );
-  if (signal.aborted) return undefined;
-  mayWrite();
-  if (note !== head.note) await folder.publish(note, []);
-  for (const { witness, ...said } of outcomes) {
-    if (said.outcome !== 'ahead' && said.outcome !== 'inconsistent') continue;
-    const words = `the witness ${witness} has cosigned ${said.size} events, which this log of ${head.size} does not continue`;
-    return new WitnessDisagreesError(`${words}: gift audit verify, with its checkpoint, tells more`, words);
+  const refusing = witnesses.flatMap((client, at) => {
+    const said = outcomes[at] as Cosigning;
+    return said.outcome === 'ahead' || said.outcome === 'inconsistent' ? [{ client, size: said.size }] : [];
+  });
+  const clients = refusing.map(({ client }) => client);
+  const words = await witnessWords(clients, head.origin, verifiersOf, patience);
+  const troubles = refusing.map(({ client, size }, at) =>
+    troubleOf(words[at] as WitnessWord, `the witness ${client.name} has cosigned ${size} events`, head),
+  );
+  const trouble = troubles.find((one) => one instanceof WitnessDisagreesError) ?? troubles[0];
+  return { note, against: signedWords(words), trouble };
+}
+
+function troubleOf({ word }: WitnessWord, cosigned: string, { size }: SignedHead): ToldError {
+  if (word === 'signed' || word === 'unsigned') {
+    const words = `${cosigned}, refuses this log of ${size}, and shows nothing that a key of SEAL_KEY has signed against it`;
+    return new WitnessRefusesError(`${words}: ask that witness`, words);
   }
-  return undefined;
+  const words = `${cosigned}, which this log of ${size} does not continue, and does not show them`;
+  return new WitnessDisagreesError(`${words}: gift audit verify, with its checkpoint, tells more`, words);
 }

@@ -1,36 +1,27 @@
-/**
- * Keeps the tree over the log in its folder, and signs heads of it. One process does, by a lease; no command waits for
- * it. Another process goes on from its own folder, or makes it anew from the log.
- */
-import type { Logger } from 'pino';
+/** Keeps the tree over the log in its folder, and signs heads of it. */
 import { pause } from '../../lib/async/pause.js';
 import type { TreeEvent } from '../../domain/treeHeads.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Records } from '../../ports/readStore.js';
-import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
-import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
+import type { Lease } from '../../runtime/coordination/lease.js';
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
-import { parseNote } from '../../runtime/evidence/signedNote.js';
 import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
-import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
+import type { FollowerRun, ToldError } from '../../runtime/supervision/followers.js';
 import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
-import { askWitnesses, type WitnessDisagreesError } from './askWitnesses.js';
-import { verifiersOf } from './headKeys.js';
-import { headToCheck } from './headsToCheck.js';
+import { type Asked, askWitnesses } from './askWitnesses.js';
+import { originOf, type VerifiersOf, verifiersOf } from './headKeys.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
+import { isPublished, publishedHead } from './publishedHead.js';
 import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from './signedHeads.js';
+import { holdAgainst, witnessedHeads } from './witnessedHeads.js';
 
-export const TREE_LEASE = 'tree';
-/** Of followers. */
-export const TREE_PART = 'tree';
+/** Of a log that has none yet. */
+const NO_TREE: Pick<LogTree, 'size' | 'continues'> = { size: 0, continues: async ({ size }) => size === 0 };
 /** A tree that grew by these alone needs no other head: an idle log would grow for ever. */
 const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
-/** A log that was altered stays so: it is read again from its start. */
-const RESTART_MS = [500, 60_000] as const;
-
 export interface TreeKeeperDeps extends HeadSigning {
   /** For the signed heads. */
   readonly events: EventStore;
@@ -40,43 +31,6 @@ export interface TreeKeeperDeps extends HeadSigning {
   /** The least time between two heads. */
   readonly everyMs: number;
   readonly witnesses: readonly WitnessClient[];
-}
-
-export interface TreeKeeperOptions extends TreeKeeperDeps {
-  readonly records: Records;
-  /** See `LeaseOptions.holder`. */
-  readonly holder: string;
-  readonly logger: Logger;
-  readonly followers: Pick<Followers, 'start'>;
-}
-
-export function startTreeKeeper({ records, holder, logger, followers, ...deps }: TreeKeeperOptions): {
-  close(): Promise<void>;
-} {
-  return followers.start(
-    TREE_PART,
-    async (health) => {
-      while (!health.signal.aborted) {
-        const lease = await acquireLease(records, TREE_LEASE, {
-          holder,
-          signal: health.signal,
-          logger,
-          onHeld: () => health.well(),
-          onTrouble: (error) => error !== undefined && health.onTrouble(error),
-        });
-        if (lease === undefined) return;
-        const signal = AbortSignal.any([health.signal, lease.lost]);
-        try {
-          await keepTree(deps, lease, { ...health, signal });
-        } catch (error) {
-          if (!signal.aborted) throw error;
-        } finally {
-          await lease.release();
-        }
-      }
-    },
-    { restartMs: RESTART_MS, aside: true },
-  );
 }
 
 /**
@@ -93,44 +47,71 @@ export async function keepTree(
   const mayWrite = (): void => {
     if (!lease.held) throw new Error('another process may keep the tree now');
   };
+  const known = verifiersOf(deps.keys);
   let last = await lastTrustedHead(events, deps.keys);
-  const published = await folder.head();
-  refuseOlderLog(published, last);
+  const published = await publishedHead(folder, known);
+  // The log was put back to before it.
+  if (published !== undefined && published.size > (last?.size ?? 0)) throw new LogAlteredError(published);
+  // Asked before the log is read: it holds all that they had cosigned.
+  const origin = last?.origin ?? originOf(deps.host, events.logId);
+  let against = await witnessedHeads(witnesses, folder, origin, known, signal);
   const isNew = (await findLeafRules(events)) === undefined;
+  if (isNew) await holdAgainst(against, NO_TREE, folder, mayWrite, signal);
   if (isNew && last !== undefined) throw new LogAlteredError(last);
   if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
   const leaves = leavesOf(await leafRulesOf(events, now));
   // One that is published is never overwritten by another root of its size, though the log's own head is gone.
   const heads: TreeHead[] = last === undefined ? [] : [last];
-  if (published !== undefined && !isPublished(published, last)) {
-    const shown = headToCheck({ from: 'the published head', note: published }, verifiersOf(deps.keys));
-    if (shown.verified === true) heads.push(shown);
-  }
+  if (published?.verified === true && !isPublished(published, last)) heads.push(published);
   const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, heads, signal);
   // Events that the tree's tiles hold already are news where no head covers them.
   let news = tree.size > (last?.size ?? 0);
   let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
-  let disagreement: WitnessDisagreesError | undefined;
-  const publish = async (head: SignedHead): Promise<void> => {
-    mayWrite();
-    await folder.publish(head.note, tree.partialTiles());
-    disagreement = await askWitnesses(witnesses, folder, head, mayWrite, signal);
-  };
-  let unpublished = isPublished(await folder.head(), last) ? undefined : last;
-  while (!signal.aborted) {
+  let trouble: ToldError | undefined;
+  let unpublished = isPublished(published, last) ? undefined : last;
+  const readAndJudge = async (): Promise<void> => {
     await readOn(tree, folder, last, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
+    if (!signal.aborted) await holdAgainst(against, tree, folder, mayWrite, signal);
+    against = [];
+  };
+  const publish = async (head: SignedHead): Promise<void> => {
+    const asked = await cosignatures(tree, head, deps, known, signal);
+    ({ against, trouble } = asked);
+    if (against.length > 0) await readAndJudge();
+    if (signal.aborted) return;
+    mayWrite();
+    await folder.publish(asked.note, tree.partialTiles());
+  };
+  while (!signal.aborted) {
+    await readAndJudge();
     if (signal.aborted) return;
     if (unpublished !== undefined) await publish(unpublished);
     unpublished = undefined;
+    if (signal.aborted) return;
     mayWrite();
     if (news && performance.now() >= due && !(await events.sealed())) {
       last = await signHead(events, deps, { size: tree.size, root: tree.root(), position: tree.position ?? '' }, last);
       [news, due] = [false, performance.now() + everyMs];
       await publish(last);
     }
-    if (disagreement === undefined) well();
-    else onTrouble(disagreement);
+    if (trouble === undefined) well();
+    else onTrouble(trouble);
     await pause(Math.min(everyMs, Math.max(0, due - performance.now()) || everyMs), signal);
+  }
+}
+
+async function cosignatures(
+  tree: LogTree,
+  head: SignedHead,
+  { witnesses }: Pick<TreeKeeperDeps, 'witnesses'>,
+  verifiersOf: VerifiersOf,
+  signal: AbortSignal,
+): Promise<Asked> {
+  try {
+    return await askWitnesses(witnesses, head, tree.hashes(head.size), verifiersOf, signal);
+  } catch (error) {
+    if (!(error instanceof MalformedEvidenceError)) throw error;
+    return tree.blameTiles(head, signal);
   }
 }
 
@@ -165,18 +146,6 @@ async function readOn(
     await folder.clear();
     throw error;
   }
-}
-
-/** @throws LogAlteredError where the folder has a head that the log has lost: the log was put back to before it */
-function refuseOlderLog(kept: string | undefined, last: SignedHead | undefined): void {
-  if (kept === undefined) return;
-  const { size } = parseCheckpoint(parseNote(kept).body);
-  if (size > (last?.size ?? 0)) throw new LogAlteredError({ size });
-}
-
-/** Whether the published head is this one, also with cosignatures. */
-function isPublished(published: string | undefined, head: SignedHead | undefined): boolean {
-  return published !== undefined && head !== undefined && parseNote(published).body === parseNote(head.note).body;
 }
 
 /** ms until the next head may be signed. */

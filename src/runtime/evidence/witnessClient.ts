@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { pause } from '../../lib/async/pause.js';
 import { shortened } from '../../lib/quotedText.js';
-import { formatAddCheckpoint } from './addCheckpoint.js';
+import { type AddCheckpoint, formatAddCheckpoint } from './addCheckpoint.js';
 import { type Checkpoint, type ParsedCheckpoint, parseCheckpoint } from './checkpoint.js';
 import { cosignatureVerifier } from './cosignature.js';
 import { MalformedEvidenceError, UntrustedNoteError } from './errors.js';
@@ -78,12 +78,10 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
 
   /** `retry`: for a reason; `undefined`: at once, since the witness has said what it has cosigned last. */
   async function attempt(
-    checkpoint: SignedCheckpoint,
+    { origin, size, note }: SignedCheckpoint,
+    { oldSize, consistency }: Pick<AddCheckpoint, 'oldSize' | 'consistency'>,
     signal: AbortSignal,
   ): Promise<Cosigning | { readonly retry: string | undefined }> {
-    const { origin, size, note } = checkpoint;
-    const oldSize = Math.min(sizes.get(origin) ?? 0, size);
-    const consistency = await checkpoint.consistency(oldSize);
     const body = formatAddCheckpoint({ oldSize, consistency, checkpoint: note });
     const answer = await ask(`${prefix}/add-checkpoint`, { method: 'POST', body, signal });
     if ('failed' in answer) return { retry: answer.failed };
@@ -116,7 +114,9 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
       const signal = within(patience);
       let reason = 'it cosigns other checkpoints meanwhile';
       for (let attempts = 1; attempts <= MAX_ATTEMPTS && !signal.aborted; attempts++) {
-        const done = await attempt(checkpoint, signal).catch(malformed);
+        const oldSize = Math.min(sizes.get(checkpoint.origin) ?? 0, checkpoint.size);
+        const consistency = await checkpoint.consistency(oldSize);
+        const done = await attempt(checkpoint, { oldSize, consistency }, signal).catch(malformed);
         if ('outcome' in done) return { witness, ...done };
         if (done.retry === undefined) continue;
         reason = done.retry;

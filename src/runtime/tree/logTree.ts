@@ -8,13 +8,18 @@ import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore
 import { MalformedEvidenceError } from '../evidence/errors.js';
 import { hashPerfect, type TreeHead } from '../evidence/merkleTree.js';
 import { HASH_BYTES } from '../evidence/strictText.js';
-import { type HashTile, TILE_WIDTH, tileHashReader, tileWidthAt } from '../evidence/tiles.js';
+import { TILE_WIDTH, tileHashReader, tileWidthAt } from '../evidence/tiles.js';
 import { TreeBuilder } from '../evidence/treeBuilder.js';
-import { rootAt } from '../evidence/treeProofs.js';
+import { type HashReader, rootAt } from '../evidence/treeProofs.js';
 import { LogAlteredError } from './logAltered.js';
 import type { TileFolder, TileHashes } from './tileFolder.js';
 
 const BATCH = 1_000;
+
+/** The log is what was signed, and its tiles were not: they are removed, and the tree is void. */
+export class SpoiltTilesError extends Error {
+  override readonly name = 'SpoiltTilesError';
+}
 
 export interface LogTreeDeps {
   /** The log as stored: neither decrypted nor upcast. */
@@ -30,6 +35,15 @@ export interface LogTree {
   readonly position: Position | undefined;
   root(): Buffer;
   partialTiles(): readonly TileHashes[];
+  /** Of a tree of this size, which is at most its own. */
+  hashes(size: number): HashReader;
+  /** @throws SpoiltTilesError, UnavailableError, the file system's errors, the signal's reason */
+  continues(head: TreeHead, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Where tiles are not whole: `head` is one that the log had.
+   * @throws SpoiltTilesError where it has it still; else LogAlteredError, and the tiles stay
+   */
+  blameTiles(head: TreeHead, signal: AbortSignal): Promise<never>;
   /**
    * Reads on to the log's end, and keeps the tiles that become full. After a failure the tree is void.
    * @param mayWrite throws where another process may keep the folder now
@@ -135,7 +149,7 @@ async function agrees(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (head.size === 0) return true;
-  if (head.size <= builder.size) return (await rootOf(deps, builder, head.size)).equals(head.root);
+  if (head.size <= builder.size) return (await rootOf(deps, builder, head.size))?.equals(head.root) === true;
   const trial = startedAt({ size: builder.size, tiles: builder.partialTiles() }, position);
   for await (const batch of deps.stored.readAll(trial.position, {}, { batchSize: BATCH, signal })) {
     await added(batch.events.slice(0, head.size - trial.builder.size), trial, deps.leafHash);
@@ -146,16 +160,25 @@ async function agrees(
   return false;
 }
 
-/** The root at an earlier size. */
-async function rootOf({ folder }: LogTreeDeps, builder: TreeBuilder, size: number): Promise<Buffer> {
+/** The root at an earlier size; `undefined`: tiles are missing, or cut short. */
+async function rootOf(deps: LogTreeDeps, builder: TreeBuilder, size: number): Promise<Buffer | undefined> {
   if (size === builder.size) return builder.root();
+  try {
+    return await rootAt(hashesOf(deps, builder, size), size);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
+}
+
+/** @throws MalformedEvidenceError where tiles are missing, or cut short */
+function hashesOf({ folder }: LogTreeDeps, builder: TreeBuilder, size: number): HashReader {
   const partial = builder.partialTiles();
-  const read = async (tile: HashTile): Promise<Uint8Array> => {
+  return tileHashReader(async (tile) => {
     const own = partial.find((one) => one.tile.level === tile.level && one.tile.index === tile.index);
     if (own !== undefined) return own.hashes.subarray(0, tile.width * HASH_BYTES);
     return (await folder.read(tile)) ?? Buffer.alloc(0);
-  };
-  return rootAt(tileHashReader(read, builder.size), size);
+  }, size);
 }
 
 /** @returns the positions at which tiles of leaves became full */
@@ -176,8 +199,17 @@ async function added(
   return ends;
 }
 
-function growing({ stored, folder, leafHash }: LogTreeDeps, started: Started): LogTree {
+function growing(deps: LogTreeDeps, started: Started): LogTree {
+  const { stored, folder, leafHash } = deps;
   const { builder, full } = started;
+
+  /** @returns where the log itself is not of `head` */
+  async function readAgain(head: TreeHead, signal: AbortSignal): Promise<void> {
+    if (!(await agrees(deps, emptyTree(), head, signal))) return;
+    await folder.clear();
+    throw new SpoiltTilesError(`the log is what was signed, and its tiles in ${folder.path} are not`);
+  }
+
   return {
     get size() {
       return builder.size;
@@ -187,6 +219,17 @@ function growing({ stored, folder, leafHash }: LogTreeDeps, started: Started): L
     },
     root: () => builder.root(),
     partialTiles: () => builder.partialTiles(),
+    hashes: (size) => hashesOf(deps, builder, size),
+    async continues(head, signal) {
+      if (head.size > builder.size) return false;
+      if (await agrees(deps, started, head, signal)) return true;
+      await readAgain(head, signal);
+      return false;
+    },
+    async blameTiles(head, signal) {
+      await readAgain(head, signal);
+      throw new LogAlteredError(head);
+    },
     async readOn(signal, mayWrite, onEvent) {
       for await (const batch of stored.readAll(started.position, {}, { batchSize: BATCH, signal })) {
         const ends = await added(batch.events, started, leafHash, onEvent);

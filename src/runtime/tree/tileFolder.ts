@@ -5,6 +5,7 @@
  * - A full tile has its name only once the 256 below it are on disk. So a power cut spoils none but those at the right
  * edge, whose hashes lead to the root that a start checks (`logTree.ts`).
  * - Partial tiles are those of the latest signed head.
+ * - `witnessed` is there where a witness has shown a head that the log did not continue.
  * - `positions` has the position of the last event of each full tile of leaves, a line each.
  */
 import { existsSync } from 'node:fs';
@@ -22,6 +23,7 @@ import { type HashTile, TILE_WIDTH, tilePath, tileWidthAt } from '../evidence/ti
 import { lastPositions } from './lastPositions.js';
 
 const HEAD_FILE = 'checkpoint';
+const WITNESSED_FILE = 'witnessed';
 const POSITIONS_FILE = 'positions';
 const SYNCED_AT_ONCE = 8;
 const LOOKS = 4;
@@ -64,13 +66,18 @@ export interface TileFolder {
    * @param partial those of its size, or of a later one; none: those of the head before are its own
    */
   publish(note: string, partial: readonly TileHashes[]): Promise<void>;
-  /** Removes all tiles, and keeps the signed head. */
+  /** A signed head that a witness has shown, and that the log did not continue; `undefined`: it continues all. */
+  witnessed(): Promise<string | undefined>;
+  /** Durable. @param note `undefined`: none is kept any more */
+  keepWitnessed(note: string | undefined): Promise<void>;
+  /** Removes all tiles, and keeps the signed heads. */
   clear(): Promise<void>;
 }
 
 export function tileFolder(path: string): TileFolder {
   const fileOf = (tile: HashTile): string => join(path, tilePath(tile));
   const headFile = join(path, HEAD_FILE);
+  const witnessedFile = join(path, WITNESSED_FILE);
   const positionsFile = join(path, POSITIONS_FILE);
   const positions = lastPositions(positionsFile);
 
@@ -145,6 +152,12 @@ export function tileFolder(path: string): TileFolder {
         if (now === undefined) await rm(dirname(file), { recursive: true, force: true });
         else if (now !== file) await rm(file, { force: true });
       }
+    },
+    witnessed: async () => (await readIfThere(witnessedFile))?.toString(),
+    async keepWitnessed(note) {
+      if (note === undefined) return rm(witnessedFile, { force: true });
+      makeOwned(path);
+      replaceFile(witnessedFile, note);
     },
     async clear() {
       await rm(positionsFile, { force: true });

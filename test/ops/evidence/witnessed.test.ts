@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { headKeys } from '../../../src/ops/evidence/headKeys.js';
 import { lastSignedHead } from '../../../src/ops/evidence/signedHeads.js';
-import { parseCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
+import { formatCheckpoint, parseCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
 import { cosignatureVerifier } from '../../../src/runtime/evidence/cosignature.js';
-import { openNote } from '../../../src/runtime/evidence/signedNote.js';
+import { openNote, signNote } from '../../../src/runtime/evidence/signedNote.js';
 import { type WitnessClient, witnessClient } from '../../../src/runtime/evidence/witnessClient.js';
 import { type RunningWitness, startWitness } from '../../support/evidence/witness.js';
 import { type KeptLog, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
@@ -56,29 +56,156 @@ test('signs on where its witness does not answer, and asks it for the next head'
   await log.keep(async () => (await cosigned(log, running)) > 0, { witnesses: [client] });
 });
 
-test('put back with all that it keeps, it is found by its witness alone', async ({ log, running, client }) => {
+test('publishes no head before its witnesses were asked', async ({ log, running, client }) => {
+  const published: string[] = [];
+  const { folder } = log;
+  const watched = {
+    ...folder,
+    async publish(note: string, partial: Parameters<typeof folder.publish>[1]) {
+      published.push(note);
+      await folder.publish(note, partial);
+    },
+  };
   await log.fill(300);
-  await log.keep(async () => (await cosigned(log, running)) >= 300, { witnesses: [client] });
+  await log.keep(async () => published.length > 0, { folder: watched, witnesses: [client] });
+  assert.equal(published.length, 1);
+  assert.equal(await cosigned(log, running), (await lastSignedHead(log.events))?.size);
+});
+
+/** All that it keeps, as it is now; the answer puts the log back to it. */
+async function kept(log: KeptLog): Promise<() => Promise<void>> {
   const copy = mkdtempSync(join(tmpdir(), 'whole-copy-'));
   await log.tamper(() => cpSync(log.dir, copy, { recursive: true }));
+  return async () => {
+    await log.tamper(() => {
+      rmSync(log.folder.path, { recursive: true });
+      cpSync(copy, log.dir, { recursive: true });
+    });
+    rmSync(copy, { recursive: true });
+  };
+}
+
+const refused = {
+  name: 'LogAlteredError',
+  message: /a.* is of \d+ events, and signed by this log, too, which has \d+/,
+};
+
+test('put back with all that it keeps, it signs nothing more, and its witness tells why', async ({
+  log,
+  running,
+  client,
+}) => {
+  const witnesses = [client];
+  await log.fill(300);
+  await log.keep(async () => (await cosigned(log, running)) >= 300, { witnesses });
+  const putBack = await kept(log);
   await log.fill(50);
-  await log.keep(async () => (await cosigned(log, running)) >= 350, { witnesses: [client] });
-  await log.tamper(() => {
-    rmSync(log.folder.path, { recursive: true });
-    cpSync(copy, log.dir, { recursive: true });
-  });
-  rmSync(copy, { recursive: true });
+  await log.keep(async () => (await cosigned(log, running)) >= 350, { witnesses });
+  const putForward = await kept(log);
+  await putBack();
   assert.equal((await log.verify()).agrees, true, 'nothing here can tell');
-  const note = JSON.stringify(await client.latest(`test/log/${log.events.logId}`, { timeoutMs: 5_000 }));
-  assert.match(note, /"outcome":"cosigned"/);
+  const never = async (): Promise<boolean> => false;
+  await assert.rejects(log.keep(never, { witnesses }), { ...refused, message: /accountant\.example\/w is of 35\d/ });
+  const size = (await lastSignedHead(log.events))?.size;
   await log.fill(5);
-  const troubles: (Error | undefined)[] = [];
-  await log.keep(async () => troubles.length > 0, {
-    witnesses: [witnessClient({ url: running.url, key: running.vkey })],
-    onTrouble: (error) => troubles.push(error),
-  });
-  assert.equal(troubles[0]?.name, 'WitnessDisagreesError');
-  assert.match(troubles[0].message, /accountant\.example\/w has cosigned \d+ events, which this log of \d+ does not/);
+  const silent = witnessClient({ url: 'http://127.0.0.1:1', key: running.vkey });
+  await assert.rejects(log.keep(never, { witnesses: [silent] }), refused, 'also where the witness is gone');
+  await log.fill(100);
+  await assert.rejects(log.keep(never, { witnesses }), refused, 'also where it has grown past that head');
+  assert.equal((await lastSignedHead(log.events))?.size, size);
+  const shown = await log.folder.witnessed();
+  await putForward();
+  await log.folder.keepWitnessed(shown);
+  await log.fill(5);
+  await log.keepUntilSigned();
+  assert.equal(await log.folder.witnessed(), undefined);
 });
+
+test('put back to before its first event, it makes no other start', async ({ log, running, client }) => {
+  await log.fill(3);
+  const { logId } = log.events;
+  await log.keep(async () => (await cosigned(log, running)) > 0, { witnesses: [client] });
+  rmSync(log.folder.path, { recursive: true });
+  await log.tamper((database) => database.prepare('DELETE FROM events').run());
+  assert.equal(log.events.logId, logId);
+  await assert.rejects(
+    log.keep(async () => false, { witnesses: [client] }),
+    refused,
+  );
+  assert.equal(await log.events.end(), undefined);
+});
+
+test('put back while it is kept, it is found at the next head', async ({ log, running, client }) => {
+  await log.fill(3);
+  await log.keep(async () => (await cosigned(log, running)) > 0, { witnesses: [client] });
+  const putBack = await kept(log);
+  await log.fill(50);
+  await log.keep(async () => (await cosigned(log, running)) > 50, { witnesses: [client] });
+  await putBack();
+  let asked = 0;
+  // Its word is not to be had when the keeper starts.
+  const late: WitnessClient = {
+    ...client,
+    latest: async (...args) => (asked++ === 0 ? { outcome: 'failed', reason: 'it is away' } : client.latest(...args)),
+  };
+  const published = await log.folder.head();
+  await log.fill(1);
+  await assert.rejects(
+    log.keep(async () => false, { witnesses: [late] }),
+    refused,
+  );
+  assert.equal(await log.folder.head(), published, 'a head that it refutes is not published');
+});
+
+for (const [what, latest, name] of [
+  ['shows nothing', { outcome: 'nothing' }, 'WitnessDisagreesError'],
+  ['shows what the log has not signed', undefined, 'WitnessRefusesError'],
+] as const)
+  test(`signs on where a witness that is said to be ahead ${what}, and says so`, async ({ log, client }) => {
+    await log.fill(3);
+    await log.keepUntilSigned();
+    await log.fill(3);
+    const { origin } = (await lastSignedHead(log.events))!;
+    const made = { origin, size: 9, root: Buffer.alloc(32, 1), extensions: [] };
+    const note = signNote(
+      formatCheckpoint(made),
+      headKeys(['another key, of thirty-two bytes at least'], origin).signers,
+    );
+    const liar: WitnessClient = {
+      name: client.name,
+      cosign: async () => ({ witness: client.name, outcome: 'ahead', size: 9 }),
+      latest: async () => latest ?? { outcome: 'cosigned', checkpoint: made, note },
+    };
+    const troubles: (Error | undefined)[] = [];
+    await log.keep(async () => troubles.length > 0 && (await lastSignedHead(log.events))!.size > 6, {
+      witnesses: [liar],
+      onTrouble: (error) => troubles.push(error),
+    });
+    assert.equal(troubles[0]?.name, name);
+    assert.match(troubles[0].message, /accountant\.example\/w has cosigned 9 events, /);
+    assert.equal(await log.folder.witnessed(), undefined);
+  });
+
+for (const [what, spoilt] of Object.entries({ 'cut short': 'cut short', 'of others': Buffer.alloc(8_192) }))
+  test(`makes its tiles anew where one from which it proves is ${what}`, async ({ log, running, client }) => {
+    await log.fill(100);
+    await log.keep(async () => (await cosigned(log, running)) > 0, { witnesses: [client] });
+    await log.fill(500);
+    await log.keepUntilSigned();
+    await log.fill(1);
+    const spoiling: WitnessClient = {
+      ...client,
+      async cosign(...args) {
+        writeFileSync(join(log.folder.path, 'tile', '0', '000'), spoilt);
+        return client.cosign(...args);
+      },
+    };
+    await assert.rejects(
+      log.keep(async () => false, { witnesses: [spoiling] }),
+      { name: 'SpoiltTilesError' },
+    );
+    await log.keep(async () => (await cosigned(log, running)) > 600, { witnesses: [client] });
+    assert.equal((await log.verify()).agrees, true);
+  });
 
 test.run();

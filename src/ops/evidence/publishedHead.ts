@@ -1,0 +1,28 @@
+/** The head that was published last, in SEAL_DIR. */
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
+import { parseNote } from '../../runtime/evidence/signedNote.js';
+import { LogAlteredError } from '../../runtime/tree/logAltered.js';
+import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+import type { VerifiersOf } from './headKeys.js';
+import { type HeadToCheck, headToCheck, type KeptHead } from './headsToCheck.js';
+
+/** @throws LogAlteredError for a file that is no signed head; the file system's errors */
+export async function publishedHead(
+  folder: Pick<TileFolder, 'head'>,
+  verifiersOf: VerifiersOf,
+): Promise<(HeadToCheck & KeptHead) | undefined> {
+  const note = await folder.head();
+  if (note === undefined) return undefined;
+  const kept = { from: 'the published head', note };
+  try {
+    return { ...kept, ...headToCheck(kept, verifiersOf) };
+  } catch (cause) {
+    if (!(cause instanceof MalformedEvidenceError)) throw cause;
+    throw new LogAlteredError('the published head, the file checkpoint in SEAL_DIR, is no signed head', { cause });
+  }
+}
+
+/** Whether it is this head, also with cosignatures. */
+export function isPublished(published: KeptHead | undefined, head: Pick<KeptHead, 'note'> | undefined): boolean {
+  return published !== undefined && head !== undefined && parseNote(published.note).body === parseNote(head.note).body;
+}
