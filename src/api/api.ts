@@ -21,6 +21,7 @@ import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
 import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import { accountRouters } from './account/accountRouters.js';
 import { createAuth } from './auth/auth.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import type { GiftRouteDeps } from './gifts/deps.js';
@@ -126,6 +127,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
   const routers = [
     auth.router(routerOf),
     ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }, redemptionProofRoutes(options.evidence)),
+    ...accountRouters(routerOf, deps),
     ...catalogueRouters(routerOf, { catalogue, publicUrl }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {

@@ -1,6 +1,7 @@
 /** In reading order. */
 export const TAGS: Readonly<Record<string, string>> = {
   Tokens: 'Access tokens for clients and users (OAuth 2.0).',
+  Account: 'Who the caller is, and how they may pay.',
   Catalogue: 'What can be bought: products, brands and categories.',
   Transactions: 'Buying gifts, singly or in bulk.',
   Gifts: 'Looking a gift up and claiming one that was shared.',

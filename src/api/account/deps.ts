@@ -1,0 +1,6 @@
+import type { AccountDocument } from '../../projections/accounts.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+
+export interface AccountDeps {
+  readonly accounts: ReadModel<AccountDocument>;
+}

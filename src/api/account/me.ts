@@ -1,0 +1,61 @@
+/** docs/contract.md#show-the-caller */
+import { accountStream, type User } from '../../domain/account.js';
+import { userOf } from '../gifts/deps.js';
+import type { Route } from '../pipeline/route.js';
+import { dataSchema, entity } from '../representation/schemas.js';
+import type { AccountDeps } from './deps.js';
+
+const TEXT = { type: 'string' };
+const NULLABLE = { type: ['string', 'null'] };
+
+const meSchema = entity('Me', {
+  id: { ...TEXT, description: 'The user’s id.' },
+  username: TEXT,
+  name: { ...TEXT, description: 'May be empty.' },
+  phone_number: { ...TEXT, description: 'E.164; empty without one.' },
+  locale: { ...NULLABLE, description: 'A language tag such as `en-GB`.' },
+  merchant_id: { ...NULLABLE, description: 'The merchant that the user works for; null for a customer.' },
+  permissions: {
+    type: 'array',
+    items: { type: 'string', enum: ['redeem', 'unredeem'] },
+    description: 'What the user may do at the merchant’s locations.',
+  },
+  roles: { type: 'array', items: { type: 'string', enum: ['support', 'auditor'] } },
+});
+
+const meExample = {
+  id: 'user-noah',
+  username: 'noah@example.com',
+  name: 'Noah',
+  phone_number: '+447700900123',
+  locale: 'en-GB',
+  merchant_id: null,
+  permissions: [],
+  roles: [],
+};
+
+function meEntity({ id, username, name, phone_number, locale, merchant_id, permissions, roles }: User): object {
+  return { id, username, name, phone_number: phone_number ?? '', locale, merchant_id, permissions, roles };
+}
+
+export function meRoutes({ accounts }: AccountDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/me',
+      operation: 'getMe',
+      summary: 'The user of the token',
+      tag: 'Account',
+      caller: 'user',
+      answers: [{ status: 200, description: 'The user.', schema: dataSchema(meSchema), example: { data: meExample } }],
+      errors: [],
+      async handle(call) {
+        const { id } = userOf(call);
+        // The caller's own entry may be half a second old.
+        const user = await accounts.get(accountStream('user', id));
+        if (user?.entry !== 'user') throw new Error('the user of a session is no account');
+        return { status: 200, body: { data: meEntity(user) } };
+      },
+    },
+  ];
+}
