@@ -8,8 +8,9 @@ import type { EventBatch, EventStore, RecordedEvent } from '../ports/eventStore.
 export function upcastEvents(events: EventStore, upcasters?: Upcasters): EventStore {
   const changed = changedTypes(upcasters);
   if (changed.size === 0) return events;
+  const { readTexts: _, ...others } = events;
   return {
-    ...events,
+    ...others,
     read: async (stream, options) => upcastEach(await events.read(stream, options), changed),
     readAll: (...asked) => upcastBatches(events.readAll(...asked), changed),
     follow: (...asked) => upcastBatches(events.follow(...asked), changed),

@@ -105,6 +105,35 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     );
   },
 
+  async 'a log that keeps texts gives them as appended, for the same events in the same order'(store) {
+    assert.is(store.readTexts !== undefined, store.engine === 'embedded');
+    if (store.readTexts === undefined) return;
+    const start = await store.end();
+    const appended = [event(), { ...event(), data: { b: 'é"\\n', 1: 1.5, a: [null, {}] } }, ...events(3)];
+    await store.append(newStream(), appended, 'none');
+    const batches = [];
+    for await (const batch of store.readTexts(start, { batchSize: 2 })) batches.push(batch);
+    const texts = batches.flatMap((batch) => batch.events);
+    assert.equal(
+      texts.map(({ data, metadata }) => [data, metadata]),
+      appended.map(({ data, metadata }) => [JSON.stringify(data), JSON.stringify(metadata)]),
+    );
+    assert.equal(
+      texts.map((one) => ({ ...one, data: JSON.parse(one.data), metadata: JSON.parse(one.metadata) })),
+      (await eventsOf(store.readAll(start))).map((one) => ({ ...one })),
+    );
+    assert.equal(
+      batches.map(({ events: own, caughtUp }) => [own.length, caughtUp]),
+      [
+        [2, false],
+        [2, false],
+        [1, true],
+      ],
+    );
+    assert.equal(batches.at(-1)!.position, await store.end());
+    for await (const _ of store.readTexts(await store.end())) assert.unreachable('it has not grown');
+  },
+
   async 'readAll gives no batch when the log has not grown'(store) {
     await store.append(newStream(), [event()], 'none');
     const end = await store.end();

@@ -1,7 +1,7 @@
 /** Compares the leaves of a log with those that tiles hold, up to a window behind the first that differs. */
 import { changeBetween, type Change, WINDOW } from './difference.js';
 import type { KeptLeaves } from './keptLeaves.js';
-import type { EventPlace } from './verification.js';
+import { type EventPlace, type PlacedEvent, placeOf } from './verification.js';
 
 export interface Differing extends Change {
   /** In the log's order, from 1. */
@@ -21,18 +21,28 @@ export class TileComparison {
     this.#tiles = tiles;
   }
 
-  /** For one event after the other. */
-  compare(leaf: Uint8Array, event: EventPlace, before: EventPlace | null): void | Promise<void> {
+  /** For one event after the other. @param number in the log's order, from 1 */
+  compare(leaf: Uint8Array, number: number, event: PlacedEvent, before: PlacedEvent | null): void | Promise<void> {
     if (this.#now.length === WINDOW) return undefined;
-    const kept = this.#tiles.at(event.number - 1);
-    if (kept instanceof Promise) return kept.then((one) => this.#take(leaf, one, event, before));
-    return this.#take(leaf, kept, event, before);
+    const kept = this.#tiles.at(number - 1);
+    if (kept instanceof Promise) return kept.then((one) => this.#take(leaf, one, number, event, before));
+    return this.#take(leaf, kept, number, event, before);
   }
 
-  #take(leaf: Uint8Array, kept: Uint8Array | undefined, event: EventPlace, before: EventPlace | null): void {
+  #take(
+    leaf: Uint8Array,
+    kept: Uint8Array | undefined,
+    number: number,
+    event: PlacedEvent,
+    before: PlacedEvent | null,
+  ): void {
     if (this.#first === undefined) {
       if (kept === undefined || Buffer.compare(leaf, kept) === 0) return;
-      this.#first = { number: event.number, event, before };
+      this.#first = {
+        number,
+        event: placeOf(event, number),
+        before: before === null ? null : placeOf(before, number - 1),
+      };
     }
     this.#now.push(leaf);
     if (kept !== undefined) this.#then.push(Buffer.from(kept));

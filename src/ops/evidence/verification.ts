@@ -2,13 +2,15 @@
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Change } from './difference.js';
 
-export interface EventPlace extends Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'> {
+export type PlacedEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'>;
+
+export interface EventPlace extends PlacedEvent {
   /** In the log's order, from 1. */
   readonly number: number;
 }
 
 /** @param number in the log's order, from 1 */
-export function placeOf({ stream, revision, type, id, at, position }: RecordedEvent, number: number): EventPlace {
+export function placeOf({ stream, revision, type, id, at, position }: PlacedEvent, number: number): EventPlace {
   return { number, stream, revision, type, id, at, position };
 }
 

@@ -3,7 +3,7 @@
  * of it. It reads the log once, in constant memory, and changes nothing.
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
-import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { tileHashReader } from '../../runtime/evidence/tiles.js';
 import { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
@@ -13,13 +13,14 @@ import { HeadChecks } from './headChecks.js';
 import type { VerifiersOf } from './headKeys.js';
 import { type HeadToCheck, headsInLog, headToCheck, type KeptHead } from './headsToCheck.js';
 import { keptLeaves } from './keptLeaves.js';
-import type { Leaves } from './leaves.js';
+import { type LeafBatch, leafBatches, type Leaves } from './leaves.js';
 import { type Differing, TileComparison } from './tileComparison.js';
 import {
   type EventPlace,
   FindingsList,
   type FirstDifference,
   type Gap,
+  type PlacedEvent,
   placeOf,
   type Verification,
 } from './verification.js';
@@ -27,12 +28,13 @@ import {
 const BATCH = 1_000;
 /** Of an event that the service can't have written: no event has this leaf. */
 const NO_LEAF = Buffer.alloc(32);
+const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
   /** As stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'readAll'>;
+  readonly stored: Pick<EventStore, 'engine' | 'readAll' | 'readTexts'>;
   /** `undefined`: the log does not hold their rules. */
-  readonly leaves: Pick<Leaves, 'hash'> | undefined;
+  readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   readonly folder: Pick<TileFolder, 'read' | 'head'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were kept elsewhere. */
@@ -59,26 +61,25 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   const comparison = new TileComparison(keptLeaves(folder, size));
   const gaps = new FindingsList<Gap>();
   const tree = new TreeBuilder();
-  const read: { last: EventPlace | null } = { last: null };
+  let last: PlacedEvent | null = null;
 
-  const look = (event: RecordedEvent): void | Promise<void> => {
-    const before = read.last;
-    const here = placeOf(event, tree.size + 1);
-    if (stored.engine === 'embedded' && Number(here.position) !== Number(before?.position ?? 0) + 1)
-      gaps.add({ after: before?.position ?? null, event: here });
-    const leaf = leafOf(leaves, event);
+  const look = (event: PlacedEvent, leaf: Buffer): void | Promise<void> => {
+    const before = last;
+    last = event;
     tree.append(leaf);
-    read.last = here;
-    return leaves === undefined ? undefined : comparison.compare(leaf, here, before);
+    if (stored.engine === 'embedded' && Number(event.position) !== Number(before?.position ?? 0) + 1)
+      gaps.add({ after: before?.position ?? null, event: placeOf(event, tree.size) });
+    return leaves === undefined ? undefined : comparison.compare(leaf, tree.size, event, before);
   };
+  const end = (): EventPlace | null => (last === null ? null : placeOf(last, tree.size));
 
   // A service that verifies its own log answers meanwhile.
   const time = slices(LOW_PRIORITY_SLICE_MS);
   try {
     await heads.check(tree);
-    for await (const batch of stored.readAll(undefined, {}, { batchSize: BATCH, signal })) {
-      for (const event of batch.events) {
-        const looking = look(event);
+    for await (const batch of leafBatches(stored, leaves ?? NO_RULES, undefined, { batchSize: BATCH, signal })) {
+      for (const [index, event] of batch.events.entries()) {
+        const looking = look(event, leafOf(batch, index));
         if (looking !== undefined) await looking;
         if (tree.size >= heads.nextSize) await heads.check(tree);
         if (time.due()) await time.rest();
@@ -86,21 +87,19 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
       onProgress?.(tree.size, batch.position);
     }
     signal?.throwIfAborted();
-    await heads.finish(tree, read.last?.position);
+    await heads.finish(tree, end()?.position);
   } finally {
     await heads.close();
   }
 
-  const differing = leaves === undefined ? undefined : await comparison.finish(read.last);
+  const differing = leaves === undefined ? undefined : await comparison.finish(end());
   const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
   const difference =
-    leaves === undefined
-      ? withoutStart(heads, read.last)
-      : firstDifference(spoilt ? undefined : differing, heads, read.last);
+    leaves === undefined ? withoutStart(heads, end()) : firstDifference(spoilt ? undefined : differing, heads, end());
   return {
     agrees: difference === null && heads.wrong.found === 0 && gaps.found === 0 && !spoilt,
     events: tree.size,
-    position: read.last?.position ?? null,
+    position: end()?.position ?? null,
     root: tree.root().toString('base64'),
     heads: heads.heads,
     verified_heads: heads.verified,
@@ -122,10 +121,9 @@ async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: Verif
   return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
 }
 
-function leafOf(leaves: VerifyDeps['leaves'], event: RecordedEvent): Buffer {
-  if (leaves === undefined) return NO_LEAF;
+function leafOf(batch: LeafBatch, index: number): Buffer {
   try {
-    return leaves.hash(event);
+    return batch.hash(index);
   } catch (error) {
     if (error instanceof MalformedEvidenceError) return NO_LEAF;
     throw error;

@@ -1,9 +1,10 @@
 /** The leaf of an event (docs/evidence.md#leaves), and what a proof shows of the event. */
-import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { EventTexts, RecordedEvent } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from './errors.js';
-import { dataDigest, fieldHash, metadataDigest, saltsOf } from './fieldHashes.js';
+import { dataDigest, fieldHash, metadataDigest, saltsOf, textDigest, textHash } from './fieldHashes.js';
 import type { Leaf } from './leaf.js';
 import { timeOf } from './leafTime.js';
+import { isPlain, plainMembers } from './plainJson.js';
 
 /** What of an event the log holds, as stored: neither decrypted nor brought up to date. */
 export type StoredEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'type' | 'at' | 'data' | 'metadata'>;
@@ -48,6 +49,37 @@ export interface ShownParts {
 export function leafOf(event: StoredEvent, rules: LeafRules): Leaf {
   const { metadata, metadataSalt, apart, value, dataSalt } = salted(event, rules);
   return leafWith(event, dataDigest(names(apart), value, dataSalt), metadataDigest(metadata, metadataSalt));
+}
+
+/**
+ * The leaf of the event that these texts are of, mostly without parsing them.
+ * @throws MalformedEvidenceError as `leafOf`, and where they are no JSON
+ */
+export function leafOfTexts(event: Omit<EventTexts, 'position'>, rules: LeafRules): Leaf {
+  const members = plainMembers(event.data, rules.apart);
+  if (members === undefined || !isPlain(event.metadata)) return leafOf(parsed(event), rules);
+  const salt = saltsOf(rules.saltKey, event.id);
+  const [metadataSalt, dataSalt] = [salt(), salt()];
+  let value = '';
+  let taken = 0;
+  for (const { start, valueStart, end } of members) {
+    value += `${event.data.slice(taken, valueStart)}"${textHash(event.data.slice(start, end), salt())}"`;
+    taken = end;
+  }
+  value += taken === 0 ? event.data : event.data.slice(taken);
+  return leafWith(
+    event,
+    textDigest(`${JSON.stringify(names(members))}${value}`, dataSalt),
+    textDigest(event.metadata, metadataSalt),
+  );
+}
+
+function parsed({ data, metadata, ...event }: Omit<EventTexts, 'position'>): StoredEvent {
+  try {
+    return { ...event, data: JSON.parse(data) as object, metadata: JSON.parse(metadata) as RecordedEvent['metadata'] };
+  } catch (cause) {
+    throw new MalformedEvidenceError(`data or metadata of event ${event.id} is no JSON`, { cause });
+  }
 }
 
 /**
@@ -117,7 +149,7 @@ function salted({ id, data, metadata }: StoredEvent, { saltKey, apart: isApart }
   return { metadata, metadataSalt, apart, value, dataSalt };
 }
 
-const names = (fields: readonly ShownField[]): readonly string[] => fields.map(({ name }) => name);
+const names = (fields: readonly { readonly name: string }[]): readonly string[] => fields.map(({ name }) => name);
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

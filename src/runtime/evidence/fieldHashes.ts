@@ -25,10 +25,14 @@ export function saltsOf(saltKey: string, eventId: string): () => string {
 
 /** In hex: of a field that stands apart. */
 export const fieldHash = (name: string, value: unknown, salt: string): string =>
-  hash('sha256', `${salt}${JSON.stringify(name)}:${JSON.stringify(value)}`, 'hex');
+  textHash(`${JSON.stringify(name)}:${JSON.stringify(value)}`, salt);
 
 /** @param value the data, with their hashes in place of the fields that stand apart */
 export const dataDigest = (apart: readonly string[], value: object, salt: string): Buffer =>
-  sha256(`${salt}${JSON.stringify(apart)}${JSON.stringify(value)}`);
+  textDigest(`${JSON.stringify(apart)}${JSON.stringify(value)}`, salt);
 
-export const metadataDigest = (metadata: object, salt: string): Buffer => sha256(`${salt}${JSON.stringify(metadata)}`);
+export const metadataDigest = (metadata: object, salt: string): Buffer => textDigest(JSON.stringify(metadata), salt);
+
+/** The same, of the JSON text that stands behind the salt. */
+export const textHash = (text: string, salt: string): string => hash('sha256', salt + text, 'hex');
+export const textDigest = (text: string, salt: string): Buffer => sha256(salt + text);

@@ -1,8 +1,10 @@
 /** Times of events as a leaf has them: of each instant there is one text. */
 import { MalformedEvidenceError } from './errors.js';
 
-const FORM = /^\d{4}-\d\d-\d\dT(\d\d):(\d\d):(\d\d)\.(\d{3})Z$/;
+/** `0` stands for a digit. */
+const FORM = '0000-00-00T00:00:00.000Z';
 const DAY_LENGTH = 'yyyy-mm-dd'.length;
+const [ZERO, NINE] = [0x30, 0x39];
 
 /** Events that follow each other are mostly of one day, and Node's own parser takes ten times as long. */
 let day = '';
@@ -10,16 +12,28 @@ let dayStart = Number.NaN;
 
 /** Milliseconds since 1970. @param at ISO 8601, UTC, milliseconds @throws MalformedEvidenceError for any other text */
 export function timeOf(at: string): number {
-  const found = FORM.exec(at);
-  if (found !== null) {
+  if (hasForm(at)) {
     if (!at.startsWith(day) || day === '')
       [day, dayStart] = [at.slice(0, DAY_LENGTH), startOf(at.slice(0, DAY_LENGTH))];
-    const [, hours, minutes, seconds, ms] = found as unknown as readonly string[];
-    const [h, m, s] = [Number(hours), Number(minutes), Number(seconds)];
-    if (h < 24 && m < 60 && s < 60 && dayStart >= 0) return dayStart + ((h * 60 + m) * 60 + s) * 1_000 + Number(ms);
+    const [h, m, s] = [two(at, 11), two(at, 14), two(at, 17)];
+    const ms = digit(at, 20) * 100 + two(at, 21);
+    if (h < 24 && m < 60 && s < 60 && dayStart >= 0) return dayStart + ((h * 60 + m) * 60 + s) * 1_000 + ms;
   }
   throw new MalformedEvidenceError(`${JSON.stringify(at.slice(0, 40))} is no time as the service writes it`);
 }
+
+/** A regular expression takes five times as long. */
+function hasForm(at: string): boolean {
+  if (at.length !== FORM.length) return false;
+  for (let index = 0; index < FORM.length; index++) {
+    const [code, wanted] = [at.charCodeAt(index), FORM.charCodeAt(index)];
+    if (wanted === ZERO ? code < ZERO || code > NINE : code !== wanted) return false;
+  }
+  return true;
+}
+
+const digit = (at: string, index: number): number => at.charCodeAt(index) - ZERO;
+const two = (at: string, index: number): number => digit(at, index) * 10 + digit(at, index + 1);
 
 /** NaN for a day that no month has. */
 function startOf(asked: string): number {

@@ -121,8 +121,8 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     for await (const batch of batches) yield { ...batch, events: await clear(batch.events) };
   }
 
-  // Copies append many events in order, as they are stored.
-  const { appendInOrder: _, ...others } = events;
+  // Copies append many events in order, and texts are read, as they are stored.
+  const { appendInOrder: _, readTexts: __, ...others } = events;
   return {
     ...others,
     append(stream, added, expected) {

@@ -46,6 +46,8 @@ test('that nobody has tampered with agrees with all that was signed', async ({ l
 
 for (const [what, position, change] of [
   ['data', 100, column('data', DATA, 100)],
+  ['data, so that they are no JSON', 101, column('data', '{"n":0', 101)],
+  ['metadata, so that they are no JSON', 102, column('metadata', '', 102)],
   ['data behind the last full tile', 590, column('data', DATA, 590)],
   ['metadata', 5, column('metadata', '{"commandId":"x","correlationId":"y","by":{"user":"somebody"}}', 5)],
   ['the stream', 1, column('stream', 'gift-other', 1)],

@@ -8,6 +8,7 @@ import {
   type LeafRules,
   leafOf,
   leafOfShown,
+  leafOfTexts,
   showEvent,
   type StoredEvent,
 } from '../../../src/runtime/evidence/eventLeaf.js';
@@ -175,6 +176,24 @@ test('is another one for each thing that the log holds of an event', () => {
   assert.equal(new Set(all).size, all.length);
   assert.equal(hex({ ...EVENT, data: { ...EVENT.data, none: undefined } }), hex(EVENT));
   assert.equal(hex(JSON.parse(JSON.stringify(EVENT)) as StoredEvent), hex(EVENT));
+});
+
+test('is the same of the texts that the log keeps, also where somebody has written them in another form', () => {
+  const fields = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom(...RULES.apart)), fc.jsonValue());
+  fc.assert(
+    fc.property(fields, fc.constantFrom(0, 1), (data, spaces) => {
+      const texts = (value: object): string => JSON.stringify(value, null, spaces);
+      const event = { ...EVENT, data: texts(data), metadata: texts({ ...EVENT.metadata, ...data }) };
+      const parsed = { ...EVENT, data: JSON.parse(event.data), metadata: JSON.parse(event.metadata) } as StoredEvent;
+      assert.deepEqual(leafOfTexts(event, RULES), leafOf(parsed, RULES));
+    }),
+  );
+  const event = { ...EVENT, data: JSON.stringify(EVENT.data), metadata: JSON.stringify(EVENT.metadata) };
+  assert.deepEqual(leafOfTexts(event, RULES), leafOf(EVENT, RULES));
+  for (const text of ['', '{"value":500', 'null', '"a"', '[]']) {
+    assert.throws(() => leafOfTexts({ ...event, data: text }, RULES), MalformedEvidenceError);
+    assert.throws(() => leafOfTexts({ ...event, metadata: text }, RULES), MalformedEvidenceError);
+  }
 });
 
 test('follows from any part of what is shown and the hashes of the others', () => {

@@ -8,7 +8,7 @@ import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
 import { threadData } from '../thread.js';
-import { feed } from './feed.js';
+import { feed, textFeed } from './feed.js';
 import {
   eventLogFile,
   isPosition,
@@ -119,6 +119,11 @@ export async function openEmbeddedEventStore({
     readAll(after, filter = {}, options = {}) {
       refuseWhenClosed();
       return feed(after, filter, options, { reader, closed });
+    },
+
+    readTexts(after, options = {}) {
+      refuseWhenClosed();
+      return textFeed(after, options, { reader, closed });
     },
 
     follow(after, filter = {}, options = {}) {

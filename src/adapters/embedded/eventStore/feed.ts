@@ -1,10 +1,17 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { EventBatch, EventFilter, Position, ReadOptions, RecordedEvent } from '../../../ports/eventStore.js';
+import type {
+  EventBatch,
+  EventFilter,
+  Position,
+  ReadOptions,
+  RecordedEvent,
+  TextBatch,
+} from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { matcherOf } from '../../eventMatcher.js';
 import { numberOf, positionOf } from './log.js';
 import type { EventReader, Scan } from './reader.js';
-import type { RecentAppends } from './recentAppends.js';
+import type { RecentAppends, RecentSlice } from './recentAppends.js';
 import type { LogTail } from './logTail.js';
 
 const DEFAULT_BATCH = 1_000;
@@ -25,24 +32,51 @@ export interface FeedOptions {
 }
 
 /** With a log tail, `follow`, which retries for ever while the engine is unavailable. */
-export async function* feed(
+export function feed(
   after: Position | undefined,
   filter: EventFilter,
   options: ReadOptions,
   source: FeedOptions,
 ): AsyncGenerator<EventBatch, void> {
-  const { reader, logTail, recentAppends, closed } = source;
+  const { reader, recentAppends } = source;
+  const matches = matcherOf(filter);
+  const remembered = (position: number, limit: number): RecentSlice | undefined =>
+    recentAppends?.after(position, limit, matches);
+  return batches<RecordedEvent>(after, options, { ...source, scan: () => reader.scan(filter), remembered });
+}
+
+/** Ends at the log's end. */
+export function textFeed(
+  after: Position | undefined,
+  options: ReadOptions,
+  source: Pick<FeedOptions, 'reader' | 'closed'>,
+): AsyncGenerator<TextBatch, void> {
+  return batches(after, options, { ...source, scan: () => source.reader.scanTexts(), remembered: () => undefined });
+}
+
+type Batch<E> = Omit<EventBatch, 'events'> & { readonly events: E[] };
+
+interface BatchSource<E> extends Omit<FeedOptions, 'recentAppends'> {
+  readonly scan: () => Scan<E>;
+  readonly remembered: (position: number, limit: number) => RecentSlice<E> | undefined;
+}
+
+async function* batches<E>(
+  after: Position | undefined,
+  options: ReadOptions,
+  source: BatchSource<E>,
+): AsyncGenerator<Batch<E>, void> {
+  const { reader, logTail, closed } = source;
   const { batchSize = DEFAULT_BATCH, signal, onTrouble } = options;
   const stopped = (): boolean => closed() || signal?.aborted === true;
   const turn = turns();
-  const matches = matcherOf(filter);
   let position = numberOf(after);
-  let scan: Scan | undefined;
+  let scan: Scan<E> | undefined;
 
   /** `undefined` when the log has not grown, or the feed is to end. */
-  async function nextBatch(): Promise<EventBatch | undefined> {
-    scan ??= adaptive(reader.scan(filter));
-    let events: RecordedEvent[] = [];
+  async function nextBatch(): Promise<Batch<E> | undefined> {
+    scan ??= adaptive(source.scan());
+    let events: E[] = [];
     let size = 0;
     let at = position;
     let end = reader.end();
@@ -61,8 +95,8 @@ export async function* feed(
     return undefined;
   }
 
-  function rememberedBatch(): EventBatch | undefined {
-    const slice = recentAppends?.after(position, batchSize, matches);
+  function rememberedBatch(): Batch<E> | undefined {
+    const slice = source.remembered(position, batchSize);
     return slice === undefined
       ? undefined
       : { events: slice.events, position: positionOf(slice.through), caughtUp: slice.last };
@@ -106,7 +140,7 @@ function turns(): () => Promise<void> {
   };
 }
 
-function adaptive(scan: Scan): Scan {
+function adaptive<E>(scan: Scan<E>): Scan<E> {
   let span = SPAN.first;
   return (after, end, limit) => {
     const through = Math.min(end, after + span);

@@ -1,5 +1,5 @@
 import type { Database, Statement } from 'better-sqlite3';
-import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventFilter, EventTexts, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { METADATA, withMetadata } from '../../lazyMetadata.js';
 import { afterPrefix } from '../../prefix.js';
@@ -25,13 +25,13 @@ export type EventRow = readonly [
 
 const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
-export interface Slice {
-  readonly events: RecordedEvent[];
+export interface Slice<E = RecordedEvent> {
+  readonly events: E[];
   readonly through: number;
   readonly size: number;
 }
 
-export type Scan = (after: number, through: number, limit: number) => Slice;
+export type Scan<E = RecordedEvent> = (after: number, through: number, limit: number) => Slice<E>;
 
 /** Positions are numbers. Every method throws UnavailableError. */
 export interface EventReader {
@@ -45,6 +45,8 @@ export interface EventReader {
   /** All reads of `work` share a snapshot, which costs more than reading a short stream. */
   together(work: () => void): void;
   scan(filter: EventFilter): Scan;
+  /** Of all events. */
+  scanTexts(): Scan<EventTexts>;
 }
 
 export function eventReader(database: Database, file: string): EventReader {
@@ -83,6 +85,27 @@ export function eventReader(database: Database, file: string): EventReader {
     }
   }
 
+  function scanned<E extends Pick<RecordedEvent, 'position'>>(
+    filter: EventFilter,
+    make: (row: EventRow) => E,
+  ): Scan<E> {
+    const condition = conditionOf(filter);
+    if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
+    const statement: Statement<(string | number)[], EventRow> = guarded(() =>
+      database.prepare(
+        `SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`,
+      ),
+    );
+    statement.raw();
+    return (after, through, limit) =>
+      guarded(() => {
+        const events: E[] = [];
+        const { count, size } = take(statement.iterate(after, through, ...condition.values, limit), events, make);
+        const ended = count < limit && size < SLICE_SIZE;
+        return { events, through: ended ? through : Number(events[count - 1]!.position), size };
+      });
+  }
+
   return {
     end: () => guarded(() => endOf.get()!),
     lastOf: (name) => guarded(() => lastOf.get(name) ?? 0),
@@ -95,40 +118,25 @@ export function eventReader(database: Database, file: string): EventReader {
         const beginning = stream.all(name, from, first);
         if (beginning.length < first || first === limit) {
           // Large events end a slice early.
-          return take(beginning, into).count < beginning.length;
+          return take(beginning, into, eventOf).count < beginning.length;
         }
         const rows = Math.min(limit, STREAM_SLICE);
-        const { count, size } = take(stream.iterate(name, from, rows), into);
+        const { count, size } = take(stream.iterate(name, from, rows), into, eventOf);
         return size >= SLICE_SIZE || (count === STREAM_SLICE && limit > STREAM_SLICE);
       }),
 
     together: (work) => guarded(() => together(work)),
 
-    scan(filter) {
-      const condition = conditionOf(filter);
-      if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
-      const statement: Statement<(string | number)[], EventRow> = guarded(() =>
-        database.prepare(
-          `SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`,
-        ),
-      );
-      statement.raw();
-      return (after, through, limit) =>
-        guarded(() => {
-          const events: RecordedEvent[] = [];
-          const { count, size } = take(statement.iterate(after, through, ...condition.values, limit), events);
-          const ended = count < limit && size < SLICE_SIZE;
-          return { events, through: ended ? through : Number(events[count - 1]!.position), size };
-        });
-    },
+    scan: (filter) => scanned(filter, eventOf),
+    scanTexts: () => scanned({}, textsOf),
   };
 }
 
-function take(rows: Iterable<EventRow>, into: RecordedEvent[]): { count: number; size: number } {
+function take<E>(rows: Iterable<EventRow>, into: E[], make: (row: EventRow) => E): { count: number; size: number } {
   let count = 0;
   let size = 0;
   for (const row of rows) {
-    into.push(eventOf(row));
+    into.push(make(row));
     count += 1;
     size += row[6].length + row[7].length;
     if (size >= SLICE_SIZE) break;
@@ -148,6 +156,20 @@ export function eventOf(row: EventRow): RecordedEvent {
     data: JSON.parse(row[6]) as object,
     [METADATA]: row[7],
   });
+}
+
+function textsOf(row: EventRow): EventTexts {
+  return {
+    position: positionOf(row[0]),
+    stream: row[1],
+    revision: row[2],
+    type: row[3],
+    id: row[4],
+    at: row[5],
+    // Who writes to the file can store bytes in place of a text.
+    data: String(row[6]),
+    metadata: String(row[7]),
+  };
 }
 
 function conditionOf({ types, streams }: EventFilter): { sql: string; values: string[] } | undefined {

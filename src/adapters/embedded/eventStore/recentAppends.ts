@@ -13,9 +13,9 @@ export interface StoredAppend {
   readonly fields: readonly string[];
 }
 
-export interface RecentSlice {
+export interface RecentSlice<E = RecordedEvent> {
   /** All followers share these objects. */
-  readonly events: RecordedEvent[];
+  readonly events: E[];
   readonly through: number;
   /** The slice ends where memory ends: at the log's end when that event was stored. */
   readonly last: boolean;

@@ -364,6 +364,7 @@ const NOTHING: Omit<EventReader, 'end' | 'scan'> = {
   lastOf: () => 0,
   timedWithin: () => 0,
   together: (work) => work(),
+  scanTexts: () => (_after, through) => ({ events: [], through, size: 0 }),
 };
 const recorded = (position: number): RecordedEvent => ({
   ...event(),

@@ -131,6 +131,7 @@ test('says that a batch reaches the log’s end only where it does', async () =>
     readStream: unread,
     together: unread,
     scan: unread,
+    scanTexts: unread,
   };
   const batches = await batchesOf(
     feed(undefined, {}, { batchSize: 2 }, { reader, recentAppends: recent, closed: () => false }),
