@@ -1,32 +1,44 @@
-import type { Block } from '../domain/gift/events.js';
-import { block, unblock } from '../domain/supportActions.js';
+import { block, supportCause, supportCauseIn, unblock } from '../domain/supportActions.js';
+import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
-export const supportCause = (ticket?: string): string => (ticket === undefined ? 'support' : `support:${ticket}`);
-
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 
+/** Each ticket blocks by itself. */
+export interface SupportBlock {
+  readonly ticket?: string | undefined;
+  readonly reason: string;
+}
+
 /**
- * No event where this cause blocks the gift already, or the gift is cancelled or declined.
+ * No event where this ticket, or support without one, blocks the gift already, or the gift is cancelled or declined.
  * @throws Refusal `gift_not_found`, `gift_not_paid`; UnavailableError
  */
 export async function blockGift(
   deps: SupportDeps,
   giftId: string,
   context: CommandContext,
-  why: Block,
+  { ticket, reason }: SupportBlock,
 ): Promise<Transacted> {
-  return supportAction(deps, giftId, context, ({ gift, payment }) => block(gift, { payment }, why));
+  return supportAction(deps, giftId, context, ({ gift, payment }) => {
+    const cause =
+      supportCauseIn(gift, ticket) ??
+      supportCause(ticket === undefined ? undefined : idFrom(context.commandId, 'block'));
+    return block(gift, { payment }, { cause, reason, ...(ticket === undefined ? {} : { ticket }) });
+  });
 }
 
-/** Other causes go on blocking it. @throws Refusal `gift_not_found`; UnavailableError */
+/** What else blocks the gift goes on doing so. @throws Refusal `gift_not_found`; UnavailableError */
 export async function unblockGift(
   deps: SupportDeps,
   giftId: string,
   context: CommandContext,
-  why: Block,
+  { ticket, reason }: SupportBlock,
 ): Promise<Transacted> {
-  return supportAction(deps, giftId, context, ({ gift }) => unblock(gift, why));
+  return supportAction(deps, giftId, context, ({ gift }) => {
+    const cause = supportCauseIn(gift, ticket);
+    return cause === undefined ? [] : unblock(gift, { cause, reason, ...(ticket === undefined ? {} : { ticket }) });
+  });
 }

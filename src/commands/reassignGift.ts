@@ -37,7 +37,7 @@ export async function reassignGift(
   to: NewReceiver,
   reason: string,
 ): Promise<Transacted> {
-  return supportAction(deps, giftId, withoutNumber(context, to), async ({ gift, payment, issue }) => {
+  return supportAction(deps, giftId, context, async ({ gift, payment, issue }) => {
     const target = await targetOf(deps, to);
     const events = reassign(gift, { now: context.now, payment }, { ...target, reason });
     if (
@@ -47,13 +47,6 @@ export async function reassignGift(
       throw new Refusal('notification_pending');
     return events;
   });
-}
-
-/** From the hash of a body with a number the number could be guessed, also after an erasure. */
-function withoutNumber(context: CommandContext, { phone_number }: NewReceiver): CommandContext {
-  if (phone_number === undefined) return context;
-  const { bodyHash: _, ...rest } = context;
-  return rest;
 }
 
 async function isBeingNotified({ events }: ReassignDeps, giftId: string): Promise<boolean> {

@@ -11,6 +11,9 @@ export type PersonErased = DomainEvent<
   { readonly erasure_id: string; readonly purchases: number; readonly reason: string }
 >;
 
+/** Of the end of an erased user's entry. */
+export const ERASURE_REASON = 'erasure';
+
 /** A user, or a phone number that is no user's. */
 export type Person =
   { readonly kind: 'user'; readonly userId: string } | { readonly kind: 'number'; readonly phoneId: string };

@@ -7,6 +7,7 @@ import type { AccessRequest } from './access.js';
 import type { AccountKind } from './account.js';
 import type { CatalogueKind } from './catalogue.js';
 import type { EntryRetired } from './entry.js';
+import { ERASURE_REASON } from './erasure.js';
 import type { AnyDomainEvent, FIELD_CLASSES } from './fieldClasses.js';
 import type { Block } from './gift/events.js';
 import { giftIdOf } from './giftIds.js';
@@ -67,6 +68,17 @@ const PAYMENT_METHOD = {
   subjectOf: (stream) => paymentMethodSubject(idOf(stream)),
 } as const satisfies PersonalFields<PersonalOf<'PaymentMethodAdded'>>;
 
+/** Read as empty with the rest of its entry; ours for the end of an erased one, which has no key any more. */
+const USER_RETIRED = {
+  fields: { reason: '' },
+  subjectOf: (stream, data) =>
+    (data as EntryRetired<'user'>['data']).reason === ERASURE_REASON ? undefined : USER.subjectOf(stream),
+} as const satisfies PersonalFields<'reason'>;
+const PAYMENT_METHOD_RETIRED = {
+  fields: { reason: '' },
+  subjectOf: PAYMENT_METHOD.subjectOf,
+} as const satisfies PersonalFields<'reason'>;
+
 /** In the stream of a gift, of its notification or of a transaction. */
 const SUPPORT_TEXT = {
   fields: { reason: '' },
@@ -74,9 +86,9 @@ const SUPPORT_TEXT = {
 } as const satisfies PersonalFields<'reason'>;
 /** The reason of a dispute is the provider's code, and a block for it must not wait for the key store. */
 const BLOCK = {
-  ...SUPPORT_TEXT,
+  fields: { reason: '', ticket: '' },
   subjectOf: (stream, data) => (isDisputeCause((data as Block).cause) ? undefined : SUPPORT_TEXT.subjectOf(stream)),
-} as const satisfies PersonalFields<'reason'>;
+} as const satisfies PersonalFields<'reason' | 'ticket'>;
 /** A message parked is its gift's; all other work concerns the whole purchase. */
 const PARKED = {
   ...SUPPORT_TEXT,
@@ -102,7 +114,7 @@ const ACCESS = {
  * those of cancelled gifts are ours.
  */
 type WithClearReason =
-  | EntryRetired<CatalogueKind | AccountKind>['type']
+  | EntryRetired<CatalogueKind | Exclude<AccountKind, 'user' | 'paymentMethod'>>['type']
   | 'DisputeOpened'
   | 'DisputeClosed'
   | 'GiftCancelled'
@@ -127,8 +139,10 @@ type WithPersonalFields = {
 export const PERSONAL_FIELDS = {
   UserAdded: USER,
   UserChanged: USER,
+  UserRetired: USER_RETIRED,
   PaymentMethodAdded: PAYMENT_METHOD,
   PaymentMethodChanged: PAYMENT_METHOD,
+  PaymentMethodRetired: PAYMENT_METHOD_RETIRED,
   GiftBlocked: BLOCK,
   GiftUnblocked: BLOCK,
   GiftReassigned: SUPPORT_TEXT,

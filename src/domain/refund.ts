@@ -193,7 +193,7 @@ export function cancelForRefund(
 ): Cancellation {
   if (gift.status === 'cancelled') return gift.refundId === refund_id ? { already: true } : { kept: 'cancelled' };
   if (gift.status === 'redeemed') return { kept: 'redeemed' };
-  if (disputed || gift.blockedBy?.some(isDisputeCause) === true) return { kept: 'disputed' };
+  if (disputed || gift.blockedBy?.some(({ cause }) => isDisputeCause(cause)) === true) return { kept: 'disputed' };
   if (gift.voucher !== undefined && !voided) return { kept: 'code_out' };
   return { cancel: { type: 'GiftCancelled', data: { reason: REFUNDED, refund_id } } };
 }

@@ -6,24 +6,45 @@ import { Refusal } from './refusal.js';
 import { voucherExpiry } from './voucher.js';
 
 const DISPUTE = 'dispute:';
+const SUPPORT = 'support';
+const TICKET = `${SUPPORT}:`;
 
 export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeId}`;
 
 export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
 
-/** A redeemed gift is blocked, since it could be unredeemed. @throws Refusal `gift_not_paid` */
-export function block(
-  gift: IssuedGift,
-  { payment }: Pick<GiftFacts, 'payment'>,
-  { cause, reason }: Block,
-): GiftBlocked[] {
-  if (payment === 'pending') throw new Refusal('gift_not_paid');
-  if (payment === 'declined' || gift.status === 'cancelled' || gift.blockedBy?.includes(cause) === true) return [];
-  return [{ type: 'GiftBlocked', data: { cause, reason } }];
+/** `id`: of a block for a ticket. The ticket may name a person, so it is no part of the cause, which is never erased. */
+export const supportCause = (id?: string): string => (id === undefined ? SUPPORT : `${TICKET}${id}`);
+
+/**
+ * What blocks for this ticket, or for support without one; `undefined`: nothing does. A block whose ticket was erased is
+ * named by the id in its cause, as it is shown. @throws UnavailableError
+ */
+export function supportCauseIn({ blockedBy = [] }: IssuedGift, ticket: string | undefined): string | undefined {
+  return blockedBy.find((one) =>
+    ticket === undefined
+      ? one.cause === SUPPORT
+      : one.cause.startsWith(TICKET) && (one.ticket === ticket || one.cause === supportCause(ticket)),
+  )?.cause;
 }
 
-export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblocked[] {
-  return gift.blockedBy?.includes(cause) === true ? [{ type: 'GiftUnblocked', data: { cause, reason } }] : [];
+/** As support knows it. @throws UnavailableError */
+export function shownCause({ cause, ticket = '' }: Block): string {
+  return ticket === '' ? cause : supportCause(ticket);
+}
+
+const isBlockedBy = ({ blockedBy = [] }: IssuedGift, cause: string): boolean =>
+  blockedBy.some((one) => one.cause === cause);
+
+/** A redeemed gift is blocked, since it could be unredeemed. @throws Refusal `gift_not_paid` */
+export function block(gift: IssuedGift, { payment }: Pick<GiftFacts, 'payment'>, why: Block): GiftBlocked[] {
+  if (payment === 'pending') throw new Refusal('gift_not_paid');
+  if (payment === 'declined' || gift.status === 'cancelled' || isBlockedBy(gift, why.cause)) return [];
+  return [{ type: 'GiftBlocked', data: why }];
+}
+
+export function unblock(gift: IssuedGift, why: Block): GiftUnblocked[] {
+  return isBlockedBy(gift, why.cause) ? [{ type: 'GiftUnblocked', data: why }] : [];
 }
 
 /**

@@ -2,8 +2,8 @@ import { NO_TEXT } from '../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { blockGift, supportCause, unblockGift } from '../../src/commands/blockGift.js';
-import { disputeCause } from '../../src/domain/supportActions.js';
+import { blockGift, unblockGift } from '../../src/commands/blockGift.js';
+import { disputeCause, supportCause } from '../../src/domain/supportActions.js';
 import type { SupportDeps } from '../../src/commands/supportAction.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift/events.js';
@@ -20,7 +20,7 @@ const context = (more: Partial<CommandContext> = {}): CommandContext => ({
   now: '2026-03-01T00:00:00.000Z',
   ...more,
 });
-const support = { cause: supportCause(), reason: 'stolen card' };
+const support = { reason: 'stolen card' };
 
 const SEED = 'ab'.repeat(32);
 const [GIFT = ''] = deriveGiftIds(SEED, 1).map((ids) => ids.gift_id);
@@ -71,7 +71,7 @@ test('issues a paid gift and blocks it in one append', async () => {
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
   assert.deepEqual(
     [own.length, own[1]?.data, own[1]?.metadata.by, own[0]?.metadata.commandId],
-    [2, support, { user: 'sue' }, given.commandId],
+    [2, { cause: supportCause(), ...support }, { user: 'sue' }, given.commandId],
   );
 });
 
@@ -80,17 +80,36 @@ test('blocks once for each cause, and finds the event of a repeated command', as
   const given = context();
   const first = await blockGift(deps, GIFT, given, support);
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
-  await blockGift(deps, GIFT, context(), { cause: disputeCause('dp_1'), reason: 'fraudulent' });
-  const { own } = await unblockGift(deps, GIFT, context(), { cause: supportCause(), reason: 'found' });
+  const disputed = { cause: disputeCause('dp_1'), reason: 'fraudulent' };
+  events.given(giftStream(GIFT), { type: 'GiftBlocked', data: disputed });
+  const { own } = await unblockGift(deps, GIFT, context(), { reason: 'found' });
   assert.deepEqual(
     own.map(({ type, data }) => [type, data]),
     [['GiftUnblocked', { cause: 'support', reason: 'found' }]],
   );
-  assert.deepEqual((await unblockGift(deps, GIFT, context(), { cause: supportCause(), reason: 'again' })).own, []);
+  assert.deepEqual((await unblockGift(deps, GIFT, context(), { reason: 'again' })).own, []);
   const again = await blockGift(deps, GIFT, given, support);
   assert.deepEqual([again.replayed, again.own.map(({ id }) => id)], [true, first.own.map(({ id }) => id)]);
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked', 'GiftBlocked', 'GiftUnblocked']);
-  assert.deepEqual(events.log.at(-2)?.data, { cause: 'dispute:dp_1', reason: 'fraudulent' });
+  assert.deepEqual(events.log.at(-2)?.data, disputed);
+});
+
+test('blocks once for each ticket, names none in its cause, and frees one whose ticket was erased', async () => {
+  const { deps, events } = house(charged);
+  const ticket = 'Jones-07700900123';
+  const { own } = await blockGift(deps, GIFT, context(), { ticket, reason: 'stolen' });
+  const [cause = ''] = own.flatMap(({ data }) => ('cause' in data ? [String(data.cause)] : []));
+  assert.match(cause, /^support:[0-9a-f]{20}$/);
+  assert.deepEqual((await blockGift(deps, GIFT, context(), { ticket, reason: 'again' })).own, []);
+  assert.deepEqual((await unblockGift(deps, GIFT, context(), { ticket: 'T-2', reason: 'found' })).own, []);
+  assert.deepEqual((await unblockGift(deps, GIFT, context(), { reason: 'found' })).own, []);
+  const [freed] = (await unblockGift(deps, GIFT, context(), { ticket, reason: 'found' })).own;
+  assert.deepEqual(freed?.data, { cause, reason: 'found', ticket });
+
+  const erased = { cause: supportCause('3f0b8a1de29c4f7d5a6b'), reason: '', ticket: '' };
+  events.given(giftStream(GIFT), { type: 'GiftBlocked', data: erased });
+  const [again] = (await unblockGift(deps, GIFT, context(), { ticket: '3f0b8a1de29c4f7d5a6b', reason: 'found' })).own;
+  assert.deepEqual(again?.data, { ...erased, reason: 'found', ticket: '3f0b8a1de29c4f7d5a6b' });
 });
 
 test('blocks behind an issue that won the race', async () => {

@@ -4,6 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import type { Sight } from '../../ops/history/eventView.js';
+import type { CommandContext } from '../../commands/context.js';
 import type { AccessRecorder, Asker, StartedOperation } from '../../commands/recordAccess.js';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
@@ -159,6 +160,15 @@ function askedOf({ params, query, body }: Call, unrecorded: readonly string[]): 
     ([field]) => field !== 'reason' && !unrecorded.includes(field),
   );
   return { ...params, ...Object.fromEntries(recorded) };
+}
+
+/**
+ * Of a command whose body has a reason: no hash of that stands in events. The reason could be guessed from it, also after
+ * an erasure.
+ */
+export function supportContextOf(call: EarlyCall, now: string): CommandContext {
+  const { bodyHash: _, ...context } = contextOf(call, now);
+  return context;
 }
 
 type Recording = (what: object, record: () => Promise<void>) => Promise<void>;

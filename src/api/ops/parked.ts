@@ -5,12 +5,11 @@ import { discardParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
-import { contextOf } from '../gifts/deps.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 import { refuseOtherPlaces } from './ranges.js';
 
@@ -101,7 +100,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
 
   const decided = async (call: Call, sight: Sight, decide: typeof retryParked): Promise<OpsAnswer> => {
     const reason = (call.body['reason'] as string).trim();
-    const outcome = await decide(deps, call.params['parkedId'] ?? '', contextOf(call, gifts.now()), reason);
+    const outcome = await decide(deps, call.params['parkedId'] ?? '', supportContextOf(call, gifts.now()), reason);
     const position = outcome.own?.position;
     if (position !== undefined) await waitUntilProjected(position, [models.parked]);
     return {

@@ -3,9 +3,8 @@ import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
-import { contextOf } from '../gifts/deps.js';
 import type { OpsDeps } from './deps.js';
-import { type OpsRoute, reasonProperty } from './frame.js';
+import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
 /** How long an answer waits for a refund, ms: longer than most take. */
 const WAIT_MS = 5_000;
@@ -113,7 +112,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
           voided: call.body['voided'] === true,
           reason: (call.body['reason'] as string).trim(),
         };
-        const { refund, position, replayed } = await refundGifts(events, contextOf(call, gifts.now()), order, {
+        const { refund, position, replayed } = await refundGifts(events, supportContextOf(call, gifts.now()), order, {
           ms: WAIT_MS,
         });
         return {

@@ -9,12 +9,12 @@ import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
 import { type ErrorCode, HttpError } from '../pipeline/errors.js';
-import { contextOf, GIFT_PARAM } from '../gifts/deps.js';
+import { GIFT_PARAM } from '../gifts/deps.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
-import { type OpsRoute, reasonProperty } from './frame.js';
+import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
 const supportedGiftSchema = entity('SupportedGift', {
   gift_id: { type: 'string' },
@@ -30,7 +30,8 @@ const supportedGiftSchema = entity('SupportedGift', {
   blocked_by: {
     type: 'array',
     items: { type: 'string' },
-    description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.',
+    description:
+      'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`. An erased ticket is shown as an id, by which it is unblocked.',
   },
   events: {
     type: 'array',
@@ -167,11 +168,12 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       description:
         "It can't be redeemed, claimed or given a voucher until every cause of a block is removed. An issued code still works at tills that do not ask this service.",
       properties: { ticket: ticketProperty },
+      unrecorded: ['ticket'],
       bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
       answered: 'Blocked; a cancelled gift stays unchanged.',
       example: exampleWith(
         'GiftBlocked',
-        { cause: 'support:T-1042', reason: 'reported as stolen' },
+        { cause: 'support:3f0b8a1de29c4f7d5a6b', reason: 'reported as stolen', ticket: 'T-1042' },
         { blocked_by: ['support:T-1042'] },
       ),
       errors: ['gift_not_paid'],
@@ -183,9 +185,14 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       description:
         "Removes support's own block, or that of a ticket; `blocked_by` lists the remaining causes. A dispute's block ends only with the dispute.",
       properties: { ticket: ticketProperty },
+      unrecorded: ['ticket'],
       bodyExample: { reason: 'found again', ticket: 'T-1042' },
       answered: 'This cause is removed.',
-      example: exampleWith('GiftUnblocked', { cause: 'support:T-1042', reason: 'found again' }),
+      example: exampleWith('GiftUnblocked', {
+        cause: 'support:3f0b8a1de29c4f7d5a6b',
+        reason: 'found again',
+        ticket: 'T-1042',
+      }),
       errors: [],
       action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),
     },
@@ -210,7 +217,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       async handle(call) {
         const giftId = named(call);
         const reason = (call.body['reason'] as string).trim();
-        const context = contextOf(call, gifts.now());
+        const context = supportContextOf(call, gifts.now());
         const { own, replayed, gift } = await supportGift(deps, giftId, context, action(call.body), reason);
         const position = own.at(-1)?.position;
         if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type)))

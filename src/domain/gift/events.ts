@@ -68,10 +68,11 @@ export type VoucherAssigned = DomainEvent<
 /** `refund_id`: the refund that gives the price back. */
 export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string; readonly refund_id?: string }>;
 
-/** `cause` is `support`, `support:{ticket}` or `dispute:{id}`. */
+/** `cause` is `support`, `support:{id}` for a ticket, or `dispute:{id}`. `ticket`: support's; empty once it was erased. */
 export interface Block {
   readonly cause: string;
   readonly reason: string;
+  readonly ticket?: string;
 }
 
 /** The gift can't be redeemed, claimed or vouchered while any cause blocks it. */

@@ -1,6 +1,6 @@
 import { copyWith } from '../copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
-import type { GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
+import type { Block, GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
 
 export interface RedemptionState {
   readonly id: string;
@@ -18,8 +18,8 @@ export interface IssuedGift {
   /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
-  /** Causes, in order of time. */
-  readonly blockedBy?: readonly string[];
+  /** In order of time. As in the events: reading a ticket takes the key store. */
+  readonly blockedBy?: readonly Block[];
   readonly refundId?: string;
 }
 
@@ -51,9 +51,9 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
           ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }),
         });
       case 'GiftBlocked':
-        return copyWith(state, { blockedBy: [...(state.blockedBy ?? []), event.data.cause] });
+        return copyWith(state, { blockedBy: [...(state.blockedBy ?? []), event.data] });
       case 'GiftUnblocked':
-        return { ...state, blockedBy: (state.blockedBy ?? []).filter((cause) => cause !== event.data.cause) };
+        return { ...state, blockedBy: (state.blockedBy ?? []).filter(({ cause }) => cause !== event.data.cause) };
       case 'GiftReassigned': {
         const { claimedBy: _, ...kept } = state;
         return copyWith(kept, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });

@@ -1,4 +1,4 @@
-import { blockGift, supportCause, unblockGift } from '../../commands/blockGift.js';
+import { blockGift, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
 import type { Transacted } from '../../commands/transact.js';
@@ -44,9 +44,9 @@ async function run(
     case 'extend':
       return extendGift(deps, giftId, context, action.expiryDate, reason);
     case 'block':
-      return blockGift(deps, giftId, context, { cause: supportCause(action.ticket), reason });
+      return blockGift(deps, giftId, context, { ticket: action.ticket, reason });
     case 'unblock':
-      return unblockGift(deps, giftId, context, { cause: supportCause(action.ticket), reason });
+      return unblockGift(deps, giftId, context, { ticket: action.ticket, reason });
     default:
       throw new Error(`no support action is called ${action satisfies never as string}`);
   }

@@ -1,6 +1,7 @@
 import { foundGift } from '../../commands/loadGift.js';
 import type { SupportDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift/events.js';
+import { shownCause } from '../../domain/supportActions.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { withMaskedTexts } from './personalTexts.js';
 import { type EventView, eventView } from './eventView.js';
@@ -52,7 +53,7 @@ export async function supportedGift(
     receiver: user_id !== undefined ? 'user' : phone_id !== undefined ? 'phone number' : 'nobody',
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
-    blocked_by: gift.blockedBy ?? [],
+    blocked_by: (gift.blockedBy ?? []).map(shownCause),
     // The command knows only the position of its last event.
     events: own.map((event) => {
       const recorded = history.find(({ id }) => id === event.id) ?? event;

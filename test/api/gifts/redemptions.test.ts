@@ -298,7 +298,7 @@ test('refuses to redeem, voucher or claim a blocked gift until it is freed; it l
       by: { user: 'cli:test' },
       now: new Date().toISOString(),
     });
-    await blockGift(deps, gift, context(`block-${gift}`), { cause: 'dispute:dp_1', reason: 'fraudulent' });
+    await blockGift(deps, gift, context(`block-${gift}`), { reason: 'fraudulent' });
     refused(await redeem(service, gift), 405, 'gift is blocked.');
     refused(await redeem(service, gift, 'bob'), 403, 'Cannot redeem this gift.');
     refused(await redeem(service, gift, 'ann', 'nowhere'), 422, 'Invalid location.');
@@ -314,7 +314,7 @@ test('refuses to redeem, voucher or claim a blocked gift until it is freed; it l
       'gift is blocked.',
     );
     assert.deepEqual((await service.ask('GET', `/api/v2/gifts/${gift}`, { token: ann })).json['data'], before);
-    await unblockGift(deps, gift, context(`free-${gift}`), { cause: 'dispute:dp_1', reason: 'won' });
+    await unblockGift(deps, gift, context(`free-${gift}`), { reason: 'found' });
     assert.equal((await redeem(service, gift)).status, 201);
   } finally {
     await store.close();

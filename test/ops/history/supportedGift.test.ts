@@ -32,14 +32,14 @@ test('a gift as support left it: a repeated command is answered as it was', asyn
   };
   events.given(`gift-${GIFT}`, { type: 'GiftIssued', data });
   const deps: SupportDeps = { events, gifts: { get: async () => undefined } as unknown as SupportDeps['gifts'] };
-  const { own } = await blockGift(deps, GIFT, context('first'), { cause: 'support', reason: 'stolen' });
+  const { own } = await blockGift(deps, GIFT, context('first'), { reason: 'stolen' });
   const first = await supportedGift(deps, GIFT, own);
   assert.equal(
     [first.gift_status, first.receiver, first.receiver_id, first.blocked_by, first.events.map(({ type }) => type)],
     ['sent', 'phone number', null, ['support'], ['GiftBlocked']],
   );
-  await unblockGift(deps, GIFT, context('second'), { cause: 'support', reason: 'found' });
-  const again = await blockGift(deps, GIFT, context('first'), { cause: 'support', reason: 'stolen' });
+  await unblockGift(deps, GIFT, context('second'), { reason: 'found' });
+  const again = await blockGift(deps, GIFT, context('first'), { reason: 'stolen' });
   assert.is(again.replayed, true);
   assert.equal(await supportedGift(deps, GIFT, again.own), first);
   assert.equal((await supportedGift(deps, GIFT, [])).blocked_by, [], 'where nothing was recorded: as it stands');
@@ -81,14 +81,14 @@ test('shows each event of a gift issued by a support action with its own positio
   const shown = await supportedGift(
     deps,
     gift,
-    (await blockGift(deps, gift, context('first'), { cause: 'support', reason: 'stolen' })).own,
+    (await blockGift(deps, gift, context('first'), { reason: 'stolen' })).own,
   );
   assert.equal(
     shown.events.map(({ type, position }) => [type, position]),
     (await events.read(`gift-${gift}`)).map(({ type, position }) => [type, position]),
   );
   assert.is(new Set(shown.events.map(({ position }) => position)).size, 2);
-  const again = await blockGift(deps, gift, context('first'), { cause: 'support', reason: 'stolen' });
+  const again = await blockGift(deps, gift, context('first'), { reason: 'stolen' });
   assert.equal(await supportedGift(deps, gift, again.own), shown);
 });
 

@@ -351,7 +351,9 @@ test('empties what support wrote about gifts of the person, and keeps that of ot
     times: 1,
   });
   const written: readonly [string, string, object][] = [
-    [`gift-${eves}`, 'GiftBlocked', { cause: 'support' }],
+    [`gift-${eves}`, 'GiftBlocked', { cause: 'support:b', ticket: 'Eve-131' }],
+    ['user-eve', 'UserRetired', {}],
+    ['paymentMethod-own', 'PaymentMethodRetired', {}],
     [`notification-${eves}`, 'NotificationRequested', { transaction_id: 't-shared', attempt: 2, gift_revision: 0 }],
     ['transaction-t-shared', 'RefundRequested', { refund_id: 'r', gift_ids: [eves], voided: false }],
     [`gift-${bobs}`, 'GiftBlocked', { cause: 'support' }],
@@ -364,6 +366,7 @@ test('empties what support wrote about gifts of the person, and keeps that of ot
   for (const [stream, type, data] of written)
     await made.deps().events.append(stream, [eventOf(type, { ...data, reason: 'Eve called' })], 'any');
   const stored = made.stored.log.filter(({ data }) => 'reason' in data);
+  assert.not.match(JSON.stringify(made.stored.log), 'Eve-131');
   assert.equal(
     stored.map(({ data }) => (data as { readonly cause?: string }).cause),
     ['dispute:d'],
@@ -377,14 +380,16 @@ test('empties what support wrote about gifts of the person, and keeps that of ot
           .find((one) => one.type === type && one.data.cause === cause)?.data.reason;
       }),
     );
-  assert.equal(await reasons(), Array(9).fill('Eve called'));
+  assert.equal(await reasons(), Array(11).fill('Eve called'));
   // A refund under way would hold the erasure up.
   await made
     .deps()
     .events.append('transaction-t-shared', [eventOf('NothingRefunded', { refund_id: 'r', kept: {} })], 'any');
   await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  const [blocked] = await made.deps().events.read(`gift-${eves}`);
+  assert.equal(blocked?.data, { cause: 'support:b', ticket: '', reason: '' });
   const kept = 'Eve called';
-  assert.equal(await reasons(), ['', '', '', kept, '', '', kept, kept, kept]);
+  assert.equal(await reasons(), ['', '', '', '', '', kept, '', '', kept, kept, kept]);
 });
 
 test('leaves a name alone that another user has taken while it waited for money', async () => {

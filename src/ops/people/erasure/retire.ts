@@ -14,10 +14,9 @@ import type { CommandContext } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
 import type { Aggregate, DomainEvent } from '../../../domain/decider.js';
 import { type Entry, retireEntry } from '../../../domain/entry.js';
+import { ERASURE_REASON } from '../../../domain/erasure.js';
 import { kindOf } from '../../../domain/streamName.js';
 import type { EventStore } from '../../../ports/eventStore.js';
-
-const REASON = 'erasure';
 
 const userAggregate: Aggregate<Entry<User>, DomainEvent> = { initial: { status: 'none' }, evolve: evolveUser };
 const methodAggregate: Aggregate<Entry<PaymentMethod>, DomainEvent> = {
@@ -34,7 +33,7 @@ export function partOf(context: CommandContext): CommandContext {
 /** Ends logins and purchases of a user. @throws UnavailableError, ConflictError */
 export async function retireUser(events: EventStore, userId: string, context: CommandContext): Promise<void> {
   await transact(events, userAggregate, accountStream('user', userId), partOf(context), (state) =>
-    retireEntry('user', state, REASON),
+    retireEntry('user', state, ERASURE_REASON),
   );
 }
 
