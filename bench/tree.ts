@@ -10,6 +10,7 @@ import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/even
 import { currentTime } from '../src/lib/clock.js';
 import { verifiersOf } from '../src/ops/evidence/headKeys.js';
 import { leafRulesOf } from '../src/ops/evidence/leafRules.js';
+import { openLeafThread } from '../src/ops/evidence/leafThread.js';
 import { leavesOf } from '../src/ops/evidence/leaves.js';
 import { lastSignedHead, signHead } from '../src/ops/evidence/signedHeads.js';
 import { verifyLog } from '../src/ops/evidence/verifyLog.js';
@@ -32,7 +33,8 @@ await onLargeLog('tree', async (dir, events) => {
   const stored = await openEmbeddedEventStore({ dir });
   const folder = tileFolder(join(dir, 'bench-tree'));
   await folder.clear();
-  const leaves = leavesOf(await leafRulesOf(stored, currentTime));
+  const rules = await leafRulesOf(stored, currentTime);
+  const leaves = leavesOf(rules);
   const { signal } = new AbortController();
 
   const start = performance.now();
@@ -54,15 +56,18 @@ await onLargeLog('tree', async (dir, events) => {
   const bytes = sizeOf(join(dir, 'bench-tree')) / tree.size;
 
   const verifying = performance.now();
+  const thread = openLeafThread(rules);
   const found = await verifyLog({
     stored,
     leaves,
+    thread,
     folder,
     verifiersOf: verifiersOf(KEYS),
     kept: [],
   });
   const took = seconds(verifying);
   if (!found.agrees) throw new Error(`the log does not verify: ${JSON.stringify(found)}`);
+  await thread.close();
   await stored.close();
   rmSync(join(dir, 'bench-tree'), { recursive: true });
 

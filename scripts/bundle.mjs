@@ -21,6 +21,7 @@ const STARTED = [
   'adapters/embedded/keyStore/keyStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
+  'ops/evidence/leafWorker',
   'service/projector/projectorThread',
 ];
 

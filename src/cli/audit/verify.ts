@@ -1,6 +1,8 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
-import { leavesOfLog } from '../../ops/evidence/leaves.js';
+import { findLeafRules } from '../../ops/evidence/leafRules.js';
+import { openLeafThread } from '../../ops/evidence/leafThread.js';
+import { leavesOf } from '../../ops/evidence/leaves.js';
 import { verifiersOf } from '../../ops/evidence/headKeys.js';
 import { differenceInWords, eventInWords } from '../../ops/evidence/differenceInWords.js';
 import type { EventPlace, Verification } from '../../ops/evidence/verification.js';
@@ -17,6 +19,9 @@ import { examples, jsonLine } from '../output.js';
 import { progressBar } from '../progress.js';
 import { repeatable } from '../repeatable.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
+
+/** Of so many events on, a second thread saves more than it takes to start. */
+const LARGE_LOG = 20_000;
 
 interface VerifyFlags {
   readonly checkpoint: readonly string[];
@@ -49,18 +54,22 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
 async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFlags): Promise<void> {
   const kept = checkpoint.map(keptHead);
   const given = key.map(givenVerifier);
-  const verification = await withLog(terminal, async ({ config, stored }) => {
+  const verification = await withLog(terminal, async ({ config, stored, open }) => {
     const keys = findSealKeys(config);
     if (keys === undefined && given.length === 0)
       await writeLines(terminal.stderr, ['gift: neither SEAL_KEY nor --key is there: signatures are not verified']);
     const bar = progressBar(terminal.stderr, { doing: 'verifying the log', unit: 'events' });
-    const end = await stored.end();
+    // A position of the embedded log is the number of its event.
+    const end = stored.engine === 'embedded' ? Number((await stored.end()) ?? 0) : undefined;
+    const rules = await findLeafRules(stored);
+    const thread = rules === undefined || (end ?? 0) < LARGE_LOG ? undefined : open.add(openLeafThread(rules));
     const known = verifiersOf(keys ?? [], given);
     try {
       return await verifyLog(
         {
           stored,
-          leaves: await leavesOfLog(stored),
+          leaves: rules === undefined ? undefined : leavesOf(rules),
+          thread,
           folder: treeFolder(treeDir(config), stored.logId),
           verifiersOf: known,
           kept,
@@ -68,8 +77,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
         },
         {
           signal: terminal.signal,
-          // A position of the embedded log is the number of its event.
-          onProgress: (events) => bar(events, stored.engine === 'embedded' ? Number(end) : undefined),
+          onProgress: (events) => bar(events, end),
         },
       );
     } catch (error) {

@@ -1,4 +1,4 @@
-import type { EventStore, EventTexts, Position, ReadOptions, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, EventTexts, RecordedEvent } from '../../ports/eventStore.js';
 import { type LeafRules, leafOf, leafOfTexts } from '../../runtime/evidence/eventLeaf.js';
 import { encodeLeaf } from '../../runtime/evidence/leaf.js';
 import { hashLeaf } from '../../runtime/evidence/merkleTree.js';
@@ -11,7 +11,7 @@ export interface Leaves {
   /** @throws as `entry` */
   hash(event: RecordedEvent): Buffer;
   /** @throws as `entry` */
-  hashTexts(event: EventTexts): Buffer;
+  hashTexts(event: Omit<EventTexts, 'position'>): Buffer;
 }
 
 export function leavesOf(rules: LeafRules): Leaves {
@@ -27,26 +27,4 @@ export function leavesOf(rules: LeafRules): Leaves {
 export async function leavesOfLog(events: Pick<EventStore, 'read'>): Promise<Leaves | undefined> {
   const rules = await findLeafRules(events);
   return rules === undefined ? undefined : leavesOf(rules);
-}
-
-export interface LeafBatch {
-  readonly events: readonly Omit<EventTexts, 'data' | 'metadata'>[];
-  readonly position: Position;
-  /** Of the leaf of `events[index]`. @throws as `Leaves.entry` */
-  hash(index: number): Buffer;
-}
-
-/** All events behind `after`, in the way that is fastest for hashing them. @throws UnavailableError */
-export async function* leafBatches(
-  stored: Pick<EventStore, 'readAll' | 'readTexts'>,
-  leaves: Pick<Leaves, 'hash' | 'hashTexts'>,
-  after: Position | undefined,
-  options: ReadOptions,
-): AsyncGenerator<LeafBatch, void> {
-  if (stored.readTexts === undefined)
-    for await (const { events, position } of stored.readAll(after, {}, options))
-      yield { events, position, hash: (index) => leaves.hash(events[index] as RecordedEvent) };
-  else
-    for await (const { events, position } of stored.readTexts(after, options))
-      yield { events, position, hash: (index) => leaves.hashTexts(events[index] as EventTexts) };
 }

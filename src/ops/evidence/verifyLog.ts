@@ -13,7 +13,10 @@ import { HeadChecks } from './headChecks.js';
 import type { VerifiersOf } from './headKeys.js';
 import { type HeadToCheck, headsInLog, headToCheck, type KeptHead } from './headsToCheck.js';
 import { keptLeaves } from './keptLeaves.js';
-import { type LeafBatch, leafBatches, type Leaves } from './leaves.js';
+import { leafBatches } from './leafBatches.js';
+import { NO_LEAF } from './leafMessages.js';
+import type { LeafThread } from './leafThread.js';
+import type { Leaves } from './leaves.js';
 import { type Differing, TileComparison } from './tileComparison.js';
 import {
   type EventPlace,
@@ -26,8 +29,6 @@ import {
 } from './verification.js';
 
 const BATCH = 1_000;
-/** Of an event that the service can't have written: no event has this leaf. */
-const NO_LEAF = Buffer.alloc(32);
 const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
@@ -35,6 +36,8 @@ export interface VerifyDeps {
   readonly stored: Pick<EventStore, 'engine' | 'readAll' | 'readTexts'>;
   /** `undefined`: the log does not hold their rules. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
+  /** Hashes a part of the leaves. */
+  readonly thread?: LeafThread | undefined;
   readonly folder: Pick<TileFolder, 'read' | 'head'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were kept elsewhere. */
@@ -54,7 +57,7 @@ export interface VerifyOptions {
  * reason
  */
 export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: VerifyOptions = {}): Promise<Verification> {
-  const { stored, leaves, folder, verifiersOf } = deps;
+  const { stored, leaves, thread, folder, verifiersOf } = deps;
   const outside = await headsOutside(deps);
   const heads = new HeadChecks(headsInLog(stored, verifiersOf), outside);
   const size = Math.max(0, ...outside.map((head) => head.size));
@@ -77,9 +80,12 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   const time = slices(LOW_PRIORITY_SLICE_MS);
   try {
     await heads.check(tree);
-    for await (const batch of leafBatches(stored, leaves ?? NO_RULES, undefined, { batchSize: BATCH, signal })) {
+    for await (const batch of leafBatches({ stored, leaves: leaves ?? NO_RULES, thread }, undefined, {
+      batchSize: BATCH,
+      signal,
+    })) {
       for (const [index, event] of batch.events.entries()) {
-        const looking = look(event, leafOf(batch, index));
+        const looking = look(event, batch.hash(index));
         if (looking !== undefined) await looking;
         if (tree.size >= heads.nextSize) await heads.check(tree);
         if (time.due()) await time.rest();
@@ -119,15 +125,6 @@ async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: Verif
     ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
   ];
   return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
-}
-
-function leafOf(batch: LeafBatch, index: number): Buffer {
-  try {
-    return batch.hash(index);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return NO_LEAF;
-    throw error;
-  }
 }
 
 /** Whether the tiles, where they differ from the log, are what was signed; also where no head covers the difference. */
