@@ -29,7 +29,7 @@ export function copyCommand(terminal: Terminal): Command {
     .summary('copy the whole event log to another engine, and seal the old one')
     .description(
       `Copies every event, in order, into a log of its own id, reads it back, compares both by count and hash, and then seals the source:
-nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB, whose address may be in an environment variable: every user
+nothing can be appended to it any more. The first head that is signed over the copy names the last one of the source. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB, whose address may be in an environment variable: every user
 of the machine can read a command line, and an address may hold a password.`,
     )
     .requiredOption(

@@ -16,7 +16,23 @@ export const treeHeadStream = (logId: string): string => `treeHeads-${logId}`;
  */
 export type TreeStarted = DomainEvent<'TreeStarted', { readonly salt_key: string; readonly apart: readonly string[] }>;
 
-/** `note`: the signed head (C2SP calls it a checkpoint). `position`: of its last event, in the log that signed it. */
-export type TreeHeadSigned = DomainEvent<'TreeHeadSigned', { readonly note: string; readonly position: string }>;
+/** The last signed head of the log that another one was copied, or restored, from. */
+export interface ContinuedHead {
+  readonly log_id: string;
+  readonly size: number;
+  /** In base64. */
+  readonly root: string;
+  /** Signed by a key of that log. */
+  readonly note: string;
+}
+
+/**
+ * `note`: the signed head (C2SP calls it a checkpoint). `position`: of its last event, in the log that signed it.
+ * `continues`: in the first head of a log that has heads of another one.
+ */
+export type TreeHeadSigned = DomainEvent<
+  'TreeHeadSigned',
+  { readonly note: string; readonly position: string; readonly continues?: ContinuedHead }
+>;
 
 export type TreeEvent = TreeStarted | TreeHeadSigned;

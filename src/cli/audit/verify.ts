@@ -1,5 +1,6 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
+import { continuedHeads } from '../../ops/evidence/continuedLog.js';
 import { findLeafRules } from '../../ops/evidence/leafRules.js';
 import { openLeafThread } from '../../ops/evidence/leafThread.js';
 import { leavesOf } from '../../ops/evidence/leaves.js';
@@ -34,7 +35,7 @@ export function auditVerifyCommand(terminal: Terminal): Command {
     new Command('verify')
       .summary('hold every event of the log against every head that was signed over it')
       .description(
-        `Reads the whole log, also while the service goes on, and changes nothing. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, the last word of each witness of SEAL_WITNESSES, and those given.
+        `Reads the whole log, also while the service goes on, and changes nothing. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, the last word of each witness of SEAL_WITNESSES, the last of the log that this one was copied from, and those given.
 Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed.
 A thief with access to the log and SEAL_KEY can sign another one: only a head that was kept elsewhere, or a witness' last word, finds that.`,
       )
@@ -73,7 +74,10 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
           folder: treeFolder(treeDir(config), stored.logId),
           verifiersOf: known,
           kept,
-          witnessed: await lastWords(terminal, config.sealWitnesses, stored, known),
+          witnessed: [
+            ...(await lastWords(terminal, config.sealWitnesses, stored, known)),
+            ...(await continuedHeads(stored, known)),
+          ],
         },
         {
           signal: terminal.signal,

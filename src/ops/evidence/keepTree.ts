@@ -11,6 +11,7 @@ import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
 import { type Asked, askWitnesses } from './askWitnesses.js';
+import { headToContinue } from './continuedLog.js';
 import { originOf, type VerifiersOf, verifiersOf } from './headKeys.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
@@ -90,7 +91,10 @@ export async function keepTree(
     if (signal.aborted) return;
     mayWrite();
     if (news && performance.now() >= due && !(await events.sealed())) {
-      last = await signHead(events, deps, { size: tree.size, root: tree.root(), position: tree.position ?? '' }, last);
+      const head = { size: tree.size, root: tree.root(), position: tree.position ?? '' };
+      const continues = last === undefined ? await headToContinue(events, signal) : undefined;
+      mayWrite();
+      last = await signHead(events, deps, head, last, continues);
       [news, due] = [false, performance.now() + everyMs];
       await publish(last);
     }

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { recordable } from '../../commands/context.js';
 import { append } from '../../commands/transact.js';
-import { treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
+import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { formatCheckpoint, type ParsedCheckpoint, parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { MalformedEvidenceError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
@@ -72,6 +72,7 @@ export interface HeadSigning {
 
 /**
  * Signs a head that continues `last`, which the caller has made sure of, and claims it.
+ * @param continues for the log's first head
  * @throws ConflictError where another process has signed one; UnavailableError
  */
 export async function signHead(
@@ -79,10 +80,14 @@ export async function signHead(
   { keys, host, now }: HeadSigning,
   { size, root, position }: TreeHead & { readonly position: Position },
   last: SignedHead | undefined,
+  continues?: ContinuedHead,
 ): Promise<SignedHead> {
   const origin = last?.origin ?? originOf(host, events.logId);
   const note = signNote(formatCheckpoint({ origin, size, root }), headKeys(keys, origin).signers);
-  const signed: TreeHeadSigned = { type: 'TreeHeadSigned', data: { note, position } };
+  const signed: TreeHeadSigned = {
+    type: 'TreeHeadSigned',
+    data: { note, position, ...(continues === undefined ? {} : { continues }) },
+  };
   const commandId = randomUUID();
   const event = recordable([signed], { commandId, correlationId: commandId, by: TREE_USER, now: now() });
   const [stored] = await append(events, treeHeadStream(events.logId), event, last?.revision ?? 'none');
