@@ -88,7 +88,12 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
       const recordShown = async (count: number): Promise<void> => {
         // Events are shown in UTC: the zone is only that of `--as-of`.
         const { timeZone, ...asked } = flags;
-        const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
+        const request = {
+          gift,
+          transactionId: found.transactionId,
+          ...asked,
+          ...(time === undefined ? {} : { timeZone }),
+        };
         await cliAccess(events).shown('gift history', request, sight, count);
       };
       if (time !== undefined)

@@ -3,6 +3,8 @@
  * (UTC). No decision depends on them.
  */
 import type { DomainEvent } from './decider.js';
+import { personOf, personStream } from './erasure.js';
+import { giftIdOf } from './giftIds.js';
 
 export const accessStream = (at: string): string => `access-${at.slice(0, 10)}`;
 
@@ -15,6 +17,26 @@ export interface AccessRequest {
   readonly personal: boolean;
   readonly reason: string | null;
 }
+
+/**
+ * What a call was about, as its reason may tell of it: a gift, a transaction, parked work (by any of its names), a person
+ * (by the stream), or all persons that a search found. `undefined`: nobody in particular.
+ */
+export function subjectOfCall({ asked }: Pick<AccessRequest, 'asked'>): string | undefined {
+  const text = (...fields: string[]): string | undefined =>
+    fields.map((field) => asked[field]).find((value): value is string => typeof value === 'string');
+  const named = text('giftId', 'gift', 'parkedId');
+  const giftId = named === undefined ? undefined : giftIdOf(named);
+  const known = giftId ?? text('transactionId') ?? named;
+  if (known !== undefined) return known;
+  const person = text('personId', 'person');
+  const people = person === undefined ? foundBy(asked) : [person];
+  return people.length === 0 ? undefined : people.map((id) => personStream(personOf(id))).join('\0');
+}
+
+/** Persons that a search found, as in paths. */
+export const foundBy = ({ found }: AccessRequest['asked']): readonly string[] =>
+  Array.isArray(found) ? (found as readonly string[]) : [];
 
 /** Appended before the answer goes out. */
 export type RecordsShown = DomainEvent<'RecordsShown', AccessRequest & { readonly count: number }>;

@@ -3,14 +3,13 @@
  * (docs/design.md#personal-data). Numbers of receivers and messages of purchases are no fields of this kind: the
  * events hold an id, or a sealed text, instead.
  */
-import type { AccessRequest } from './access.js';
+import { type AccessRequest, subjectOfCall } from './access.js';
 import type { AccountKind } from './account.js';
 import type { CatalogueKind } from './catalogue.js';
 import type { EntryRetired } from './entry.js';
 import { ERASURE_REASON } from './erasure.js';
 import type { AnyDomainEvent, FIELD_CLASSES } from './fieldClasses.js';
 import type { Block } from './gift/events.js';
-import { giftIdOf } from './giftIds.js';
 import type { KeyedHash } from './keyedHash.js';
 import { parkedNameOf, type WorkParked } from './parked.js';
 import { idOf } from './streamName.js';
@@ -18,8 +17,8 @@ import { isDisputeCause } from './supportActions.js';
 
 /**
  * `user` by id, `phone` by number in E.164, `username` normalised, `paymentMethod` by reference, `purchase`
- * (what was written in it) by the transaction's id, `supportText` (what support wrote about it) by the id of a gift or
- * transaction.
+ * (what was written in it) by the transaction's id, `supportText` by what support wrote about: the id of a gift or
+ * transaction, or as `subjectOfCall` has it.
  */
 export type SubjectKind = 'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase' | 'supportText';
 
@@ -97,15 +96,13 @@ const PARKED = {
     return supportTextSubject(parkedNameOf(stream) === 'notification' ? entity : transaction_id);
   },
 } as const satisfies PersonalFields<'reason'>;
-/** The record of a call about one gift or transaction repeats its reason. */
+/** The record of a call repeats its reason. */
 const ACCESS = {
   ...SUPPORT_TEXT,
   subjectOf: (_, data) => {
-    const { asked, reason } = data as AccessRequest;
-    const { giftId, transactionId } = asked;
-    if (reason === null) return undefined;
-    const id = typeof giftId === 'string' ? giftIdOf(giftId) : transactionId;
-    return typeof id === 'string' ? supportTextSubject(id) : undefined;
+    const request = data as AccessRequest;
+    const about = request.reason === null ? undefined : subjectOfCall(request);
+    return about === undefined ? undefined : supportTextSubject(about);
   },
 } as const satisfies PersonalFields<'reason'>;
 

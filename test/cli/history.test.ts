@@ -228,7 +228,7 @@ test('shows no secret, and personal fields only for a reason, which it records',
     ['RecordsShown', 'gift history', true, 'a complaint', 1],
   );
   assert.match(last.metadata.by.user as string, /^cli:.+@.+/);
-  assert.deepEqual(last.data.asked, { gift: id, asOf: asOf[1], timeZone: 'Europe/London' });
+  assert.deepEqual(last.data.asked, { gift: id, transactionId, asOf: asOf[1], timeZone: 'Europe/London' });
 });
 
 test('--as-of shows the gift as the API showed it then', async () => {

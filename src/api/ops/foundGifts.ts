@@ -75,8 +75,10 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
         const text = query[by] as string;
         const asked = by === 'person' ? { person: personAsked(text) } : { by, text };
         const { limit, after } = query as { readonly limit: number; readonly after?: string };
-        const { gifts, next } = await findGifts(deps, asked, { limit, after });
-        return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by } };
+        const { gifts, next, people } = await findGifts(deps, asked, { limit, after });
+        // Whom or what the reason is about: a charge or a message is of one purchase.
+        const about = people.length > 0 ? { found: people } : { transactionId: gifts[0]?.transaction_id };
+        return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by, ...about } };
       },
     },
   ];

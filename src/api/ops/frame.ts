@@ -52,6 +52,8 @@ export interface Exported {
 /** For any number of records. */
 export interface OpsStream {
   readonly contentType: string;
+  /** As of `OpsAnswer`. */
+  readonly recorded?: Readonly<Record<string, unknown>>;
   /** Starts after the export is recorded; returns early when the caller leaves. */
   records(): AsyncIterable<Exported>;
 }
@@ -111,9 +113,10 @@ export function opsRoute(
       { personal: showsPersonal },
       async () => (operation = await access.start(asker, request)),
     );
-    if ('records' in answer) return streamed(access, asker, request, answer);
-    const { shown: count, recorded, ...rest } = answer;
+    const { recorded } = answer;
     const shown = recorded === undefined ? request : { ...request, asked: { ...request.asked, ...recorded } };
+    if ('records' in answer) return streamed(access, asker, shown, answer);
+    const { shown: count, recorded: _, ...rest } = answer;
     if (operation === undefined)
       await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count));
     return { ...rest, accessRecord: { request: shown, count } };

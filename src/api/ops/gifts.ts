@@ -66,22 +66,26 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
         const events = await withPersonalTexts(deps.subjects, await giftHistory(deps, found), sight);
         const format = formatOf(call);
         const about = { transaction_id: found.transactionId, gift_ids: found.giftIds };
+        const recorded = { transactionId: found.transactionId };
         if (format === 'json' && events.length <= AT_ONCE)
           return {
             status: 200,
             body: { data: events.map((event) => eventView(event, sight)), ...about },
             shown: events.length,
+            recorded,
           };
         if (format === 'json') {
           const rest = `],${JSON.stringify(about).slice(1)}`;
           return {
             contentType: 'application/json; charset=utf-8',
+            recorded,
             records: () => inPieces(events, '{"data":[', ',', rest, (event) => JSON.stringify(eventView(event, sight))),
           };
         }
         const { heading, line } = lineWriter(format, EVENT_COLUMNS, eventRow);
         return {
           contentType: CONTENT_TYPES[format],
+          recorded,
           records: () => inPieces(events, heading, '', '', (event) => line(eventView(event, sight))),
         };
       },
@@ -146,7 +150,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       exists,
       async handle({ params, query, embeds }, { personal }) {
         const time = pastInstantAsked(query, query['time'] as string, gifts.now());
-        const { giftIds, purchase } = await named(params['giftId'] ?? '');
+        const { giftIds, purchase, transactionId } = await named(params['giftId'] ?? '');
         const [giftId] = giftIds;
         if (giftId === undefined || giftIds.length > 1)
           throw new HttpError('schema', {
@@ -170,6 +174,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
             embedded,
           },
           shown: 1,
+          recorded: { transactionId },
         };
       },
     },

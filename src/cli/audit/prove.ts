@@ -51,7 +51,7 @@ async function runProve(terminal: Terminal, gift: string, flags: ProveFlags): Pr
       const { bundle, uncovered } = proven;
       await cliAccess(events).shown(
         'gift audit prove',
-        { gift, ...flags },
+        { gift, transactionId: found.transactionId, ...flags },
         { personal: false, reason },
         bundle.events.length,
       );

@@ -1,5 +1,5 @@
 /** Gifts by what a caller at the support desk knows of them (docs/decisions.md#finding-gifts). */
-import { type Person, personOf } from '../../domain/erasure.js';
+import { type Person, personId, personOf } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { type FindDeps, findPeople, notifiedGifts, purchasesCharged } from './findPeople.js';
@@ -24,6 +24,8 @@ export interface FoundGifts {
   readonly gifts: readonly FoundGift[];
   /** `after` of the next page; null on the last. */
   readonly next: string | null;
+  /** Persons with the number or username, as in paths. */
+  readonly people: readonly string[];
 }
 
 /** A time, and how many of its gifts were answered. New gifts move no page: they come before it, or last of their time. */
@@ -45,7 +47,8 @@ export async function findGifts(
   asked: { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string } | { readonly person: Person },
   { limit, after }: GiftsPage,
 ): Promise<FoundGifts> {
-  const found = 'person' in asked ? await giftsOf(deps, asked.person) : await FINDERS[asked.by](deps, asked.text);
+  const { found, people } =
+    'person' in asked ? await giftsOfAll(deps, [personId(asked.person)]) : await FINDERS[asked.by](deps, asked.text);
   found.sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0));
   const start = after === undefined ? 0 : placeIn(found, after);
   const end = start + limit;
@@ -53,6 +56,7 @@ export async function findGifts(
   return {
     gifts: found.slice(start, end),
     next: last === undefined ? null : `${last.at}.${end - found.findIndex(({ at }) => at === last.at)}`,
+    people,
   };
 }
 
@@ -62,16 +66,26 @@ function placeIn(found: readonly FoundGift[], after: string): number {
   return later < 0 ? found.length : later + (found[later]?.at === at ? Number(answered) : 0);
 }
 
-type Finder = (deps: FindDeps, text: string) => Promise<FoundGift[]>;
+interface Search {
+  readonly found: FoundGift[];
+  readonly people: readonly string[];
+}
+
+type Finder = (deps: FindDeps, text: string) => Promise<Search>;
+
+async function giftsOfAll(deps: FindDeps, people: readonly string[]): Promise<Search> {
+  const found: FoundGift[] = [];
+  for (const person of people) found.push(...(await giftsOf(deps, personOf(person))));
+  return { found, people };
+}
 
 const ofPeople =
   (known: 'phone' | 'username'): Finder =>
-  async (deps, text) => {
-    const gifts: FoundGift[] = [];
-    for (const { person } of (await findPeople(deps, known, text)).people)
-      gifts.push(...(await giftsOf(deps, personOf(person))));
-    return gifts;
-  };
+  async (deps, text) =>
+    giftsOfAll(
+      deps,
+      (await findPeople(deps, known, text)).people.map(({ person }) => person),
+    );
 
 const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
   phone: ofPeople('phone'),
@@ -79,13 +93,13 @@ const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
   async charge(deps, text) {
     const gifts: FoundGift[] = [];
     for await (const { data, at } of purchasesCharged(deps.events, text)) gifts.push(...boughtIn(data, at));
-    return gifts;
+    return { found: gifts, people: [] };
   },
   async message_id(deps, text) {
     const gifts: FoundGift[] = [];
     for await (const { giftId: gift_id, issued, at } of notifiedGifts(deps.events, text))
       gifts.push({ gift_id, transaction_id: issued.transaction_id, at });
-    return gifts;
+    return { found: gifts, people: [] };
   },
 };
 

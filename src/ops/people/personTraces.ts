@@ -27,6 +27,9 @@ export interface GotGifts {
 }
 
 export interface TraceVisitor {
+  /** Of these types `see` gets every event. */
+  readonly others?: readonly string[];
+  see?(event: RecordedEvent): void | Promise<void>;
   bought(purchase: GiftsPurchased['data'], at: string): void | Promise<void>;
   got(gifts: GotGifts): void;
 }
@@ -45,7 +48,7 @@ export interface TraceReading {
   readOn(): Promise<void>;
 }
 
-const TYPES = [
+const TYPES: readonly string[] = [
   'PaymentMethodAdded',
   'PaymentMethodChanged',
   'PaymentMethodRetired',
@@ -64,6 +67,7 @@ export function readTraces(
   const methods = new Map<string, Entry<PaymentMethod>>();
   const customers = new Map<string, UsableMethod['customer']>();
   const erased = new Set<string>();
+  const types = [...new Set([...TYPES, ...(visitor.others ?? [])])];
   let position: Position | undefined;
 
   const isTheirs = ({ user_id, phone_id }: Receiver, sentAt: string): boolean => {
@@ -72,7 +76,12 @@ export function readTraces(
     return owner !== undefined && owner === userId;
   };
 
-  async function note({ type, stream, data, at }: RecordedEvent): Promise<void> {
+  async function note(event: RecordedEvent): Promise<void> {
+    if (visitor.others?.includes(event.type) === true) await visitor.see?.(event);
+    if (TYPES.includes(event.type)) await trace(event);
+  }
+
+  async function trace({ type, stream, data, at }: RecordedEvent): Promise<void> {
     switch (type) {
       case 'GiftsPurchased': {
         const purchase = data as GiftsPurchased['data'];
@@ -132,7 +141,7 @@ export function readTraces(
           : [],
       ),
     async readOn() {
-      for await (const batch of events.readAll(position, { types: TYPES })) {
+      for await (const batch of events.readAll(position, { types })) {
         for (const event of batch.events) await note(event);
         ({ position } = batch);
       }

@@ -43,7 +43,7 @@ test('auditors see the whole life; others are refused', async () => {
   const last = (await seen()).at(-1);
   assert.deepEqual(
     [last.data.what, last.data.asked, last.data.count, last.metadata.by.user],
-    ['GET /ops/gifts/:giftId/history', { giftId: id }, 7, 'aud'],
+    ['GET /ops/gifts/:giftId/history', { giftId: id, transactionId: reply.json.transaction_id }, 7, 'aud'],
   );
   for (const user of ['sue', 'ann', 'till-coffee'])
     refused(await ask(`/ops/gifts/${id}/history`, user), 403, 'Forbidden.');

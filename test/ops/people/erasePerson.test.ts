@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CommandContext } from '../../../src/commands/context.js';
-import { deriveGiftIds } from '../../../src/domain/giftIds.js';
+import { deriveGiftIds, shortcodeOf } from '../../../src/domain/giftIds.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import {
   lookupOf,
@@ -14,6 +14,7 @@ import {
   usernameSubject,
   userSubject,
 } from '../../../src/domain/personalFields.js';
+import { parkedId } from '../../../src/domain/parked.js';
 import { ErasureWaitsError } from '../../../src/ops/people/erasure/endPerson.js';
 import { erasePerson } from '../../../src/ops/people/erasure/erasePerson.js';
 import { storedErasures, storeErasure } from '../../../src/ops/people/erasure/erasureRecord.js';
@@ -390,6 +391,42 @@ test('empties what support wrote about gifts of the person, and keeps that of ot
   assert.equal(blocked?.data, { cause: 'support:b', ticket: '', reason: '' });
   const kept = 'Eve called';
   assert.equal(await reasons(), ['', '', '', '', '', kept, '', '', kept, kept, kept]);
+});
+
+test('empties the reasons of calls about the person, and keeps those of calls about others', async () => {
+  const made = await town();
+  const [got = ''] = deriveGiftIds(SEED, 1).map(({ gift_id }) => gift_id);
+  const work = { entity: 'refund-1', transaction_id: 't-got', step: 'refund', times: 1, reason: '' };
+  await made.deps().events.append('parked-refund', [eventOf('WorkRetried', work)], 'any');
+  const asked: readonly (readonly [object, boolean])[] = [
+    [{ personId: 'eve' }, true],
+    [{ person: 'eve' }, true],
+    [{ by: 'name', found: ['ann', 'eve'] }, true],
+    [{ gift: shortcodeOf(got) }, true],
+    [{ giftId: 'redemption', transactionId: 't-got' }, true],
+    [{ parkedId: 'refund-1' }, true],
+    [{ parkedId: parkedId('refund', 'refund-1') }, true],
+    [{ personId: 'ann' }, false],
+    [{ by: 'name', found: ['ann'] }, false],
+    [{ by: 'name', found: ['ann', 'evelyn'] }, false],
+    [{ parkedId: 'refund-2' }, false],
+    [{ by: 'phone', found: [] }, false],
+  ];
+  for (const [index, [one]] of asked.entries()) {
+    const data = { what: 'call', asked: one, personal: true, reason: 'Eve called', count: 1 };
+    await made.deps().events.append(`access-${index}`, [eventOf('RecordsShown', data)], 'none');
+  }
+  const clear = made.stored.log.filter(({ type, data }) => type === 'RecordsShown' && 'reason' in data);
+  assert.equal(
+    clear.map(({ data }) => (data as { readonly asked: object }).asked),
+    [{ by: 'phone', found: [] }],
+  );
+  await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  for (const [index, [one, gone]] of asked.entries()) {
+    const [shown] = await made.deps().events.read(`access-${index}`);
+    const data = { what: 'call', asked: one, personal: true, reason: gone ? '' : 'Eve called', count: 1 };
+    assert.equal(shown?.data, data, JSON.stringify(one));
+  }
 });
 
 test('leaves a name alone that another user has taken while it waited for money', async () => {

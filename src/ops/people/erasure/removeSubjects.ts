@@ -52,7 +52,8 @@ const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(purch
 
 const methodsOf = (traces: Traces): PersonName[] => traces.ownMethods().map(paymentMethodSubject);
 
-const textsOf = ({ written, gifts }: Traces): PersonName[] => [...written, ...gifts].map(supportTextSubject);
+const textsOf = ({ written, gifts, texts }: Traces): PersonName[] =>
+  [...written, ...gifts, ...texts()].map(supportTextSubject);
 
 const thingsOf = (traces: Traces): PersonName[] => [...messagesOf(traces), ...methodsOf(traces), ...textsOf(traces)];
 

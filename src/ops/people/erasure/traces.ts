@@ -1,6 +1,8 @@
+import { personStream } from '../../../domain/erasure.js';
 import { deriveGiftIds } from '../../../domain/giftIds.js';
-import type { EventStore } from '../../../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
 import { readTraces, type Whose } from '../personTraces.js';
+import { CALLS, DECIDED_WORK, isWorkOf, namesOfWork, peopleOf, searchFor } from '../supportTexts.js';
 
 /** Of a person, what must go with them. */
 export interface Traces {
@@ -10,6 +12,8 @@ export interface Traces {
   readonly written: ReadonlySet<string>;
   /** Gifts that the person bought or got. */
   readonly gifts: ReadonlySet<string>;
+  /** What else support's texts about the person are found by. */
+  readonly texts: () => readonly string[];
   /** References of payment methods that no other user has who is not erased. */
   readonly ownMethods: () => readonly string[];
   /** Reads on, up to the log's present end. @throws UnavailableError */
@@ -20,7 +24,19 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, whose: Wh
   const bought = new Set<string>();
   const written = new Set<string>();
   const gifts = new Set<string>();
+  const people = peopleOf(whose.userId, whose.phoneIds);
+  const texts = new Set(people.map(personStream));
+  const works: RecordedEvent[] = [];
   const { methods, readOn } = readTraces(events, whose, {
+    others: [...CALLS, ...DECIDED_WORK],
+    see(event) {
+      // The person may get a gift of it later.
+      if (DECIDED_WORK.includes(event.type)) works.push(event);
+      else {
+        const search = searchFor(event, people);
+        if (search !== undefined) texts.add(search);
+      }
+    },
     bought({ transaction_id, seed, receivers }) {
       bought.add(transaction_id);
       written.add(transaction_id);
@@ -35,6 +51,10 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, whose: Wh
     bought,
     written,
     gifts,
+    texts: () => [
+      ...texts,
+      ...works.filter((work) => isWorkOf(work, { gifts, transactions: written })).flatMap(namesOfWork),
+    ],
     ownMethods: () => methods().flatMap(({ reference, others }) => (others.length === 0 ? [reference] : [])),
     readOn,
   };

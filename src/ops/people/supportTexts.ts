@@ -1,0 +1,37 @@
+/** What support wrote about a person: what its key is found by, and whether it is about them. */
+import { type AccessRequest, foundBy, subjectOfCall } from '../../domain/access.js';
+import { type Person, personId } from '../../domain/erasure.js';
+import { parkedId, parkedNameOf, type WorkRetried } from '../../domain/parked.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+
+/** Calls under /ops, whose reasons are about a person by what they asked for or found. */
+export const CALLS: readonly string[] = ['RecordsShown', 'OperationStarted'];
+export const DECIDED_WORK: readonly string[] = ['WorkRetried', 'WorkDiscarded'];
+
+/** Names of parked work that a call may have asked for it by. */
+export function namesOfWork({ stream, data }: RecordedEvent): readonly string[] {
+  const name = parkedNameOf(stream);
+  const { entity } = data as WorkRetried['data'];
+  return name === undefined ? [entity] : [entity, parkedId(name, entity)];
+}
+
+/** A message is of one gift; all other work is of its whole purchase. */
+export function isWorkOf(
+  { stream, data }: RecordedEvent,
+  of: { readonly gifts: ReadonlySet<string>; readonly transactions: ReadonlySet<string> },
+): boolean {
+  const { entity, transaction_id } = data as WorkRetried['data'];
+  return parkedNameOf(stream) === 'notification' ? of.gifts.has(entity) : of.transactions.has(transaction_id);
+}
+
+/** What the reason of a call is found by; `undefined`: the call was not about one of these persons. */
+export function searchFor({ data }: RecordedEvent, people: readonly Person[]): string | undefined {
+  const request = data as AccessRequest;
+  const found = foundBy(request.asked);
+  return people.some((person) => found.includes(personId(person))) ? subjectOfCall(request) : undefined;
+}
+
+export const peopleOf = (userId: string | undefined, phoneIds: Iterable<string>): readonly Person[] => [
+  ...(userId === undefined ? [] : [{ kind: 'user', userId } as const]),
+  ...[...phoneIds].map((phoneId) => ({ kind: 'number', phoneId }) as const),
+];
