@@ -153,7 +153,7 @@ const SETTINGS = {
   sealDir: optional(
     'SEAL_DIR',
     anyText,
-    'folder of the tree over the log, with a folder for each log: tiles and the latest signed head, as files that any web server can serve',
+    'folder of the tree over the log, with a folder for each log: tiles and the latest signed head, as files that any web server can serve. One for all processes with the roles `projector` and `api`',
     '`tree` in `DATA_DIR`',
   ),
   sealEveryMs: setting(

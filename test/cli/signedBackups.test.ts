@@ -109,6 +109,25 @@ test('a log of which no known key has signed a head is not called signed', async
   assert.equal(err, 'gift: no head is signed by a known key: give the key that signed them with --key\n');
 });
 
+test('a backup whose key is lost is held against roots alone, and refused where it was altered', async ({
+  dir,
+  log,
+}) => {
+  const file = join(dir, 'keyless.log');
+  const forged = join(dir, 'keyless-forged.log');
+  assert.equal((await gift(envOf(log.dir), ['backup', file])).code, 0);
+  await log.tamper((database) => database.prepare(`UPDATE events SET data = '{"n":1}' WHERE position = 9`).run());
+  assert.equal((await gift(envOf(log.dir), ['backup', forged])).code, 0);
+  for (const [name, code] of [
+    [file, 0],
+    [forged, 1],
+  ] as const) {
+    const env = { DATA_DIR: `${name}-restored` };
+    const restored = await gift(env, ['restore', name, '--reason', 'all keys are lost']);
+    assert.equal(restored.code, code, restored.err);
+  }
+});
+
 test('a backup of a log that was altered is refused, also with a head that it reaches', async ({ dir, log, older }) => {
   await log.events.close();
   const database = new Database(join(log.dir, 'events.db'));
