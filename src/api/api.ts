@@ -86,6 +86,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     transactions: models.transactions,
     accounts: models.accounts,
     reversals: models.reversals,
+    byUser: models.byUser,
     catalogue,
     pool: codePool(engines.events, models.voucherCodes),
     subjects,

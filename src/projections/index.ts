@@ -1,6 +1,7 @@
 import { giftStream } from '../domain/gift/events.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { accountsProjection } from './accounts.js';
+import { byUserProjection } from './byUser.js';
 import { catalogueProjection } from './catalogue/catalogue.js';
 import { giftsProjection } from './gifts.js';
 import { readYourWrites, type LogEnds } from '../runtime/readmodels/readYourWrites.js';
@@ -21,10 +22,17 @@ const ALL = {
   redemptions: redemptionsProjection,
   parked: parkedProjection,
   reversals: reversalsProjection,
+  byUser: byUserProjection,
 } as const;
 
 /** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
-const BY_SOME = ['voucherCodes', 'redemptions', 'parked', 'reversals'] as const satisfies readonly (keyof typeof ALL)[];
+const BY_SOME = [
+  'voucherCodes',
+  'redemptions',
+  'parked',
+  'reversals',
+  'byUser',
+] as const satisfies readonly (keyof typeof ALL)[];
 
 /**
  * Read models that only routes with them in `reads` use and wait for. A process is ready before they are first built.

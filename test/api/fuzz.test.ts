@@ -64,7 +64,7 @@ const pool: Record<string, string[]> = {
   merchant: ['coffee'],
   location: ['bean-soho'],
   user: ['till-coffee'],
-  after: ['0000000000000001'],
+  after: ['0000000000000001', '0mi2k3l4x.0f7d3a61'],
   parkedId: Array.from({ length: 24 }, (_, n) => `stuck-${n}`),
   expiry_date: ['2031-05-04', '2020-05-04', '2026-02-30'],
   ticket: ['T-1', 'not one'],

@@ -102,6 +102,7 @@ interface Known {
 }
 const gifts: Known[] = [];
 const transactions: string[] = [];
+const buyerOf = new Map<string, string>();
 
 interface Heard {
   /** A user, `client`, or `nobody`. */
@@ -147,6 +148,7 @@ async function bought(
   );
   assert.equal(reply.status, 201, reply.text);
   transactions.push(reply.json.data.id as string);
+  buyerOf.set(reply.json.data.id as string, sender);
   return reply.json.data.gifts as string[];
 }
 
@@ -664,6 +666,19 @@ test('a purchase is its buyer’s alone; without a token none of it is visible',
       assert.ok([403, 404].includes(reply.status), asked);
   }
   assert.notEqual(first, second);
+});
+
+test('lists of purchases hold the caller’s own, and all of them', () => {
+  const lists = heard.filter(({ asked, reply }) => asked === 'GET /api/v2/transactions' && reply.status === 200);
+  assert.deepEqual(lists.map(({ caller }) => caller).sort(), [...USERS].sort());
+  for (const { caller, reply } of lists) {
+    const shown = (reply.json.data as Json[])
+      .filter(({ status }) => status !== 'declined')
+      .map(({ id }) => id as string);
+    const own = transactions.filter((id) => buyerOf.get(id) === caller);
+    assert.deepEqual(shown.sort(), own.sort(), caller);
+    assert.ok(caller === 'olivia' || reply.json.data.length === shown.length);
+  }
 });
 
 test('what is visible to some is hidden from all others, and who they are from everyone', () => {

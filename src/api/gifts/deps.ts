@@ -11,6 +11,7 @@ import type { GiftModels } from './join.js';
 
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   readonly reversals: ReadModel<GivenBack>;
+  readonly byUser: ReadModel<object>;
   readonly questions: PaymentQuestions;
   readonly publicUrl: string;
   /** The present, ISO 8601, UTC. */

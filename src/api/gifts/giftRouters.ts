@@ -3,6 +3,7 @@ import type { Route } from '../pipeline/route.js';
 import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
 import { redemptionRoutes } from './redemptions.js';
+import { transactionListRoutes } from './transactionList.js';
 import { transactionRoutes } from './transactions.js';
 import { voucherRoutes } from './vouchers.js';
 
@@ -10,7 +11,7 @@ import { voucherRoutes } from './vouchers.js';
 export function giftRouters(routerOf: RouterMaker, deps: LaunchPageDeps, more: readonly Route[]): SubjectRouter[] {
   return [
     routerOf('/api/v2/gifts', [...giftRoutes(deps), ...redemptionRoutes(deps), ...voucherRoutes(deps), ...more]),
-    routerOf('/api/v2/transactions', transactionRoutes(deps)),
+    routerOf('/api/v2/transactions', [...transactionRoutes(deps), ...transactionListRoutes(deps)]),
     routerOf('/g', launchPageRoutes(deps)),
   ];
 }

@@ -137,6 +137,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /api/v2/products',
       'GET /api/v2/products/{}',
       'GET /api/v2/tiles/{}',
+      'GET /api/v2/transactions',
       'GET /api/v2/transactions/{}',
       'GET /api/v2/transactions/{}/gifts',
       'GET /checkpoint',

@@ -62,7 +62,16 @@ async function served(
     hash: keyedHash(Buffer.alloc(32)),
     positions: positionGate(
       { logId: 'log', isPosition: () => true, end: async () => undefined },
-      { always: [], where: { parked: caughtUp, redemptions: caughtUp, reversals: caughtUp, voucherCodes: caughtUp } },
+      {
+        always: [],
+        where: {
+          parked: caughtUp,
+          redemptions: caughtUp,
+          reversals: caughtUp,
+          byUser: caughtUp,
+          voucherCodes: caughtUp,
+        },
+      },
     ),
     onUnstored: () => undefined,
   };

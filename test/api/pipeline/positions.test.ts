@@ -10,7 +10,7 @@ const LOG = '0b7c6f0e-1111-4222-8333-444455556666';
 let end: string | undefined;
 const log = { logId: LOG, isPosition, end: async () => end };
 const follower = { reached: async () => true };
-const NONE = { parked: follower, redemptions: follower, reversals: follower, voucherCodes: follower };
+const NONE = { parked: follower, redemptions: follower, reversals: follower, byUser: follower, voucherCodes: follower };
 
 test('a position is read back as it was written; another log’s is ignored, nonsense refused', () => {
   const gate = positionGate(log, { always: [], where: NONE });
@@ -59,6 +59,7 @@ test('waits for followers that all routes read, and for others where a route rea
     parked: told('parked', true),
     redemptions: told('redemptions', false),
     reversals: told('reversals', true),
+    byUser: told('byUser', true),
     voucherCodes: told('codes', true),
   };
   const gate = positionGate(log, { always: [told('a', true), told('b', true)], where });

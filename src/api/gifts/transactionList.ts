@@ -1,0 +1,90 @@
+/** docs/contract.md#list-transactions */
+import { boughtBy } from '../../projections/byUser.js';
+import type { TransactionDocument } from '../../projections/transactions.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { inSlices } from '../../lib/async/slices.js';
+import type { Route } from '../pipeline/route.js';
+import {
+  cursorBody,
+  type CursorPage,
+  cursorParameters,
+  type CursorRequest,
+  cursorRequest,
+  cursorSchema,
+  firstOf,
+  TIMED_PLACE,
+} from '../representation/cursors.js';
+import { type GiftRouteDeps, userOf } from './deps.js';
+import { transactionEntity } from './entities.js';
+import { transactionExample, transactionSchema } from './schemas.js';
+
+/** Gifts on one page, whose ids it shows: those of the largest purchase. A page has one purchase at least. */
+const MAX_GIFTS = 10_000;
+
+interface Bought {
+  readonly id: string;
+  readonly transaction: TransactionDocument;
+}
+
+type ListDeps = Pick<GiftRouteDeps, 'byUser' | 'transactions' | 'reversals'>;
+
+/** The latest first. @throws UnavailableError */
+async function boughtOn(deps: ListDeps, userId: string, { limit, after }: CursorRequest): Promise<CursorPage<Bought>> {
+  const prefix = boughtBy(userId);
+  const found = await deps.byUser.find({
+    where: { id: after === undefined ? { prefix } : { gte: prefix, lt: prefix + after.replace('.', '/') } },
+    sort: [['id', -1]],
+    limit: limit + 1,
+  });
+  const places = found.map(({ id }) => id.slice(prefix.length).split('/') as [time: string, id: string]);
+  const transactions = await deps.transactions.getMany(places.map(([, id]) => id));
+  const bought = places.map(([, id], index): Bought => {
+    const transaction = transactions[index];
+    if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
+    return { id, transaction };
+  });
+  const { data, next } = firstOf(places, Math.min(limit, shownTogether(bought)), (place) => place.join('.'));
+  return { data: bought.slice(0, data.length), next };
+}
+
+/** How many of these one page can show. */
+function shownTogether(bought: readonly Bought[]): number {
+  let gifts = 0;
+  const over = bought.findIndex(({ transaction }) => (gifts += transaction.count) > MAX_GIFTS);
+  return over < 0 ? bought.length : Math.max(1, over);
+}
+
+export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/transactions',
+      operation: 'listTransactions',
+      summary: 'The caller’s transactions',
+      description:
+        'What the user bought, the latest first. Large purchases make a page shorter than `limit`; `has_more` says whether there are more.',
+      tag: 'Transactions',
+      caller: 'user',
+      reads: ['byUser', 'reversals'],
+      query: { type: 'object', properties: cursorParameters(TIMED_PLACE) },
+      answers: [
+        {
+          status: 200,
+          description: 'One page.',
+          schema: cursorSchema(transactionSchema),
+          example: { data: [transactionExample], next: null, has_more: false },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        const { data: bought, next } = await boughtOn(deps, userOf(call).id, cursorRequest(call.query));
+        const givenBack = await deps.reversals.getMany(bought.map(({ id }) => id));
+        const data: object[] = [];
+        await inSlices(bought, ({ id, transaction }, index) => {
+          data.push(transactionEntity(id, transaction, givenBack[index]));
+        });
+        return { status: 200, body: cursorBody({ data, next }) };
+      },
+    },
+  ];
+}

@@ -1,0 +1,53 @@
+/** Lists by cursor (docs/decisions.md#cursors). */
+import { TIME_KEY_LENGTH } from '../../projections/timeKey.js';
+import type { Schema } from '../pipeline/route.js';
+import { listSchema, record } from './schemas.js';
+
+export interface CursorRequest {
+  readonly limit: number;
+  readonly after: string | undefined;
+}
+
+/** What one page shows, and the `after` of the next; null on the last. */
+export interface CursorPage<T> {
+  readonly data: readonly T[];
+  readonly next: string | null;
+}
+
+const MAX_LIMIT = 100;
+
+/** @param pattern what an entry's place looks like */
+export function cursorParameters(pattern: string): Readonly<Record<'limit' | 'after', Schema>> {
+  return {
+    limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: 20, description: 'The most entries of a page.' },
+    after: {
+      type: 'string',
+      maxLength: 128,
+      pattern,
+      description: '`next` of the page before; absent: the first page.',
+    },
+  };
+}
+
+export const cursorRequest = (query: Readonly<Record<string, unknown>>): CursorRequest =>
+  query as unknown as CursorRequest;
+
+export function cursorSchema(items: Schema): Schema {
+  return record({
+    data: listSchema(items),
+    next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' },
+    has_more: { type: 'boolean', description: 'Whether there is a next page.' },
+  });
+}
+
+export const cursorBody = <T>({ data, next }: CursorPage<T>): object => ({ data, next, has_more: next !== null });
+
+/** @param found one more than the limit where there are more */
+export function firstOf<T>(found: readonly T[], limit: number, placeOf: (entry: T) => string): CursorPage<T> {
+  const data = found.slice(0, limit);
+  const last = found.length > limit ? data.at(-1) : undefined;
+  return { data, next: last === undefined ? null : placeOf(last) };
+}
+
+/** A time (`timeKey`) and what tells entries of that time apart. */
+export const TIMED_PLACE = `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f]{1,64}$`;

@@ -1,0 +1,56 @@
+/**
+ * What a user's lists are found by: ids alone, and no fields (docs/read-models.md#lists-of-a-user). Who may use a
+ * payment method at present is said by `accounts`.
+ */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
+import { timeKey } from './timeKey.js';
+import type { PaymentMethod, PaymentMethodEvent, PhoneTaken } from '../domain/account.js';
+import type { Happened } from '../domain/decider.js';
+import type { GiftsPurchased } from '../domain/purchase/events.js';
+import { idOf } from '../domain/streamName.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+
+type Folded = GiftsPurchased | PhoneTaken | Extract<PaymentMethodEvent, { type: `${string}${'Added' | 'Changed'}` }>;
+
+/** Ids of users have no `/` (`import/schemas.ts`). */
+export const boughtBy = (userId: string): string => `bought/${userId}/`;
+export const numbersOf = (userId: string): string => `number/${userId}/`;
+export const methodsOf = (userId: string): string => `method/${userId}/`;
+
+/** The last part of an id: the transaction, number or payment method. */
+export const namedIn = (id: string): string => id.slice(id.lastIndexOf('/') + 1);
+
+const NO_FIELDS = {};
+
+/** `bought/{user}/{time}/{transaction}`, `number/{user}/{phoneId}`, `method/{user}/{reference}`. */
+export const byUserProjection: Projection<object> = {
+  name: 'by_user',
+  version: 1,
+  hidden: HIDDEN_FIELDS,
+  indexes: [],
+  types: typesOf<Folded['type']>({
+    GiftsPurchased: true,
+    PhoneTaken: true,
+    PaymentMethodAdded: true,
+    PaymentMethodChanged: true,
+  }),
+  creates: ['GiftsPurchased', 'PhoneTaken', 'PaymentMethodAdded', 'PaymentMethodChanged'],
+  documentIds(event: RecordedEvent): readonly string[] {
+    const folded = event as unknown as Happened<Folded>;
+    switch (folded.type) {
+      case 'GiftsPurchased':
+        return [`${boughtBy(folded.data.buyer_id)}${timeKey(folded.at)}/${folded.data.transaction_id}`];
+      case 'PhoneTaken':
+        return [numbersOf(folded.data.user_id) + idOf(event.stream)];
+      case 'PaymentMethodAdded':
+      case 'PaymentMethodChanged': {
+        const { users = [] } = folded.data as Partial<PaymentMethod>;
+        return [...new Set(users)].map((user) => methodsOf(user) + idOf(event.stream));
+      }
+      default:
+        throw new Error(`${(folded satisfies never as { type: string }).type} is in no list of a user`);
+    }
+  },
+  evolve: () => NO_FIELDS,
+};
