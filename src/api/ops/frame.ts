@@ -119,7 +119,7 @@ export function opsRoute(
     const { shown: count, recorded: _, ...rest } = answer;
     if (operation === undefined)
       await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count));
-    return { ...rest, accessRecord: { request: shown, count } };
+    return { ...rest, accessRecord: { request: { ...shown, reason: null }, count } };
   };
   return {
     ...description,
@@ -128,7 +128,8 @@ export function opsRoute(
     roles,
     knownParametersOnly: true,
     ...(exists === undefined ? { handle: recording } : { open: async (early) => exists(early).then(() => recording) }),
-    recordAgain: async (call, { request, count }) => access.shown(askerOf(call), request, count),
+    recordAgain: async (call, { request, count }, sent) =>
+      access.shown(askerOf(call), { ...request, reason: reasonIn(sent) }, count),
   };
 }
 
@@ -152,8 +153,10 @@ function withParameters(query: Schema | undefined, properties: object, required:
   };
 }
 
-function reasonOf({ query, body }: Call): string | null {
-  const reason = query['reason'] ?? body['reason'];
+const reasonOf = ({ query, body }: Call): string | null => reasonIn(query) ?? reasonIn(body);
+
+function reasonIn(sent: unknown): string | null {
+  const { reason } = (sent ?? {}) as { readonly reason?: unknown };
   return typeof reason === 'string' ? reason.trim() : null;
 }
 

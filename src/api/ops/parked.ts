@@ -107,6 +107,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       status: 200,
       body: { data: await parkedWithEvents(events, outcome, sight) },
       replayed: outcome.replayed,
+      // Reasons. Where nothing was appended, a repeat would decide anew.
+      unstored: outcome.own !== undefined,
       shown: 1,
       position,
     };

@@ -226,6 +226,8 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
           status: 200,
           body: { data: gift },
           replayed,
+          // Reasons and tickets. Where nothing was appended, a repeat would decide anew.
+          unstored: own.length > 0,
           shown: 1,
           position,
         };

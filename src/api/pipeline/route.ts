@@ -69,7 +69,7 @@ export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 
 export type Handler = (call: Call) => Promise<Answer>;
 
-/** The content of an access record (docs/decisions.md#access-records). */
+/** The content of an access record (docs/decisions.md#access-records), without the reason: it is stored for repeats. */
 export interface AccessRecord {
   readonly request: AccessRequest;
   readonly count: number;
@@ -148,7 +148,7 @@ export type Route = RouteDescription & {
    * Appends the access record of an answer that is about to be repeated for its key.
    * @throws UnavailableError: then it is not sent
    */
-  readonly recordAgain?: (call: EarlyCall, record: AccessRecord) => Promise<void>;
+  readonly recordAgain?: (call: EarlyCall, record: AccessRecord, sent: unknown) => Promise<void>;
 } & (
     | { readonly handle: Handler; readonly open?: never }
     | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never }

@@ -152,7 +152,7 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
     if (firstPosition !== undefined) exchange.firstPosition = firstPosition;
     return;
   }
-  if (taken.accessRecord !== undefined) await route.recordAgain?.(exchange, taken.accessRecord);
+  if (taken.accessRecord !== undefined) await route.recordAgain?.(exchange, taken.accessRecord, exchange.sent);
   replay(exchange.ctx, positions, taken);
   exchange.replayed = true;
 }

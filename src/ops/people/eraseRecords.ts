@@ -1,4 +1,5 @@
 /** Removes what records hold of a person; see docs/decisions.md#records-of-a-person. */
+import { type AccessRequest, subjectOfCall } from '../../domain/access.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername } from '../../domain/precis.js';
 import { ANSWERS, COUNTERS, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
@@ -14,6 +15,8 @@ export interface ErasedPerson {
   /** In E.164. */
   readonly numbers: readonly string[];
   readonly phoneIds: readonly string[];
+  /** What support's texts about them are found by. */
+  readonly texts: ReadonlySet<string>;
 }
 
 export interface EraseRecordsDeps {
@@ -23,7 +26,11 @@ export interface EraseRecordsDeps {
 
 interface Answer {
   readonly state: string;
-  readonly answer?: { readonly body?: string };
+  readonly answer?: {
+    readonly body?: string;
+    /** Of a call under /ops. */
+    readonly accessRecord?: { readonly request: AccessRequest };
+  };
 }
 
 /**
@@ -32,7 +39,7 @@ interface Answer {
  * @throws UnavailableError: a part may be done
  */
 export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person: ErasedPerson): Promise<void> {
-  const { userId, usernames, numbers, phoneIds } = person;
+  const { userId, usernames, numbers, phoneIds, texts } = person;
 
   const remove = async <V>(prefix: string, concerns: (value: V) => boolean = () => true): Promise<void> => {
     for await (const { key, value } of allRecords<V>(records, prefix)) if (concerns(value)) await records.delete(key);
@@ -62,12 +69,15 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   await change<{ readonly to: string }>(records, SEND_CLAIMS, (claim) =>
     numbers.includes(claim.to) ? { ...claim, to: '' } : undefined,
   );
-  const texts = [...numbers.map(inJson), ...usernames.map((name) => `"${inJson(name)}"`)];
+  const names = [...numbers.map(inJson), ...usernames.map((name) => `"${inJson(name)}"`)];
   await change<Answer>(records, ANSWERS, (stored) => {
     const { body, ...rest } = stored.answer ?? {};
+    if (body === undefined) return undefined;
+    const about = rest.accessRecord === undefined ? undefined : subjectOfCall(rest.accessRecord.request);
+    if (about !== undefined && texts.has(about)) return { ...stored, answer: rest };
     // A body has usernames as they were written.
-    const folded = body === undefined ? '' : normaliseUsername(body);
-    return texts.some((text) => folded.includes(text)) ? { ...stored, answer: rest } : undefined;
+    const folded = normaliseUsername(body);
+    return names.some((text) => folded.includes(text)) ? { ...stored, answer: rest } : undefined;
   });
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { plainTime } from '../../../src/api/representation/times.js';
 import { accessStream } from '../../../src/domain/access.js';
+import { ANSWERS } from '../../../src/domain/recordKeys.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../../support/fixtures/pastPurchase.js';
@@ -242,6 +243,32 @@ test('a blocked gift can’t be used until each cause has been freed', async () 
   for (const { data } of await service.events.read(accessStream(new Date().toISOString())))
     assert.doesNotMatch(JSON.stringify(data), /T-[12]"/);
   refused(await care(gift, 'block', { ticket: 'a b' }), 422, 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -');
+});
+
+test('a repeated call is answered alike, though nothing that support wrote is stored', async () => {
+  const gift = await buyOne(service);
+  const wrote = { ticket: 'T-of-nobody-else', reason: 'a reason of nobody else' };
+  const first = await care(gift, 'block', wrote, 'block-once');
+  await done(gift, 'unblock', wrote);
+  const again = await care(gift, 'block', wrote, 'block-once');
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true']);
+  assert.deepEqual(again.json, first.json);
+  refused(
+    await care(gift, 'block', { reason: 'another' }, 'block-once'),
+    422,
+    'Idempotency key already used with another request.',
+  );
+  const store = await service.openStore();
+  try {
+    const kept = JSON.stringify(await store.records.list(ANSWERS, 1_000));
+    assert.match(kept, new RegExp(gift), 'the record of the call');
+    assert.doesNotMatch(kept, /of-nobody-else|of nobody else/);
+  } finally {
+    await store.close();
+  }
+  const records = (await service.events.read(accessStream(new Date().toISOString()))) as Json[];
+  const last = records.findLast(({ data }) => data.asked.giftId === gift);
+  assert.equal(last?.data.reason, wrote.reason, 'a repeat is recorded with its reason');
 });
 
 test('a declined gift is as good as cancelled', async () => {

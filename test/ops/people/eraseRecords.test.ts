@@ -15,8 +15,20 @@ import { memoryRecords } from '../../support/engines/memoryRecords.js';
 const test = suite('erase records');
 
 const hash = keyedHash(Buffer.alloc(32, 7));
-const ADA = { userId: 'u1', usernames: ['ada'], numbers: ['+447700900001'], phoneIds: ['p1'] } as const;
-const BOB = { userId: 'u2', usernames: ['bob'], numbers: ['+447700900002'], phoneIds: ['p2'] } as const;
+const ADA = {
+  userId: 'u1',
+  usernames: ['ada'],
+  numbers: ['+447700900001'],
+  phoneIds: ['p1'],
+  texts: new Set(['gift-of-ada']),
+} as const;
+const BOB = {
+  userId: 'u2',
+  usernames: ['bob'],
+  numbers: ['+447700900002'],
+  phoneIds: ['p2'],
+  texts: new Set(['gift-of-bob']),
+} as const;
 const SENT = { outcome: 'sent', provider: 'twilio', message_id: 'SM1', simulated: false } as const;
 const logger = pino({ enabled: false });
 
@@ -104,6 +116,19 @@ test('keeps an answer without its body, and a claim without its number', async (
   assert.is(claim?.value.to, '');
   assert.equal(claim?.value.reply, SENT, 'so it is not sent again');
   assert.is(claim?.expiresAt, before?.expiresAt);
+});
+
+test('keeps no answer about gifts of the person that holds what support wrote, and that about others', async () => {
+  const records = memoryRecords(Date.now);
+  for (const parkedId of ['gift-of-ada', 'gift-of-bob']) {
+    const request = { what: 'POST /ops/parked/:parkedId/retry', asked: { parkedId }, personal: false, reason: null };
+    const answer = { status: 200, headers: {}, body: '{"reason":"Called"}', accessRecord: { request, count: 1 } };
+    await answered(records, parkedId, answer);
+  }
+  await eraseRecordsOf({ records, hash }, ADA);
+  const [ada, bob] = [await takeKey(records, 'gift-of-ada', 'body'), await takeKey(records, 'gift-of-bob', 'body')];
+  assert.ok('settle' in ada && ada.first?.body === undefined);
+  assert.is('settle' in bob ? undefined : bob.body, '{"reason":"Called"}');
 });
 
 test('finds a person among thousands of records, though others change meanwhile', async () => {

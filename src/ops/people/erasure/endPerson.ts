@@ -109,7 +109,8 @@ async function refuseUnlessFree(run: Run, stopped: Stopped, settled: boolean): P
 async function destroy({ deps, erasure, context, traces }: Run, stopped: Stopped): Promise<number> {
   await traces.readOn();
   const { userId, names, phoneIds, rows, own } = stopped;
-  await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds });
+  const texts = traces.texts();
+  await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds, texts });
   const purchases = await removeSubjects(deps, traces, erasure.id, context);
   await deps.keys.remove([...rows, ...own]);
   return purchases;

@@ -52,8 +52,7 @@ const messagesOf = ({ written }: Traces): PersonName[] => [...written].map(purch
 
 const methodsOf = (traces: Traces): PersonName[] => traces.ownMethods().map(paymentMethodSubject);
 
-const textsOf = ({ written, gifts, texts }: Traces): PersonName[] =>
-  [...written, ...gifts, ...texts()].map(supportTextSubject);
+const textsOf = ({ texts }: Traces): PersonName[] => [...texts()].map(supportTextSubject);
 
 const thingsOf = (traces: Traces): PersonName[] => [...messagesOf(traces), ...methodsOf(traces), ...textsOf(traces)];
 

@@ -12,8 +12,8 @@ export interface Traces {
   readonly written: ReadonlySet<string>;
   /** Gifts that the person bought or got. */
   readonly gifts: ReadonlySet<string>;
-  /** What else support's texts about the person are found by. */
-  readonly texts: () => readonly string[];
+  /** What support's texts about the person are found by. */
+  readonly texts: () => ReadonlySet<string>;
   /** References of payment methods that no other user has who is not erased. */
   readonly ownMethods: () => readonly string[];
   /** Reads on, up to the log's present end. @throws UnavailableError */
@@ -51,10 +51,10 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, whose: Wh
     bought,
     written,
     gifts,
-    texts: () => [
-      ...texts,
-      ...works.filter((work) => isWorkOf(work, { gifts, transactions: written })).flatMap(namesOfWork),
-    ],
+    texts() {
+      const named = works.filter((work) => isWorkOf(work, { gifts, transactions: written })).flatMap(namesOfWork);
+      return new Set([...texts, ...written, ...gifts, ...named]);
+    },
     ownMethods: () => methods().flatMap(({ reference, others }) => (others.length === 0 ? [reference] : [])),
     readOn,
   };
