@@ -10,6 +10,7 @@ import type { Subjects } from '../../runtime/personal/subjects.js';
 import { allRecords } from './allRecords.js';
 import { readTraces } from './personTraces.js';
 import { type Who, whoIs } from './who.js';
+import { writtenTexts } from './writtenTexts.js';
 
 /** `where`, `why` and `until` are sentences for the person. */
 export interface RecordPart {
@@ -84,6 +85,13 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         records: traces.gifts,
       },
       {
+        part: 'texts of support',
+        where: LOG_AND_KEYS,
+        why: 'to prove who did what to gifts, purchases and this person, or looked at them, and why',
+        until: UNTIL_ERASED,
+        records: traces.texts,
+      },
+      {
         part: 'sessions',
         where: 'records of the read store',
         why: 'to stay logged in',
@@ -124,25 +132,36 @@ interface PersonTraces {
   readonly purchases: readonly object[];
   readonly gifts: readonly object[];
   readonly methods: readonly object[];
+  readonly texts: readonly object[];
 }
 
 async function tracesIn({ events, subjects }: PersonDeps, who: Who): Promise<PersonTraces> {
   const purchases: object[] = [];
   const gifts: object[] = [];
+  const texts = writtenTexts(who);
   const reading = readTraces(events, who, {
-    async bought({ transaction_id, product_name, total, receivers, message }, at) {
+    ...texts,
+    async bought(purchase, at) {
+      texts.bought(purchase, at);
+      const { transaction_id, product_name, total, receivers, message } = purchase;
       const text = await openText(subjects, message);
       purchases.push({ transaction_id, at, product_name, total, gifts: receivers.length, message: text });
     },
-    got({ transaction_id, at, as, giftIds }) {
+    got(got) {
+      texts.got(got);
+      const { transaction_id, at, as, giftIds } = got;
       for (const gift_id of giftIds()) gifts.push({ gift_id, transaction_id, at, as });
     },
   });
   await reading.readOn();
-  const methods = reading
-    .methods()
-    .map(({ reference, kind, active, customer }) => ({ reference, kind, active, customer: customer() }));
-  return { purchases, gifts, methods };
+  const usable = reading.methods();
+  const methods = usable.map(({ reference, kind, active, customer }) => ({
+    reference,
+    kind,
+    active,
+    customer: customer(),
+  }));
+  return { purchases, gifts, methods, texts: texts.about(new Set(usable.map(({ reference }) => reference))) };
 }
 
 interface StoredSession {

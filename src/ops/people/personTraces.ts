@@ -27,9 +27,11 @@ export interface GotGifts {
 }
 
 export interface TraceVisitor {
-  /** Of these types `see` gets every event. */
+  /** Of these types `see` gets every event, after what it means for the gifts. */
   readonly others?: readonly string[];
-  see?(event: RecordedEvent): void | Promise<void>;
+  see?(event: RecordedEvent): void;
+  /** A gift went to another receiver; it may not have been the person's. */
+  lost?(giftId: string): void;
   bought(purchase: GiftsPurchased['data'], at: string): void | Promise<void>;
   got(gifts: GotGifts): void;
 }
@@ -77,8 +79,8 @@ export function readTraces(
   };
 
   async function note(event: RecordedEvent): Promise<void> {
-    if (visitor.others?.includes(event.type) === true) await visitor.see?.(event);
     if (TYPES.includes(event.type)) await trace(event);
+    if (visitor.others?.includes(event.type) === true) visitor.see?.(event);
   }
 
   async function trace({ type, stream, data, at }: RecordedEvent): Promise<void> {
@@ -108,6 +110,7 @@ export function readTraces(
         const { receiver, transaction_id } = data as GiftReassigned['data'];
         if (isTheirs(receiver, at))
           visitor.got({ transaction_id, at, as: 'later receiver', giftIds: () => [idOf(stream)] });
+        else visitor.lost?.(idOf(stream));
         return;
       }
       case 'PersonErased': {

@@ -18,10 +18,11 @@ export function namesOfWork({ stream, data }: RecordedEvent): readonly string[] 
 /** A message is of one gift; all other work is of its whole purchase. */
 export function isWorkOf(
   { stream, data }: RecordedEvent,
-  of: { readonly gifts: ReadonlySet<string>; readonly transactions: ReadonlySet<string> },
+  gifts: Pick<ReadonlySet<string>, 'has'>,
+  transactions: ReadonlySet<string>,
 ): boolean {
   const { entity, transaction_id } = data as WorkRetried['data'];
-  return parkedNameOf(stream) === 'notification' ? of.gifts.has(entity) : of.transactions.has(transaction_id);
+  return parkedNameOf(stream) === 'notification' ? gifts.has(entity) : transactions.has(transaction_id);
 }
 
 /** What the reason of a call is found by; `undefined`: the call was not about one of these persons. */

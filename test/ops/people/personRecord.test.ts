@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { phoneSubject } from '../../../src/domain/personalFields.js';
 import { findPeople } from '../../../src/ops/people/findPeople.js';
 import { type PersonRecord, personRecord } from '../../../src/ops/people/personRecord.js';
+import type { WrittenText } from '../../../src/ops/people/writtenTexts.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import { AlteredDataError, withFailingFields } from '../../../src/runtime/personal/alteredData.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
@@ -47,6 +49,56 @@ test('shows gifts to a number to the user who held it then, and to no other', as
   const deps = { events, subjects, records: memoryRecords(Date.now) };
   assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'eve' })), ['to-eve']);
   assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'ann' })), ['to-ann']);
+});
+
+test('shows what support wrote about a person and their gifts while they had them', async () => {
+  const events = memoryEvents();
+  const subjects = memorySubjects();
+  const append = async (stream: string, type: string, data: object): Promise<void> => {
+    await events.append(stream, [eventOf(type, data, at(1))], 'any');
+  };
+  const seed = '5e'.repeat(32);
+  const [first = '', second = ''] = deriveGiftIds(seed, 2).map(({ gift_id }) => gift_id);
+  for (const id of ['eve', 'ann']) await append(`user-${id}`, 'UserAdded', { id, username: id, name: id });
+  const receivers = [{ user_id: 'eve' }, { user_id: 'bob' }];
+  const bought = { transaction_id: 't', seed, buyer_id: 'ann', receivers, message: '' };
+  await append('transaction-t', 'GiftsPurchased', bought);
+  const work = { transaction_id: 't', step: 'notify', times: 1 };
+  await append(`gift-${first}`, 'GiftBlocked', { cause: 'support:x', ticket: 'T-1', reason: 'eve and ann' });
+  await append(`gift-${second}`, 'GiftBlocked', { cause: 'support', reason: 'ann 1' });
+  await append(`notification-${second}`, 'NotificationRequested', { transaction_id: 't', reason: 'ann 2' });
+  await append('transaction-t', 'RefundRequested', { refund_id: 'r', gift_ids: [second], reason: 'ann 3' });
+  await append('parked-notification', 'WorkRetried', { ...work, entity: first, reason: 'eve and ann' });
+  await append('parked-refund', 'WorkDiscarded', { ...work, entity: 'r', reason: 'ann 4' });
+  const call = { what: 'GET /ops/people/:personId', personal: true, count: 1 };
+  await append('access-1', 'RecordsShown', { ...call, asked: { personId: 'eve' }, reason: 'eve' });
+  await append('access-1', 'RecordsShown', { ...call, asked: { parkedId: 'r' }, reason: 'ann 5' });
+  await append('access-1', 'RecordsShown', { ...call, asked: { found: ['bob', 'eve'] }, reason: 'eve' });
+  await append('access-1', 'RecordsShown', { ...call, asked: { found: ['bob'] }, reason: 'bob' });
+  await append('access-1', 'RecordsShown', { ...call, asked: { personId: 'ann' }, reason: null });
+  await append(`gift-${first}`, 'GiftReassigned', {
+    transaction_id: 't',
+    receiver: { user_id: 'bob' },
+    reason: 'eve and ann',
+  });
+  await append(`gift-${first}`, 'GiftUnblocked', { cause: 'support:x', ticket: '', reason: 'ann 6' });
+  await append('user-eve', 'UserRetired', { reason: 'eve' });
+  const deps = { events, subjects, records: memoryRecords(Date.now) };
+  const texts = async (userId: string): Promise<readonly Partial<WrittenText>[]> => {
+    const { parts } = await personRecord(deps, { kind: 'user', userId });
+    return (parts.find(({ part }) => part === 'texts of support')?.records ?? []) as WrittenText[];
+  };
+  const both = 'eve and ann';
+  const ofEve = await texts('eve');
+  assert.equal(
+    ofEve.map(({ reason }) => reason),
+    [both, both, 'eve', 'eve', both, 'eve'],
+  );
+  assert.equal([ofEve[0]?.ticket, ofEve[0]?.type, ofEve[2]?.what], ['T-1', 'GiftBlocked', 'GET /ops/people/:personId']);
+  assert.equal(
+    (await texts('ann')).map(({ reason }) => reason),
+    [both, 'ann 1', 'ann 2', 'ann 3', both, 'ann 4', 'ann 5', both, 'ann 6'],
+  );
 });
 
 test('finds and shows all others where fields of a user and of a payment method were altered', async () => {

@@ -52,7 +52,7 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, whose: Wh
     written,
     gifts,
     texts() {
-      const named = works.filter((work) => isWorkOf(work, { gifts, transactions: written })).flatMap(namesOfWork);
+      const named = works.filter((work) => isWorkOf(work, gifts, written)).flatMap(namesOfWork);
       return new Set([...texts, ...written, ...gifts, ...named]);
     },
     ownMethods: () => methods().flatMap(({ reference, others }) => (others.length === 0 ? [reference] : [])),
