@@ -7,13 +7,10 @@
  * free port and an empty folder; it serves without TLS), or the double. Clients and servers are loaded only where they
  * are chosen: most tests start sooner without.
  */
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from './serverProcess.js';
 
 /** An engine that is not embedded. */
 export type ServerEngine = 'eventstoredb' | 'mongodb' | 'nats';
@@ -43,9 +40,6 @@ const SAID = {
   PAYMENTS: 'simulated',
   NOTIFICATIONS: 'simulated',
 };
-/** How long a server may take to start, in ms: some seconds, and a minute beside much else. */
-const START_MS = 180_000;
-
 /** Which engines are to be servers. @throws Error for a name that is none */
 export function chosenServers(list = process.env['TEST_ENGINES'] ?? ''): ReadonlySet<ServerEngine> {
   if (list === 'all') return new Set(SERVERS);
@@ -120,34 +114,13 @@ async function ownEventStore(): Promise<Started> {
     const { url, close } = await startEventStoreDouble();
     return { url, close };
   }
+  const { startEventStoreServer } = await import('./eventStoreServer.js');
   const dir = await mkdtemp(join(tmpdir(), 'gift-eventstore-'));
-  const { openEventStoreDb } = await import('../../../src/adapters/eventstoredb/eventStore.js');
-  const port = await freePort();
-  const child = spawn(command, [String(port), dir], { stdio: 'ignore' });
-  let ended = false;
-  const end = new Promise<void>((resolve) => {
-    child.once('exit', () => {
-      ended = true;
-      resolve();
-    });
-  });
-  const url = `esdb://127.0.0.1:${port}?tls=false`;
-  const until = performance.now() + START_MS;
-  // It is up when it takes appends: the adapter's first is the log's id.
-  for (;;) {
-    const up = await openEventStoreDb({ url, timeoutMs: 1_000 }).then(
-      (store) => store.close().then(() => true),
-      () => false,
-    );
-    if (up) break;
-    if (ended || performance.now() > until) throw new Error(`${command} started no EventStoreDB`);
-    await sleep(100);
-  }
+  const { url, stop } = await startEventStoreServer(command, dir);
   return {
     url,
     async close() {
-      child.kill('SIGKILL');
-      await end;
+      await stop();
       await rm(dir, { recursive: true, force: true });
     },
   };
