@@ -1,5 +1,6 @@
 /** One document a gift, from its purchase on. The payment is joined when read. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
+import { timeKey } from './timeKey.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift/events.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
@@ -42,6 +43,8 @@ export interface GiftDocument {
   /** The last valid day, if extended; absent: the purchase's. */
   readonly expires_on?: string;
   readonly claimed_by?: string;
+  /** Who got it and when, as `heldSince` says; absent: nobody yet. Holds `receiver.phone_id`, which is secret. */
+  readonly held?: string;
   readonly cancelled?: true;
   readonly redemption?: RedemptionDocument;
   readonly voucher?: VoucherDocument;
@@ -51,6 +54,24 @@ export interface GiftDocument {
 
 /** `GiftIssued` repeats the purchase, and no answer shows a block. */
 type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
+
+export const userHolds = (userId: string): string => `u${userId}/`;
+export const numberHolds = (phoneId: string): string => `p${phoneId}/`;
+
+/** `{userHolds or numberHolds}{timeKey}`: sorts what one user or number got by its time. */
+function heldSince({ user_id, phone_id }: Receiver, time: string): string | undefined {
+  if (user_id !== undefined) return userHolds(user_id) + time;
+  return phone_id === undefined ? undefined : numberHolds(phone_id) + time;
+}
+
+/** Computes the key once for the gifts of each purchase. */
+function lastTimeKey(): (at: string) => string {
+  let last = { at: '', key: '' };
+  return (at) => {
+    if (last.at !== at) last = { at, key: timeKey(at) };
+    return last.key;
+  };
+}
 
 /** Derives the ids once for each event. */
 function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds[] {
@@ -88,11 +109,24 @@ export function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | 
   return voucher;
 }
 
-function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'GiftsPurchased' }>): GiftDocument {
+type HeldAt = (receiver: Receiver, at: string) => string | undefined;
+
+/** `document` is of the caller's own making. */
+const withHeld = (document: GiftDocument, held: string | undefined): GiftDocument =>
+  held === undefined ? document : Object.assign(document, { held });
+
+function evolveGift(
+  document: GiftDocument,
+  event: Exclude<Folded, { type: 'GiftsPurchased' }>,
+  held: HeldAt,
+): GiftDocument {
   const updated_at = event.at;
   switch (event.type) {
     case 'GiftClaimed':
-      return copyWith(document, { claimed_by: event.data.user_id, updated_at });
+      return withHeld(
+        copyWith(document, { claimed_by: event.data.user_id, updated_at }),
+        held({ user_id: event.data.user_id }, event.at),
+      );
     case 'GiftRedeemed': {
       const { redemption_id: id, location_id } = event.data;
       return copyWith(document, {
@@ -111,8 +145,9 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
     case 'GiftCancelled':
       return copyWith(document, { cancelled: true, updated_at });
     case 'GiftReassigned': {
-      const { claimed_by: _, ...kept } = document;
-      return copyWith(kept, { receiver: event.data.receiver, reassigned_at: event.at, updated_at });
+      const { claimed_by: _, held: __, ...kept } = document;
+      const { receiver } = event.data;
+      return withHeld(copyWith(kept, { receiver, reassigned_at: event.at, updated_at }), held(receiver, event.at));
     }
     case 'GiftExtended': {
       const extended: GiftDocument = copyWith(document, { expires_on: event.data.expires_on, updated_at });
@@ -125,14 +160,15 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
   }
 }
 
-function makeGifts(): Projection<GiftDocument> {
+function makeGifts(
+  fold: Pick<Projection<GiftDocument>, 'version' | 'indexes' | 'previous'>,
+  held: HeldAt,
+): Projection<GiftDocument> {
   const idsOf = giftIdsByEvent();
   return {
     name: 'gifts',
-    // Tests deploy it over a made-up version 1.
-    version: 2,
+    ...fold,
     hidden: HIDDEN_FIELDS,
-    indexes: [],
     types: typesOf<Folded['type']>({
       GiftsPurchased: true,
       GiftClaimed: true,
@@ -152,19 +188,32 @@ function makeGifts(): Projection<GiftDocument> {
       const folded = event as unknown as Folded;
       if (folded.type !== 'GiftsPurchased') {
         if (document === undefined) throw new Error(`${folded.type} of a gift that was never bought`);
-        return evolveGift(document, folded);
+        return evolveGift(document, folded, held);
       }
       const ids = idsOf(folded)[index];
       if (ids === undefined) throw new Error(`the purchase has no gift ${index}`);
-      return {
+      const receiver = receiverOf(folded.data.receivers[index]);
+      const made = {
         transaction_id: folded.data.transaction_id,
         index,
         message_id: ids.message_id,
-        receiver: receiverOf(folded.data.receivers[index]),
+        receiver,
         updated_at: folded.at,
       };
+      return withHeld(made, held(receiver, folded.at));
     },
   };
 }
 
-export const giftsProjection: Projection<GiftDocument> = makeGifts();
+/** Without `held`. */
+const gifts2 = makeGifts({ version: 2, indexes: [] }, () => undefined);
+
+function makeGifts3(): Projection<GiftDocument> {
+  const keyOf = lastTimeKey();
+  return makeGifts(
+    { version: 3, indexes: [{ fields: ['held'] }], previous: [gifts2 as unknown as Projection] },
+    (receiver, at) => heldSince(receiver, keyOf(at)),
+  );
+}
+
+export const giftsProjection: Projection<GiftDocument> = makeGifts3();

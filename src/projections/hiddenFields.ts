@@ -2,7 +2,7 @@
 import { FIELD_CLASSES, type FieldClasses } from '../domain/fieldClasses.js';
 
 /** Not named in any event. */
-const OTHERS = ['pin', 'hash'];
+const OTHERS = ['pin', 'hash', 'held'];
 
 /** Documents keep the field names of events. */
 export const HIDDEN_FIELDS: ReadonlySet<string> = new Set([

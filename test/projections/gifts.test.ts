@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { giftsProjection, type GiftDocument } from '../../src/projections/gifts.js';
+import { timeKey } from '../../src/projections/timeKey.js';
 import { transactionsProjection, type TransactionDocument } from '../../src/projections/transactions.js';
 import type { Projection } from '../../src/runtime/readmodels/projection.js';
 import { sameHiddenClass } from '../support/assertions/hiddenClass.js';
@@ -56,6 +57,7 @@ const fresh = {
   index: 0,
   message_id: FIRST?.message_id,
   receiver: { user_id: 'u2' },
+  held: `uu2/${timeKey(BOUGHT_AT)}`,
   updated_at: BOUGHT_AT,
 };
 
@@ -87,6 +89,7 @@ test('a claim shows who claimed the gift', () => {
   assert.equal(gift(bought, ofGift('GiftClaimed', { user_id: 'u9' })), {
     ...fresh,
     claimed_by: 'u9',
+    held: `uu9/${timeKey(LATER)}`,
     updated_at: LATER,
   });
 });

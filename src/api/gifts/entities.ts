@@ -25,6 +25,12 @@ const STATUS = {
 
 const THEME_INFO = { clientIds: [], name: '', type: '', label: '', id: '' } as const;
 
+export const GIFT_STATUSES = ['pending', 'sent', 'redeemed', 'cancelled'] as const;
+export type GiftStatus = (typeof GIFT_STATUSES)[number];
+
+/** `gift_status`. */
+export const giftStatus = (joined: JoinedGift): GiftStatus => STATUS[statusOf(joined)][0];
+
 function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   if (transaction.payment === 'pending') return 'pending';
   if (transaction.payment === 'declined' || gift.cancelled === true) return 'cancelled';

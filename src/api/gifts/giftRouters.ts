@@ -1,5 +1,6 @@
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import type { Route } from '../pipeline/route.js';
+import { giftListRoutes } from './giftList.js';
 import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
 import { redemptionRoutes } from './redemptions.js';
@@ -10,7 +11,13 @@ import { voucherRoutes } from './vouchers.js';
 /** @param more routes of other subjects below `/api/v2/gifts` */
 export function giftRouters(routerOf: RouterMaker, deps: LaunchPageDeps, more: readonly Route[]): SubjectRouter[] {
   return [
-    routerOf('/api/v2/gifts', [...giftRoutes(deps), ...redemptionRoutes(deps), ...voucherRoutes(deps), ...more]),
+    routerOf('/api/v2/gifts', [
+      ...giftRoutes(deps),
+      ...giftListRoutes(deps),
+      ...redemptionRoutes(deps),
+      ...voucherRoutes(deps),
+      ...more,
+    ]),
     routerOf('/api/v2/transactions', [...transactionRoutes(deps), ...transactionListRoutes(deps)]),
     routerOf('/g', launchPageRoutes(deps)),
   ];

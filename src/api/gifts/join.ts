@@ -41,6 +41,33 @@ export async function findGift(models: GiftModels, id: string): Promise<JoinedGi
   return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
+/** Of any purchases, in the order of `ids`; `undefined` where the read models know none. @throws UnavailableError */
+export async function findGifts(models: GiftModels, ids: readonly string[]): Promise<(JoinedGift | undefined)[]> {
+  const gifts = await models.gifts.getMany(ids);
+  const [transactions, phones] = await Promise.all([
+    byId(models.transactions, '', (gift) => gift?.transaction_id, gifts),
+    byId(models.accounts, 'phone-', (gift) => gift?.receiver.phone_id, gifts),
+  ]);
+  return ids.map((id, index) => {
+    const gift = gifts[index];
+    const transaction = transactions.get(gift?.transaction_id ?? '');
+    if (gift === undefined || transaction === undefined) return undefined;
+    return joinedGift(id, gift, transaction, phones.get(gift.receiver.phone_id ?? ''));
+  });
+}
+
+/** Each document once, by the id that gifts name it by. */
+async function byId<B extends object>(
+  model: ReadModel<B>,
+  prefix: string,
+  named: (gift: GiftDocument | undefined) => string | undefined,
+  gifts: readonly (GiftDocument | undefined)[],
+): Promise<ReadonlyMap<string, B | undefined>> {
+  const ids = [...new Set(gifts.flatMap((gift) => named(gift) ?? []))];
+  const documents = await model.getMany(ids.map((id) => prefix + id));
+  return new Map(ids.map((id, index) => [id, documents[index]]));
+}
+
 /** `phone`: the entry of the receiver's number. */
 export function joinedGift(
   id: string,
@@ -74,15 +101,13 @@ export async function joinGifts(
   transaction: TransactionDocument,
   gifts: readonly { readonly id: string; readonly gift: GiftDocument }[],
 ): Promise<JoinedGift[]> {
-  const phoneIds = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_id ?? []))];
-  const phones = await models.accounts.getMany(phoneIds.map((id) => `phone-${id}`));
-  const phoneOf = new Map(phoneIds.map((id, index) => [id, phones[index]]));
-  return gifts.map(({ id, gift }) => ({
-    id,
-    gift,
-    transaction,
-    owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_id ?? '')),
-  }));
+  const phones = await byId(
+    models.accounts,
+    'phone-',
+    (gift) => gift?.receiver.phone_id,
+    gifts.map(({ gift }) => gift),
+  );
+  return gifts.map(({ id, gift }) => joinedGift(id, gift, transaction, phones.get(gift.receiver.phone_id ?? '')));
 }
 
 /**

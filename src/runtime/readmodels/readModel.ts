@@ -1,6 +1,7 @@
 import type { Position } from '../../ports/eventStore.js';
-import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
+import type { Body, CollectionSpec, IndexSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { sameVersion } from './buildNumbers.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { editionOf } from './maintenance/repairOrders.js';
 import { finalDocuments } from './finalDocuments.js';
@@ -14,7 +15,7 @@ export interface ReadModel<B extends Body> {
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
   /**
    * Leaves out quarantined documents, which do not count for a limit.
-   * @throws UnavailableError also before any build has caught up
+   * @throws UnavailableError also before any build has caught up, and while one is in use whose fold had no such index
    */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
   /**
@@ -38,10 +39,16 @@ const SURE_MS = 100;
  */
 const OLD_MS = 10_000;
 
+/** Of queries that this release makes: a build of the last one may have fewer indexes. */
+function isIndexed({ indexes }: CollectionSpec, { where = {}, sort = [] }: Query): boolean {
+  const fields = [...Object.keys(where), ...sort.map(([field]) => field)];
+  return fields.every((field) => field === 'id' || indexes.some((index) => index.fields.includes(field)));
+}
+
 /** Reads the build in use; before any has caught up, this code's. Needs no close. */
 export function openReadModel<B extends Body>(
   store: ReadStore,
-  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal'>,
+  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>,
 ): ReadModel<B> {
   const { name } = projection;
   let collection: CollectionSpec = collectionOf(projection);
@@ -51,6 +58,12 @@ export function openReadModel<B extends Body>(
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
+  /** Of a build that a later release made: this one's. */
+  function indexesOf(number: number): readonly IndexSpec[] {
+    const folds: readonly Pick<Projection, 'version' | 'indexes'>[] = [projection, ...(projection.previous ?? [])];
+    return (folds.find(({ version }) => sameVersion(version, number)) ?? projection).indexes;
+  }
+
   function ask(): Promise<void> {
     asking ??= (async () => {
       try {
@@ -58,7 +71,8 @@ export function openReadModel<B extends Body>(
         const [active, corrected] = await Promise.all([store.active(name), editionOf(store, name)]);
         corrections = corrected;
         complete = active !== undefined;
-        if (active !== undefined && active !== collection.version) collection = { ...collection, version: active };
+        if (active !== undefined && active !== collection.version)
+          collection = { ...collection, version: active, indexes: indexesOf(active) };
         knownAt = asked;
       } finally {
         asking = undefined;
@@ -149,6 +163,8 @@ export function openReadModel<B extends Body>(
     getMany,
     async find(query) {
       const looked = await wholeCollection();
+      if (looked.indexes !== projection.indexes && !isIndexed(looked, query))
+        throw new UnavailableError(`${name}: the build in use lacks an index`);
       // A short page means the end to the caller, so quarantined documents are replaced by later ones.
       for (let { limit } = query; ; limit *= 2) {
         const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });

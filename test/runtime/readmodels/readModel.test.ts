@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
+import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { installed } from '../../support/fixtures/projecting.js';
 import { until } from '../../support/assertions/until.js';
@@ -66,6 +67,27 @@ test(
       (await model.find({ where: { name: 'b' } })).map(({ id, body }) => [id, body.name]),
       [['id-b', 'b']],
     );
+  }),
+);
+
+test(
+  'a query by an index that the build in use was made without is unavailable until another is',
+  installed(async ({ store }) => {
+    const before = { ...things, indexes: [] };
+    await fill(store, before, ['a']);
+    await store.activate('things', 1);
+    const model = openReadModel<Thing>(store, {
+      ...second,
+      previous: [before as unknown as Projection],
+    });
+    assert.is((await model.get('id-a'))?.name, 'a');
+    assert.is((await model.find({ where: { id: { prefix: 'id-' } } })).length, 1);
+    await unavailable(model.find({ where: { name: 'a' } }));
+    await unavailable(model.find({ sort: [['name', 1]] }));
+    await fill(store, second, ['a', 'b']);
+    await store.activate('things', 2);
+    await until(async () => (await model.get('id-b')) !== undefined);
+    assert.is((await model.find({ where: { name: 'b' } })).length, 1);
   }),
 );
 

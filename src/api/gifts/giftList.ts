@@ -1,0 +1,57 @@
+/** docs/contract.md#list-gifts */
+import { alsoNamed } from '../pipeline/query.js';
+import type { Route } from '../pipeline/route.js';
+import { cursorBody, cursorParameters, cursorSchema, TIMED_PLACE } from '../representation/cursors.js';
+import { type GiftRouteDeps, userOf } from './deps.js';
+import { GIFT_STATUSES, giftEntity } from './entities.js';
+import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
+import { giftExample, giftSchema } from './schemas.js';
+
+export function giftListRoutes(deps: GiftRouteDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts',
+      operation: 'listGifts',
+      summary: 'The caller’s gifts',
+      description:
+        'Gifts that the user received, claimed or bought, the latest first; each once. A gift that is not paid for yet is listed for its buyer alone. A page may hold fewer than `limit`, even none, and not be the last: `has_more` says so.',
+      tag: 'Gifts',
+      caller: 'user',
+      reads: ['byUser'],
+      query: {
+        type: 'object',
+        properties: {
+          as: {
+            type: 'string',
+            enum: GIFT_ROLES,
+            description: '`holder`: those received or claimed; `sender`: those bought. Absent: both.',
+          },
+          status: {
+            type: 'string',
+            enum: GIFT_STATUSES,
+            description: 'Only gifts of this `gift_status`.',
+            ...alsoNamed(['gift_status']),
+          },
+          ...cursorParameters(TIMED_PLACE),
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'One page.',
+          schema: cursorSchema(giftSchema),
+          example: { data: [giftExample], next: null, has_more: false },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        const user = userOf(call);
+        const { data: gifts, next } = await ownGifts(deps, user.id, call.query as unknown as OwnGiftsRequest);
+        const viewer = { user, now: deps.now(), publicUrl: deps.publicUrl };
+        const data = gifts.map((gift) => giftEntity(gift, viewer));
+        return { status: 200, body: cursorBody({ data, next }) };
+      },
+    },
+  ];
+}

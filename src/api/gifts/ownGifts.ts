@@ -1,0 +1,165 @@
+/**
+ * A user's gifts, the latest first (docs/decisions.md#own-gifts). Each has one place: when the user got or bought it,
+ * and its id.
+ */
+import { isSomebody } from '../../domain/gift/events.js';
+import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
+import { numberHolds, userHolds } from '../../projections/gifts.js';
+import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { Condition } from '../../ports/readStore.js';
+import type { CursorPage, CursorRequest } from '../representation/cursors.js';
+import { giftIdsOf, giftStatus, type GiftStatus } from './entities.js';
+import { findGifts, type GiftModels, type JoinedGift } from './join.js';
+
+export const GIFT_ROLES = ['holder', 'sender'] as const;
+export type GiftRole = (typeof GIFT_ROLES)[number];
+
+export interface OwnGiftsRequest extends CursorRequest {
+  /** Absent: both. */
+  readonly as?: GiftRole;
+  readonly status?: GiftStatus;
+}
+
+export interface OwnGiftDeps extends GiftModels {
+  readonly byUser: ReadModel<object>;
+}
+
+interface Place {
+  readonly time: string;
+  readonly id: string;
+}
+
+/** The first `count` places behind another one, in order; fewer: there are no more. */
+type Source = (after: Place | undefined, count: number) => Promise<Place[]>;
+
+/** Gifts that one page looks at for those of a status. */
+const LOOKED_AT = 1_000;
+const AT_ONCE = 200;
+const PURCHASES_AT_ONCE = 50;
+
+export async function ownGifts(
+  deps: OwnGiftDeps,
+  userId: string,
+  { limit, after, as, status }: OwnGiftsRequest,
+): Promise<CursorPage<JoinedGift>> {
+  const sources = [
+    ...(as === 'sender' ? [] : await heldSources(deps, userId)),
+    ...(as === 'holder' ? [] : [sentSource(deps, userId)]),
+  ];
+  const count = status === undefined ? limit + 1 : Math.max(limit + 1, AT_ONCE);
+  const found: { readonly place: Place; readonly gift: JoinedGift }[] = [];
+  let last = after === undefined ? undefined : placeOf(after);
+  for (let looked = 0; looked < LOOKED_AT; looked += count) {
+    const places = await merged(sources, last, count);
+    const gifts = await findGifts(
+      deps,
+      places.map(({ id }) => id),
+    );
+    for (const [index, place] of places.entries()) {
+      const gift = gifts[index];
+      if (gift === undefined) throw new UnavailableError('the read model does not know all gifts yet');
+      const isAsked = status === undefined || giftStatus(gift) === status;
+      if (isAsked && timeOf(gift, userId, as) === place.time) found.push({ place, gift });
+    }
+    last = places.at(-1);
+    if (found.length > limit || places.length < count) {
+      const shown = found.slice(0, limit);
+      const end = found.length > limit ? shown.at(-1)?.place : undefined;
+      return { data: shown.map(({ gift }) => gift), next: end === undefined ? null : placeText(end) };
+    }
+  }
+  return { data: found.map(({ gift }) => gift), next: last === undefined ? null : placeText(last) };
+}
+
+/** When the user got or bought a gift; a gift that they bought and hold stands where they got it. `undefined`: neither. */
+function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): string | undefined {
+  const { gift, transaction } = joined;
+  if (as !== 'sender' && isHeldBy(joined, userId)) return gift.held?.slice(-TIME_KEY_LENGTH);
+  return as !== 'holder' && transaction.buyer_id === userId ? timeKey(transaction.created_at) : undefined;
+}
+
+/** Not before it is paid for: otherwise anybody could fill a user's list, or learn by a number who has it. */
+function isHeldBy({ gift, transaction, owner }: JoinedGift, userId: string): boolean {
+  const isReceived = isSomebody(gift.receiver) || gift.claimed_by !== undefined;
+  return isReceived && owner === userId && transaction.payment === 'charged';
+}
+
+async function merged(sources: readonly Source[], after: Place | undefined, count: number): Promise<Place[]> {
+  const places = (await Promise.all(sources.map(async (source) => source(after, count)))).flat().sort(latestFirst);
+  return places
+    .filter((place, index) => index === 0 || latestFirst(places[index - 1] as Place, place) !== 0)
+    .slice(0, count);
+}
+
+function latestFirst(one: Place, other: Place): number {
+  const [a, b] = [placeText(one), placeText(other)];
+  return a < b ? 1 : a > b ? -1 : 0;
+}
+
+const placeText = ({ time, id }: Place): string => `${time}.${id}`;
+
+/** @param text matches `TIMED_PLACE` */
+const placeOf = (text: string): Place => ({
+  time: text.slice(0, TIME_KEY_LENGTH),
+  id: text.slice(TIME_KEY_LENGTH + 1),
+});
+
+/** One for the user, and one for each number that they ever had. */
+async function heldSources({ gifts, byUser }: OwnGiftDeps, userId: string): Promise<Source[]> {
+  const numbers = await byUser.find({ where: { id: { prefix: numbersOf(userId) } } });
+  const keys = [userHolds(userId), ...numbers.map(({ id }) => numberHolds(namedIn(id)))];
+  return keys.map((key) => async (after, count) => {
+    const find = async (where: Readonly<Record<string, Condition>>, limit: number): Promise<Place[]> =>
+      (await gifts.find({ where, sort: [['held', -1]], limit })).map(({ id, body: { held = '' } }) => ({
+        time: held.slice(key.length),
+        id,
+      }));
+    if (after === undefined) return find({ held: { prefix: key } }, count);
+    const atOnce = await find({ held: key + after.time, id: { lt: after.id } }, count);
+    const left = count - atOnce.length;
+    return left === 0 ? atOnce : [...atOnce, ...(await find({ held: { gte: key, lt: key + after.time } }, left))];
+  });
+}
+
+function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Source {
+  const prefix = boughtBy(userId);
+  const purchaseAt = (id: string): Place => ({
+    time: id.slice(prefix.length, prefix.length + TIME_KEY_LENGTH),
+    id: namedIn(id),
+  });
+  /** Purchases before an id, the latest first, and all of the last one's time: their gifts stand among each other. */
+  const purchases = async (end: string | undefined, limit: number): Promise<Place[]> => {
+    const where = { id: end === undefined ? { prefix } : { gte: prefix, lt: end } };
+    const found = (await byUser.find({ where, sort: [['id', -1]], limit })).map(({ id }) => purchaseAt(id));
+    const last = found.at(-1)?.time;
+    if (last === undefined) return [];
+    const ofLast = await byUser.find({ where: { id: { prefix: `${prefix}${last}/` } } });
+    return [...found.filter(({ time }) => time !== last), ...ofLast.map(({ id }) => purchaseAt(id))];
+  };
+  return async (after, count) => {
+    const places: Place[] = [];
+    // `0` follows `/`: with the purchases of that time.
+    let end = after === undefined ? undefined : `${prefix}${after.time}0`;
+    while (places.length < count) {
+      const bought = await purchases(end, Math.min(count, PURCHASES_AT_ONCE));
+      const last = bought.at(-1);
+      if (last === undefined) break;
+      end = `${prefix}${last.time}/`;
+      const documents = await transactions.getMany(bought.map(({ id }) => id));
+      let reading = '';
+      for (const [index, { time }] of bought.entries()) {
+        if (places.length >= count && time !== reading) break;
+        reading = time;
+        const transaction = documents[index];
+        if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
+        const gifts = giftIdsOf(transaction)
+          .map((id): Place => ({ time, id }))
+          .filter((place) => after === undefined || latestFirst(after, place) < 0);
+        places.push(...gifts);
+      }
+    }
+    return places.sort(latestFirst).slice(0, count);
+  };
+}
