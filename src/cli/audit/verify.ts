@@ -24,6 +24,8 @@ import { CommandFailure, interrupted, type Terminal, writeLines } from '../termi
 /** Of so many events on, a second thread saves more than it takes to start. */
 const LARGE_LOG = 20_000;
 
+const WITNESSED = 'the head that a witness has shown, and SEAL_DIR keeps';
+
 interface VerifyFlags {
   readonly checkpoint: readonly string[];
   readonly key: readonly string[];
@@ -65,15 +67,17 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
     const rules = await findLeafRules(stored);
     const thread = rules === undefined || (end ?? 0) < LARGE_LOG ? undefined : open.add(openLeafThread(rules));
     const known = verifiersOf(keys ?? [], given);
+    const folder = treeFolder(treeDir(config), stored.logId);
+    const witnessed = await folder.witnessed();
     try {
       return await verifyLog(
         {
           stored,
           leaves: rules === undefined ? undefined : leavesOf(rules),
           thread,
-          folder: treeFolder(treeDir(config), stored.logId),
+          folder,
           verifiersOf: known,
-          kept,
+          kept: witnessed === undefined ? kept : [...kept, { from: WITNESSED, note: witnessed }],
           witnessed: [
             ...(await lastWords(terminal, config.sealWitnesses, stored, known)),
             ...(await continuedHeads(stored, known)),

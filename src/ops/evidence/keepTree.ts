@@ -15,10 +15,12 @@ import { headToContinue } from './continuedLog.js';
 import { originOf, type VerifiersOf, verifiersOf } from './headKeys.js';
 import { leavesOf } from './leaves.js';
 import { findLeafRules, leafRulesOf } from './leafRules.js';
-import { isPublished, publishedHead } from './publishedHead.js';
+import { isPublished, isPublishedWhole, publishedHead } from './publishedHead.js';
 import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from './signedHeads.js';
 import { holdAgainst, witnessedHeads } from './witnessedHeads.js';
 
+/** In `everyMs`: a witness that has refused a head is asked again, though nothing is appended. */
+const ASK_AGAIN = 10;
 /** Of a log that has none yet. */
 const NO_TREE: Pick<LogTree, 'size' | 'continues'> = { size: 0, continues: async ({ size }) => size === 0 };
 /** A tree that grew by these alone needs no other head: an idle log would grow for ever. */
@@ -75,17 +77,20 @@ export async function keepTree(
     if (!signal.aborted) await holdAgainst(against, tree, folder, mayWrite, signal);
     against = [];
   };
+  let askAt = Number.POSITIVE_INFINITY;
   const publish = async (head: SignedHead): Promise<void> => {
     const asked = await cosignatures(tree, head, deps, known, signal);
     ({ against, trouble } = asked);
+    askAt = trouble === undefined ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN * everyMs;
     if (against.length > 0) await readAndJudge();
-    if (signal.aborted) return;
+    if (signal.aborted || (await isPublishedWhole(folder, asked.note))) return;
     mayWrite();
     await folder.publish(asked.note, tree.partialTiles());
   };
   while (!signal.aborted) {
     await readAndJudge();
     if (signal.aborted) return;
+    if (performance.now() >= askAt) unpublished ??= last;
     if (unpublished !== undefined) await publish(unpublished);
     unpublished = undefined;
     if (signal.aborted) return;

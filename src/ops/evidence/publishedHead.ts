@@ -26,3 +26,11 @@ export async function publishedHead(
 export function isPublished(published: KeptHead | undefined, head: Pick<KeptHead, 'note'> | undefined): boolean {
   return published !== undefined && head !== undefined && parseNote(published.note).body === parseNote(head.note).body;
 }
+
+/** Whether it is this head, with as many signatures at least. */
+export async function isPublishedWhole(folder: Pick<TileFolder, 'head'>, note: string): Promise<boolean> {
+  const published = await folder.head();
+  if (published === undefined) return false;
+  const [shown, wanted] = [parseNote(published), parseNote(note)];
+  return shown.body === wanted.body && shown.signatures.length >= wanted.signatures.length;
+}

@@ -3,14 +3,17 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
+import { treeHeadStream } from '../../../src/domain/treeHeads.js';
 import { headKeys } from '../../../src/ops/evidence/headKeys.js';
 import { lastSignedHead } from '../../../src/ops/evidence/signedHeads.js';
 import { formatCheckpoint, parseCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
 import { cosignatureVerifier } from '../../../src/runtime/evidence/cosignature.js';
 import { openNote, signNote } from '../../../src/runtime/evidence/signedNote.js';
 import { type WitnessClient, witnessClient } from '../../../src/runtime/evidence/witnessClient.js';
+import { tileFolder } from '../../../src/runtime/tree/tileFolder.js';
 import { type RunningWitness, startWitness } from '../../support/evidence/witness.js';
 import { type KeptLog, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
+import { gift } from '../../support/service/cli.js';
 
 const test = suite<{ log: KeptLog; dir: string; running: RunningWitness; client: WitnessClient }>('a witnessed log');
 
@@ -85,6 +88,19 @@ async function kept(log: KeptLog): Promise<() => Promise<void>> {
   };
 }
 
+/** By `gift audit verify`, with no witness. @param shown what SEAL_DIR keeps of one */
+async function isVerifiedAgainst({ dir, events }: KeptLog, shown: string): Promise<void> {
+  const sealDir = join(dir, 'sealed');
+  await tileFolder(join(sealDir, events.logId)).keepWitnessed(shown);
+  const env = { DATA_DIR: dir, SEAL_DIR: sealDir, SEAL_KEY: KEYS[0] ?? '' };
+  const { code, out } = await gift(env, ['audit', 'verify']);
+  assert.equal(code, 1);
+  assert.match(
+    out,
+    /\nthe head that a witness has shown, and SEAL_DIR keeps, of 35\d events: it is of other events than /,
+  );
+}
+
 const refused = {
   name: 'LogAlteredError',
   message: /a.* is of \d+ events, and signed by this log, too, which has \d+/,
@@ -114,6 +130,7 @@ test('put back with all that it keeps, it signs nothing more, and its witness te
   await assert.rejects(log.keep(never, { witnesses }), refused, 'also where it has grown past that head');
   assert.equal((await lastSignedHead(log.events))?.size, size);
   const shown = await log.folder.witnessed();
+  await isVerifiedAgainst(log, shown ?? '');
   await putForward();
   await log.folder.keepWitnessed(shown);
   await log.fill(5);
@@ -185,6 +202,28 @@ for (const [what, latest, name] of [
     assert.match(troubles[0].message, /accountant\.example\/w has cosigned 9 events, /);
     assert.equal(await log.folder.witnessed(), undefined);
   });
+
+test('is well again once a witness that has refused its head cosigns it, though nothing is appended', async ({
+  log,
+  running,
+  client,
+}) => {
+  await log.fill(3);
+  let asked = 0;
+  const late: WitnessClient = {
+    ...client,
+    cosign: async (...args) =>
+      asked++ === 0 ? { witness: client.name, outcome: 'ahead', size: 9 } : client.cosign(...args),
+  };
+  const said: (string | undefined)[] = [];
+  await log.keep(async () => said.includes('WitnessDisagreesError') && said.at(-1) === undefined, {
+    witnesses: [late],
+    onTrouble: (error) => said.push(error?.name),
+    well: () => said.push(undefined),
+  });
+  assert.ok((await cosigned(log, running)) > 0);
+  assert.equal((await log.events.read(treeHeadStream(log.events.logId))).length, 1);
+});
 
 for (const [what, spoilt] of Object.entries({ 'cut short': 'cut short', 'of others': Buffer.alloc(8_192) }))
   test(`makes its tiles anew where one from which it proves is ${what}`, async ({ log, running, client }) => {
