@@ -1,5 +1,5 @@
 /** A backup is held against the heads that were signed over its log before anything of it counts. */
-import { differenceInWords } from '../ops/evidence/differenceInWords.js';
+import { faultInWords, firstFault } from '../ops/evidence/firstFault.js';
 import { verifiersOf } from '../ops/evidence/headKeys.js';
 import { leavesOfLog } from '../ops/evidence/leaves.js';
 import { verifyLog } from '../ops/evidence/verifyLog.js';
@@ -29,7 +29,7 @@ export async function refuseOlderBackup(
   { checkpoint, behind }: HeadFlags,
 ): Promise<void> {
   const known = verifiersOf(findSealKeys(config) ?? []);
-  const { difference, wrong_heads } = await verifyLog(
+  const found = await verifyLog(
     {
       stored: restored,
       leaves: await leavesOfLog(restored),
@@ -40,14 +40,15 @@ export async function refuseOlderBackup(
     },
     { signal: terminal.signal },
   );
-  if (difference === null && wrong_heads.found === 0) return;
-  if (difference?.change === 'cut off') {
+  const fault = firstFault(found);
+  if (fault === undefined) return;
+  if (fault.what === 'difference' && fault.difference.change === 'cut off') {
     if (behind === true) return;
     throw new CommandFailure(
-      `the backup is behind a signed head: ${differenceInWords(difference)}. Nothing was restored: take a later backup; --behind restores this one all the same`,
+      `the backup is behind a signed head: ${faultInWords(fault)}. Nothing was restored: take a later backup; --behind restores this one all the same`,
     );
   }
-  const [wrong] = wrong_heads.first;
-  const words = difference === null ? `${wrong?.from}: ${wrong?.why}` : differenceInWords(difference);
-  throw new CommandFailure(`the backup is not what was signed: ${words}. Nothing was restored: take another backup`);
+  throw new CommandFailure(
+    `the backup is not what was signed: ${faultInWords(fault)}. Nothing was restored: take another backup`,
+  );
 }

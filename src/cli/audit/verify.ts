@@ -6,7 +6,8 @@ import { openLeafThread } from '../../ops/evidence/leafThread.js';
 import { leavesOf } from '../../ops/evidence/leaves.js';
 import { verifiersOf } from '../../ops/evidence/headKeys.js';
 import { differenceInWords, eventInWords } from '../../ops/evidence/differenceInWords.js';
-import type { EventPlace, Verification } from '../../ops/evidence/verification.js';
+import { faultInWords, firstFault, NOT_NEXT } from '../../ops/evidence/firstFault.js';
+import type { EventPlace, Findings, Verification } from '../../ops/evidence/verification.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
 import { shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
@@ -101,14 +102,19 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
 }
 
 /** With keyed hashes masked. */
-function shown({ difference, gaps, ...verification }: Verification): object {
+function shown({ difference, gaps, stream_gaps, ...verification }: Verification): object {
   const place = (event: EventPlace | null): EventPlace | null =>
     event === null ? null : { ...event, stream: shownStream(event.stream, MASK) };
+  const placed = <G extends { readonly event: EventPlace }>({ found, first }: Findings<G>): object => ({
+    found,
+    first: first.map((gap) => ({ ...gap, event: place(gap.event) })),
+  });
   return {
     ...verification,
     difference:
       difference === null ? null : { ...difference, event: place(difference.event), before: place(difference.before) },
-    gaps: { ...gaps, first: gaps.first.map((gap) => ({ ...gap, event: place(gap.event) })) },
+    gaps: placed(gaps),
+    stream_gaps: placed(stream_gaps),
   };
 }
 
@@ -124,22 +130,28 @@ function* inWords({ agrees, events, position, root, heads, agreed_size, ...found
   for (const { after, event } of found.gaps.first)
     yield `events are missing between position ${after ?? 'none'} and ${eventInWords(event)}`;
   yield* further(found.gaps, 'gaps');
+  for (const { event } of found.stream_gaps.first) yield `${NOT_NEXT}${eventInWords(event)}`;
+  yield* further(found.stream_gaps, 'gaps in streams');
   if (found.spoilt_tiles)
     yield 'tiles in SEAL_DIR are not those that were signed: remove them, and the service makes them anew from the log';
 }
 
-function* further(
-  { found, first }: Verification['gaps'] | Verification['wrong_heads'],
-  what: string,
-): Generator<string> {
+function* further({ found, first }: Findings<unknown>, what: string): Generator<string> {
   if (found > first.length) yield `and ${found - first.length} further ${what}`;
 }
 
-function failureOf({ difference, wrong_heads, gaps, verified_heads, unverified_heads }: Verification): string {
-  if (difference !== null) return `the log is not what was signed: ${differenceInWords(difference)}`;
-  if (gaps.found > 0) return 'events are missing from the log: see above';
-  if (unverified_heads > 0 && verified_heads === 0)
-    return 'no head is signed by a known key: give the key that signed them with --key';
-  if (wrong_heads.found > 0) return 'a signed head is not what it was: see above';
-  return 'tiles are not what was signed; the log is';
+function failureOf(found: Verification): string {
+  const fault = firstFault(found);
+  switch (fault?.what) {
+    case 'difference':
+      return `the log is not what was signed: ${faultInWords(fault)}`;
+    case 'missing event':
+      return 'events are missing from the log, or stand elsewhere: see above';
+    case 'unknown signer':
+      return `${fault.words}: give the key that signed them with --key`;
+    case 'wrong head':
+      return 'a signed head is not what it was: see above';
+    default:
+      return 'tiles are not what was signed; the log is';
+  }
 }

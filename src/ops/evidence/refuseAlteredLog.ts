@@ -2,7 +2,7 @@
 import type { EventStore } from '../../ports/eventStore.js';
 import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
-import { differenceInWords } from './differenceInWords.js';
+import { faultInWords, firstFault } from './firstFault.js';
 import type { VerifiersOf } from './headKeys.js';
 import { leavesOfLog } from './leaves.js';
 import { verifyLog, type VerifyOptions } from './verifyLog.js';
@@ -24,13 +24,9 @@ export async function refuseAlteredLog(
   options: VerifyOptions = {},
 ): Promise<void> {
   const leaves = await leavesOfLog(stored);
-  const { difference, wrong_heads, gaps } = await verifyLog({ stored, leaves, folder, verifiersOf, kept: [] }, options);
-  const [wrong] = wrong_heads.first;
-  const [gap] = gaps.first;
-  if (difference !== null) throw refusal(differenceInWords(difference));
-  if (wrong !== undefined) throw refusal(`${wrong.from}: ${wrong.why}`);
-  if (gap !== undefined) throw refusal(`events are missing before position ${gap.event.position}`);
+  const fault = firstFault(await verifyLog({ stored, leaves, folder, verifiersOf, kept: [] }, options));
+  if (fault === undefined || fault.what === 'spoilt tiles') return;
+  throw new AlteredLogRefusedError(
+    `the log is not what was signed, and would be carried into the read model: ${faultInWords(fault)}`,
+  );
 }
-
-const refusal = (words: string): AlteredLogRefusedError =>
-  new AlteredLogRefusedError(`the log is not what was signed, and would be carried into the read model: ${words}`);

@@ -40,6 +40,11 @@ export interface Gap {
   readonly event: EventPlace;
 }
 
+/** An event that is not the next one of its stream: some before it are missing, or stand elsewhere. */
+export interface StreamGap {
+  readonly event: EventPlace;
+}
+
 /** The first ones; `found` counts all. */
 export interface Findings<T> {
   readonly found: number;
@@ -63,6 +68,8 @@ export interface Verification {
   readonly wrong_heads: Findings<WrongHead>;
   /** Of positions, where the engine's have none. */
   readonly gaps: Findings<Gap>;
+  /** Of revisions. */
+  readonly stream_gaps: Findings<StreamGap>;
   /** Tiles are not those that were signed. */
   readonly spoilt_tiles: boolean;
 }
@@ -76,6 +83,10 @@ export class FindingsList<T> implements Findings<T> {
   add(one: T): void {
     this.found += 1;
     if (this.first.length < NAMED) this.first.push(one);
+  }
+
+  findings(): Findings<T> {
+    return { found: this.found, first: this.first };
   }
 
   addAll({ found, first }: Findings<T>): void {

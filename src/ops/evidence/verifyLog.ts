@@ -4,10 +4,7 @@
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
-import { tileHashReader } from '../../runtime/evidence/tiles.js';
 import { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
-import { rootAt } from '../../runtime/evidence/treeProofs.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 import { HeadChecks } from './headChecks.js';
 import type { VerifiersOf } from './headKeys.js';
@@ -17,11 +14,12 @@ import { leafBatches } from './leafBatches.js';
 import { NO_LEAF } from './leafMessages.js';
 import type { LeafThread } from './leafThread.js';
 import type { Leaves } from './leaves.js';
-import { type Differing, TileComparison } from './tileComparison.js';
+import { StreamRevisions } from './streamRevisions.js';
+import { TileComparison } from './tileComparison.js';
+import { firstDifference, tilesAreRight, withoutStart } from './verdict.js';
 import {
   type EventPlace,
   FindingsList,
-  type FirstDifference,
   type Gap,
   type PlacedEvent,
   placeOf,
@@ -33,7 +31,7 @@ const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
   /** As stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'readAll' | 'readTexts'>;
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts'>;
   /** `undefined`: the log does not hold their rules. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Hashes a part of the leaves. */
@@ -63,6 +61,7 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   const size = Math.max(0, ...outside.map((head) => head.size));
   const comparison = new TileComparison(keptLeaves(folder, size));
   const gaps = new FindingsList<Gap>();
+  const revisions = new StreamRevisions(stored);
   const tree = new TreeBuilder();
   let last: PlacedEvent | null = null;
 
@@ -70,6 +69,7 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     const before = last;
     last = event;
     tree.append(leaf);
+    revisions.look(event, tree.size);
     if (stored.engine === 'embedded' && Number(event.position) !== Number(before?.position ?? 0) + 1)
       gaps.add({ after: before?.position ?? null, event: placeOf(event, tree.size) });
     return leaves === undefined ? undefined : comparison.compare(leaf, tree.size, event, before);
@@ -90,6 +90,7 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
         if (tree.size >= heads.nextSize) await heads.check(tree);
         if (time.due()) await time.rest();
       }
+      await revisions.settle();
       onProgress?.(tree.size, batch.position);
     }
     signal?.throwIfAborted();
@@ -102,8 +103,9 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
   const difference =
     leaves === undefined ? withoutStart(heads, end()) : firstDifference(spoilt ? undefined : differing, heads, end());
+  const findings = [heads.wrong, gaps, revisions.gaps];
   return {
-    agrees: difference === null && heads.wrong.found === 0 && gaps.found === 0 && !spoilt,
+    agrees: difference === null && findings.every(({ found }) => found === 0) && !spoilt,
     events: tree.size,
     position: end()?.position ?? null,
     root: tree.root().toString('base64'),
@@ -112,8 +114,9 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     unverified_heads: heads.unverified,
     agreed_size: heads.agreed,
     difference,
-    wrong_heads: { found: heads.wrong.found, first: heads.wrong.first },
-    gaps: { found: gaps.found, first: gaps.first },
+    wrong_heads: heads.wrong.findings(),
+    gaps: gaps.findings(),
+    stream_gaps: revisions.gaps.findings(),
     spoilt_tiles: spoilt,
   };
 }
@@ -125,55 +128,4 @@ async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: Verif
     ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
   ];
   return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
-}
-
-/** Whether the tiles, where they differ from the log, are what was signed; also where no head covers the difference. */
-async function tilesAreRight(
-  folder: Pick<TileFolder, 'read'>,
-  { number }: Differing,
-  heads: HeadChecks,
-): Promise<boolean> {
-  if (number <= heads.agreed) return false;
-  const wrong = heads.firstWrong;
-  return (
-    wrong === undefined || wrong.size < number || (await rootOfTiles(folder, wrong.size))?.equals(wrong.root) === true
-  );
-}
-
-/** `undefined`: a tile is missing or cut short. */
-async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Promise<Buffer | undefined> {
-  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), size);
-  try {
-    return await rootAt(read, size);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) return undefined;
-    throw error;
-  }
-}
-
-/** A log without heads has none to have lost. */
-function withoutStart({ heads, largest }: HeadChecks, last: EventPlace | null): FirstDifference | null {
-  const events = last?.number ?? 0;
-  if (heads === 0) return null;
-  if (largest > events)
-    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
-  return { change: 'start missing', count: 1, number: 0, event: null, before: null, signed: true };
-}
-
-function firstDifference(
-  differing: Differing | undefined,
-  heads: HeadChecks,
-  last: EventPlace | null,
-): FirstDifference | null {
-  const { firstWrong: wrong, agreed, largest } = heads;
-  const events = last?.number ?? 0;
-  if (differing !== undefined && (wrong === undefined || differing.number <= wrong.size)) {
-    const { change, count } = differing;
-    const missing = change === 'cut off' ? Math.max(count, largest - events) : count;
-    return { ...differing, count: missing, signed: differing.number <= largest };
-  }
-  if (wrong === undefined) return null;
-  if (wrong.size > events)
-    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
-  return { change: 'unknown', count: wrong.size - agreed, number: agreed + 1, event: null, before: null, signed: true };
 }

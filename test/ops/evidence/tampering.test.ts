@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { differenceInWords } from '../../../src/ops/evidence/differenceInWords.js';
+import { StreamRevisions } from '../../../src/ops/evidence/streamRevisions.js';
 import { type KeptLog, keptLog } from '../../support/fixtures/keptTree.js';
 
 const test = suite<{ log: KeptLog }>('a log that was tampered with');
@@ -115,6 +116,47 @@ test('names two events that were exchanged', async ({ log }) => {
   await log.tamper(exchange(120, 140));
   const { difference } = await log.verify();
   assert.deepEqual([difference?.change, difference?.number, difference?.count], ['exchanged', 120, 20]);
+});
+
+for (const [what, change, found] of [
+  ['one in the middle of its stream is missing', sql('DELETE FROM events WHERE position = 200'), [[201, 200]]],
+  ['the first of its stream is missing', sql('DELETE FROM events WHERE position = 1'), [[2, 1]]],
+  [
+    'two of its stream were exchanged',
+    exchange(120, 140),
+    [
+      [120, 139],
+      [121, 120],
+      [140, 119],
+      [141, 140],
+    ],
+  ],
+] as const)
+  test(`names each event that is not the next one of its stream, where ${what}`, async ({ log }) => {
+    await log.tamper(change);
+    const { agrees, stream_gaps } = await log.verify();
+    const first = stream_gaps.first.map(({ event }) => [Number(event.position), event.revision]);
+    assert.deepEqual([agrees, stream_gaps.found, first], [false, found.length, found]);
+  });
+
+test('has no gap in streams whose last event is too long ago to be remembered', async ({ log }) => {
+  const revisions = new StreamRevisions(log.events, 1);
+  const [one, other] = ['gift-one', 'gift-other'];
+  const from = await log.events.end();
+  for (const stream of [one, other, one, other]) await log.fill(1, stream);
+  let number = Number(from);
+  for await (const { events } of log.events.readAll(from))
+    for (const event of events) revisions.look(event, (number += 1));
+  await revisions.settle();
+  assert.equal(revisions.gaps.found, 0);
+  const [first, second] = await log.events.read(one);
+  revisions.look({ ...second!, stream: 'gift-none' }, 1);
+  revisions.look({ ...second!, position: first!.position }, 2);
+  await revisions.settle();
+  assert.deepEqual(
+    revisions.gaps.first.map(({ event }) => event.stream),
+    ['gift-none', one],
+  );
 });
 
 test('finds that the position of the last event was altered', async ({ log }) => {

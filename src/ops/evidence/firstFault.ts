@@ -1,0 +1,34 @@
+import { differenceInWords, eventInWords } from './differenceInWords.js';
+import type { FirstDifference, Verification } from './verification.js';
+
+export const NOT_NEXT = 'this is not the next event of its stream: ';
+
+/** `spoilt tiles`: the log is what was signed, and they are not. */
+export type Fault =
+  | { readonly what: 'difference'; readonly difference: FirstDifference }
+  | { readonly what: 'missing event' | 'wrong head' | 'unknown signer' | 'spoilt tiles'; readonly words: string };
+
+/** Of what was found, that which says most; `undefined`: all is as it was signed. */
+export function firstFault(found: Verification): Fault | undefined {
+  const { difference, verified_heads, unverified_heads } = found;
+  const [gap] = found.gaps.first;
+  const [streamGap] = found.stream_gaps.first;
+  const [head] = found.wrong_heads.first;
+  if (difference !== null) return { what: 'difference', difference };
+  if (gap !== undefined)
+    return { what: 'missing event', words: `events are missing before ${eventInWords(gap.event)}` };
+  if (streamGap !== undefined)
+    return {
+      what: 'missing event',
+      words: `${NOT_NEXT}${eventInWords(streamGap.event)}`,
+    };
+  if (unverified_heads > 0 && verified_heads === 0)
+    return { what: 'unknown signer', words: 'no head is signed by a known key' };
+  if (head !== undefined) return { what: 'wrong head', words: `${head.from}, of ${head.size} events: ${head.why}` };
+  if (found.spoilt_tiles) return { what: 'spoilt tiles', words: 'tiles are not what was signed; the log is' };
+  return undefined;
+}
+
+export function faultInWords(fault: Fault): string {
+  return fault.what === 'difference' ? differenceInWords(fault.difference) : fault.words;
+}

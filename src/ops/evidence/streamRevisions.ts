@@ -1,0 +1,59 @@
+/**
+ * Whether each event is the next one of its stream. The log is its own index: the last revision of a stream that is not
+ * remembered is asked of it, so that memory is constant.
+ */
+import { LRUCache } from 'lru-cache';
+import { inParallel } from '../../lib/async/inParallel.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { FindingsList, type PlacedEvent, placeOf, type StreamGap } from './verification.js';
+
+/** About 20 MB. */
+const REMEMBERED = 100_000;
+const ASKED_AT_ONCE = 32;
+
+interface Questionable {
+  readonly event: PlacedEvent;
+  readonly number: number;
+  /** Its stream is not remembered. */
+  readonly unknown: boolean;
+}
+
+export class StreamRevisions {
+  readonly gaps = new FindingsList<StreamGap>();
+  readonly #stored: Pick<EventStore, 'read'>;
+  readonly #last: LRUCache<string, number>;
+  #questionable: Questionable[] = [];
+
+  /** @param remembered streams */
+  constructor(stored: Pick<EventStore, 'read'>, remembered = REMEMBERED) {
+    this.#stored = stored;
+    this.#last = new LRUCache({ max: remembered });
+  }
+
+  /** For one event after the other. @param number in the log's order, from 1 */
+  look(event: PlacedEvent, number: number): void {
+    const { stream, revision } = event;
+    const last = this.#last.get(stream);
+    this.#last.set(stream, revision);
+    if (last === undefined ? revision === 0 : revision === last + 1) return;
+    this.#questionable.push({ event, number, unknown: last === undefined });
+  }
+
+  /** Judges what was looked at, some thousand events at most. @throws UnavailableError */
+  async settle(): Promise<void> {
+    const open = this.#questionable;
+    if (open.length === 0) return;
+    this.#questionable = [];
+    const inPlace = new Set<Questionable>();
+    const unknown = open.filter((one) => one.unknown);
+    await inParallel(unknown, Math.min(ASKED_AT_ONCE, unknown.length), async (one) => {
+      if (await this.#isInPlace(one.event)) inPlace.add(one);
+    });
+    for (const one of open) if (!inPlace.has(one)) this.gaps.add({ event: placeOf(one.event, one.number) });
+  }
+
+  async #isInPlace({ stream, revision, position }: PlacedEvent): Promise<boolean> {
+    const [before, own] = await this.#stored.read(stream, { from: revision - 1, limit: 2 });
+    return before?.revision === revision - 1 && before.position < position && own?.position === position;
+  }
+}

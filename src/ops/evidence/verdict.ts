@@ -1,0 +1,59 @@
+/** What a log's difference from what was signed is, once all of it was read. */
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
+import { tileHashReader } from '../../runtime/evidence/tiles.js';
+import { rootAt } from '../../runtime/evidence/treeProofs.js';
+import type { TileFolder } from '../../runtime/tree/tileFolder.js';
+import type { HeadChecks } from './headChecks.js';
+import type { Differing } from './tileComparison.js';
+import type { EventPlace, FirstDifference } from './verification.js';
+
+/** Whether the tiles, where they differ from the log, are what was signed; also where no head covers the difference. */
+export async function tilesAreRight(
+  folder: Pick<TileFolder, 'read'>,
+  { number }: Differing,
+  heads: HeadChecks,
+): Promise<boolean> {
+  if (number <= heads.agreed) return false;
+  const wrong = heads.firstWrong;
+  return (
+    wrong === undefined || wrong.size < number || (await rootOfTiles(folder, wrong.size))?.equals(wrong.root) === true
+  );
+}
+
+/** `undefined`: a tile is missing or cut short. */
+async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Promise<Buffer | undefined> {
+  const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), size);
+  try {
+    return await rootAt(read, size);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
+}
+
+/** A log without heads has none to have lost. */
+export function withoutStart({ heads, largest }: HeadChecks, last: EventPlace | null): FirstDifference | null {
+  const events = last?.number ?? 0;
+  if (heads === 0) return null;
+  if (largest > events)
+    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
+  return { change: 'start missing', count: 1, number: 0, event: null, before: null, signed: true };
+}
+
+export function firstDifference(
+  differing: Differing | undefined,
+  heads: HeadChecks,
+  last: EventPlace | null,
+): FirstDifference | null {
+  const { firstWrong: wrong, agreed, largest } = heads;
+  const events = last?.number ?? 0;
+  if (differing !== undefined && (wrong === undefined || differing.number <= wrong.size)) {
+    const { change, count } = differing;
+    const missing = change === 'cut off' ? Math.max(count, largest - events) : count;
+    return { ...differing, count: missing, signed: differing.number <= largest };
+  }
+  if (wrong === undefined) return null;
+  if (wrong.size > events)
+    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
+  return { change: 'unknown', count: wrong.size - agreed, number: agreed + 1, event: null, before: null, signed: true };
+}
