@@ -6,7 +6,7 @@
  * need none of them. Followers and readers of the whole log wait instead. Copies and backups read the store itself.
  */
 import type { EncryptedFields, EventBatch, EventStore, NewEvent, RecordedEvent } from '../../ports/eventStore.js';
-import { sealUnder } from '../../lib/seal.js';
+import { type Seal, sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { AlteredDataError, withFailingFields } from './alteredData.js';
 import type { SubjectName, Subjects } from './subjects.js';
@@ -47,7 +47,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
       if (subject === undefined) return event;
       const key = keys.get(subject);
       if (key === undefined) throw new UnavailableError('a subject of personal data is being erased');
-      return encrypt(stream, event, subject, key);
+      return withEncryptedFields(stream, event, ruleOf(event.type).fields, { subject, seal: sealUnder(key).seal });
     });
   };
 
@@ -56,15 +56,6 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   /** By type first: the metadata of most events is never parsed. */
   const encryptedIn = (event: RecordedEvent): EncryptedFields | undefined =>
     rules.has(event.type) ? event.metadata.personal : undefined;
-
-  const encrypt = (stream: string, event: NewEvent, subject: string, key: Buffer): NewEvent => {
-    const { fields } = ruleOf(event.type);
-    const open: Record<string, unknown> = {};
-    const hidden: Record<string, unknown> = {};
-    for (const [name, value] of Object.entries(event.data)) (Object.hasOwn(fields, name) ? hidden : open)[name] = value;
-    const box = sealUnder(key).seal(Buffer.from(JSON.stringify(hidden)), bindingOf(stream, event));
-    return { ...event, data: open, metadata: { ...event.metadata, personal: { subject, box } } };
-  };
 
   /** By id: the key, or why it can't be read. A row that was altered must not keep the others from being read. */
   const keysOf = async (ids: readonly string[]): Promise<Keys> => {
@@ -133,6 +124,20 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     readAll: (...asked) => clearBatches(events.readAll(...asked)),
     follow: (...asked) => clearBatches(events.follow(...asked)),
   };
+}
+
+/** `seal` under the data key of the subject. */
+export function withEncryptedFields<E extends NewEvent>(
+  stream: string,
+  event: E,
+  fields: PersonalRule['fields'],
+  { subject, seal }: { readonly subject: string; readonly seal: Seal['seal'] },
+): E {
+  const open: Record<string, unknown> = {};
+  const hidden: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(event.data)) (Object.hasOwn(fields, name) ? hidden : open)[name] = value;
+  const box = seal(Buffer.from(JSON.stringify(hidden)), bindingOf(stream, event));
+  return { ...event, data: open, metadata: { ...event.metadata, personal: { subject, box } } };
 }
 
 const bindingOf = (stream: string, { id, type }: NewEvent): string => `${stream}\n${id}\n${type}`;

@@ -11,7 +11,7 @@ export class UnknownMasterKeyError extends UnavailableError {
   }
 }
 
-export interface MasterKeys extends Seal {
+export interface MasterKeys extends Pick<Seal, 'seal' | 'open'> {
   /** Whether it is wrapped under the first key. */
   isCurrent(sealed: string): boolean;
 }
