@@ -10,6 +10,7 @@ import { faultInWords, firstFault, NOT_NEXT } from '../../ops/evidence/firstFaul
 import type { EventPlace, Findings, Verification } from '../../ops/evidence/verification.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
 import { shownStream } from '../../domain/streamName.js';
+import { currentTime } from '../../lib/clock.js';
 import { MASK } from '../../lib/mask.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { findSealKeys } from '../../service/keys.js';
@@ -19,6 +20,7 @@ import { outputOptions } from '../exports.js';
 import { givenVerifier, keptHead, lastWords } from './heads.js';
 import { examples, jsonLine } from '../output.js';
 import { progressBar } from '../progress.js';
+import { progressFile } from './progressFile.js';
 import { repeatable } from '../repeatable.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
 
@@ -30,6 +32,7 @@ const WITNESSED = 'the head that a witness has shown, and SEAL_DIR keeps';
 interface VerifyFlags {
   readonly checkpoint: readonly string[];
   readonly key: readonly string[];
+  readonly progress?: string;
   readonly json?: true;
 }
 
@@ -48,6 +51,10 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
         "what verifies a signer's key, as name+hash+base64, beside those of SEAL_KEY; may be repeated",
         repeatable,
         [],
+      )
+      .option(
+        '--progress <file>',
+        'keep in this file how far it is, and go on from there where an earlier call was interrupted',
       ),
     { csv: false },
   )
@@ -55,7 +62,7 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
     .action(async (flags: VerifyFlags) => runVerify(terminal, flags));
 }
 
-async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFlags): Promise<void> {
+async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }: VerifyFlags): Promise<void> {
   const kept = checkpoint.map(keptHead);
   const given = key.map(givenVerifier);
   const verification = await withLog(terminal, async ({ config, stored, open }) => {
@@ -68,10 +75,14 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
     const rules = await findLeafRules(stored);
     const thread = rules === undefined || (end ?? 0) < LARGE_LOG ? undefined : open.add(openLeafThread(rules));
     const known = verifiersOf(keys ?? [], given);
+    const file = progress === undefined ? undefined : progressFile(progress, stored.logId, [...(keys ?? []), ...key]);
+    const anew = (why: string): void =>
+      void terminal.stderr.write(`gift: ${progress}: ${why}; all of the log is read again\n`);
+    if (file?.unusable !== undefined) anew(file.unusable);
     const folder = treeFolder(treeDir(config), stored.logId);
     const witnessed = await folder.witnessed();
     try {
-      return await verifyLog(
+      const found = await verifyLog(
         {
           stored,
           leaves: rules === undefined ? undefined : leavesOf(rules),
@@ -87,10 +98,18 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
         {
           signal: terminal.signal,
           onProgress: (events) => bar(events, end),
+          progress: file && { kept: file.kept, save: (one) => file.save(one, currentTime()), unusable: anew },
         },
       );
+      file?.remove();
+      return { ...found, continued_at: found.continued_from === 0 ? null : (file?.at ?? null) };
     } catch (error) {
-      if (terminal.signal.aborted) throw interrupted('interrupted; nothing was found out');
+      if (terminal.signal.aborted)
+        throw interrupted(
+          file === undefined
+            ? 'interrupted; nothing was found out'
+            : 'interrupted; the same call goes on from there, unless something was found wrong',
+        );
       if (error instanceof MalformedEvidenceError) throw new CommandFailure(`a head is none: ${error.message}`);
       throw error;
     } finally {
@@ -101,8 +120,13 @@ async function runVerify(terminal: Terminal, { checkpoint, key, json }: VerifyFl
   if (!verification.agrees) throw new CommandFailure(failureOf(verification));
 }
 
+interface Verified extends Verification {
+  /** When an earlier call was interrupted, which this one goes on from; null: this one has read all. */
+  readonly continued_at: string | null;
+}
+
 /** With keyed hashes masked. */
-function shown({ difference, gaps, stream_gaps, ...verification }: Verification): object {
+function shown({ difference, gaps, stream_gaps, ...verification }: Verified): object {
   const place = (event: EventPlace | null): EventPlace | null =>
     event === null ? null : { ...event, stream: shownStream(event.stream, MASK) };
   const placed = <G extends { readonly event: EventPlace }>({ found, first }: Findings<G>): object => ({
@@ -118,7 +142,9 @@ function shown({ difference, gaps, stream_gaps, ...verification }: Verification)
   };
 }
 
-function* inWords({ agrees, events, position, root, heads, agreed_size, ...found }: Verification): Generator<string> {
+function* inWords({ agrees, events, position, root, heads, agreed_size, ...found }: Verified): Generator<string> {
+  if (found.continued_at !== null)
+    yield `the first ${found.continued_from} events were read by a call that was interrupted at ${found.continued_at}, and are not read again`;
   yield `${events} events, up to position ${position ?? 'none'}; root ${root}`;
   yield `${heads} signed heads; the last that the log agrees with is of ${agreed_size} events, ${events - agreed_size} stand behind it`;
   if (found.unverified_heads > 0)

@@ -2,7 +2,24 @@
 import type { Position } from '../../ports/eventStore.js';
 import type { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
 import type { HeadToCheck } from './headsToCheck.js';
-import { FindingsList, type WrongHead } from './verification.js';
+import { type Findings, FindingsList, type WrongHead } from './verification.js';
+
+/** What of the heads up to a size of the tree is known, where none of them is wrong. */
+export interface HeadsSoFar {
+  readonly heads: number;
+  readonly agreed: number;
+  readonly largest: number;
+  readonly verified: number;
+  readonly unverified: number;
+  readonly uncovered: Findings<WrongHead>;
+  /** Of the last one in the log; null: there was none yet. */
+  readonly position: Position | null;
+  /** Of those that were kept outside, as `identityOf` says. */
+  readonly outside: readonly string[];
+}
+
+export const identityOf = ({ origin, size, root }: HeadToCheck): string =>
+  `${origin} ${size} ${Buffer.from(root).toString('base64')}`;
 
 export class HeadChecks {
   readonly wrong = new FindingsList<WrongHead>();
@@ -25,10 +42,37 @@ export class HeadChecks {
   #uncovered = new FindingsList<WrongHead>();
   #coming: HeadToCheck | undefined;
   #started = false;
+  #position: Position | null = null;
+  readonly #judgedOutside: string[] = [];
 
-  constructor(inLog: AsyncGenerator<HeadToCheck, void>, outside: readonly HeadToCheck[]) {
-    this.#inLog = inLog;
-    this.#outside = outside.toSorted((a, b) => a.size - b.size);
+  /**
+   * @param inLog the heads in the log behind a position
+   * @param judged of the heads that were judged before: only others are
+   */
+  constructor(
+    inLog: (after: Position | undefined) => AsyncGenerator<HeadToCheck, void>,
+    outside: readonly HeadToCheck[],
+    judged?: HeadsSoFar,
+  ) {
+    this.#inLog = inLog(judged?.position ?? undefined);
+    this.#outside = outside
+      .filter((head) => judged?.outside.includes(identityOf(head)) !== true)
+      .toSorted((a, b) => a.size - b.size);
+    if (judged === undefined) return;
+    this.heads = judged.heads;
+    [this.agreed, this.largest] = [judged.agreed, judged.largest];
+    [this.verified, this.unverified] = [judged.verified, judged.unverified];
+    this.#uncovered.addAll(judged.uncovered);
+    this.#position = judged.position;
+    this.#judgedOutside.push(...judged.outside);
+  }
+
+  /** `undefined`: one of them is wrong, or none is left: the next one that is signed may be smaller than the tree. */
+  soFar(): HeadsSoFar | undefined {
+    if (this.wrong.found > 0 || !Number.isFinite(this.nextSize)) return undefined;
+    const { heads, agreed, largest, verified, unverified } = this;
+    const [uncovered, outside] = [this.#uncovered.findings(), [...this.#judgedOutside]];
+    return { heads, agreed, largest, verified, unverified, uncovered, position: this.#position, outside };
   }
 
   /** @throws UnavailableError */
@@ -91,8 +135,13 @@ export class HeadChecks {
   }
 
   async #drop(head: HeadToCheck): Promise<void> {
-    if (head === this.#coming) await this.#take();
-    else this.#outside.shift();
+    if (head === this.#coming) {
+      this.#position = head.position ?? null;
+      await this.#take();
+    } else {
+      this.#outside.shift();
+      this.#judgedOutside.push(identityOf(head));
+    }
     this.nextSize = this.#next()?.size ?? Number.POSITIVE_INFINITY;
   }
 

@@ -49,8 +49,9 @@ export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf):
 export async function* headsInLog(
   stored: Pick<EventStore, 'readAll'>,
   verifiersOf: VerifiersOf,
+  after?: Position,
 ): AsyncGenerator<HeadToCheck, void> {
-  for await (const { events } of stored.readAll(undefined, { types: ['TreeHeadSigned'] }))
+  for await (const { events } of stored.readAll(after, { types: ['TreeHeadSigned'] }))
     for (const { data, at, position } of events) {
       const from = `the head of ${at}`;
       try {

@@ -21,6 +21,11 @@ export class TileComparison {
     this.#tiles = tiles;
   }
 
+  /** Whether a leaf has differed. */
+  get differs(): boolean {
+    return this.#first !== undefined;
+  }
+
   /** For one event after the other. @param number in the log's order, from 1 */
   compare(leaf: Uint8Array, number: number, event: PlacedEvent, before: PlacedEvent | null): void | Promise<void> {
     if (this.#now.length === WINDOW) return undefined;

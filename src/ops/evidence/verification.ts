@@ -54,6 +54,8 @@ export interface Findings<T> {
 export interface Verification {
   readonly agrees: boolean;
   readonly events: number;
+  /** So many of these were read by an earlier call alone. */
+  readonly continued_from: number;
   readonly position: Position | null;
   /** Of the whole log as it is, base64. */
   readonly root: string;

@@ -16,6 +16,7 @@ import type { LeafThread } from './leafThread.js';
 import type { Leaves } from './leaves.js';
 import { StreamRevisions } from './streamRevisions.js';
 import { TileComparison } from './tileComparison.js';
+import { edgeOf, type KeptProgress, progressOf, type VerifyProgress, whyUnusable } from './verifyProgress.js';
 import { firstDifference, tilesAreRight, withoutStart } from './verdict.js';
 import {
   type EventPlace,
@@ -27,6 +28,7 @@ import {
 } from './verification.js';
 
 const BATCH = 1_000;
+const SAVE_MS = 10_000;
 const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
@@ -47,6 +49,8 @@ export interface VerifyDeps {
 export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((events: number, position: Position) => void) | undefined;
+  /** Absent: all is read, and nothing is kept. */
+  readonly progress?: KeptProgress | undefined;
 }
 
 /**
@@ -54,16 +58,20 @@ export interface VerifyOptions {
  * @throws MalformedEvidenceError for a kept head that is none; UnavailableError, the file system's errors, the signal's
  * reason
  */
-export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: VerifyOptions = {}): Promise<Verification> {
+export async function verifyLog(
+  deps: VerifyDeps,
+  { signal, onProgress, progress }: VerifyOptions = {},
+): Promise<Verification> {
   const { stored, leaves, thread, folder, verifiersOf } = deps;
   const outside = await headsOutside(deps);
-  const heads = new HeadChecks(headsInLog(stored, verifiersOf), outside);
+  const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
+  const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, start?.heads);
   const size = Math.max(0, ...outside.map((head) => head.size));
   const comparison = new TileComparison(keptLeaves(folder, size));
   const gaps = new FindingsList<Gap>();
   const revisions = new StreamRevisions(stored);
-  const tree = new TreeBuilder();
-  let last: PlacedEvent | null = null;
+  const tree = new TreeBuilder(undefined, start === undefined ? undefined : edgeOf(start));
+  let last: PlacedEvent | null = start?.last ?? null;
 
   const look = (event: PlacedEvent, leaf: Buffer): void | Promise<void> => {
     const before = last;
@@ -76,11 +84,18 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   };
   const end = (): EventPlace | null => (last === null ? null : placeOf(last, tree.size));
 
+  const save = (): void => {
+    const soFar = leaves === undefined ? undefined : heads.soFar();
+    const isClean = gaps.found === 0 && revisions.gaps.found === 0 && !comparison.differs;
+    if (soFar !== undefined && last !== null && isClean) progress?.save(progressOf(tree, last, soFar));
+  };
+
   // A service that verifies its own log answers meanwhile.
   const time = slices(LOW_PRIORITY_SLICE_MS);
+  let saved = performance.now();
   try {
     await heads.check(tree);
-    for await (const batch of leafBatches({ stored, leaves: leaves ?? NO_RULES, thread }, undefined, {
+    for await (const batch of leafBatches({ stored, leaves: leaves ?? NO_RULES, thread }, start?.last.position, {
       batchSize: BATCH,
       signal,
     })) {
@@ -92,7 +107,11 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
       }
       await revisions.settle();
       onProgress?.(tree.size, batch.position);
+      if (performance.now() - saved < SAVE_MS) continue;
+      save();
+      saved = performance.now();
     }
+    if (signal?.aborted === true) save();
     signal?.throwIfAborted();
     await heads.finish(tree, end()?.position);
   } finally {
@@ -107,6 +126,7 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
   return {
     agrees: difference === null && findings.every(({ found }) => found === 0) && !spoilt,
     events: tree.size,
+    continued_from: start?.size ?? 0,
     position: end()?.position ?? null,
     root: tree.root().toString('base64'),
     heads: heads.heads,
@@ -119,6 +139,18 @@ export async function verifyLog(deps: VerifyDeps, { signal, onProgress }: Verify
     stream_gaps: revisions.gaps.findings(),
     spoilt_tiles: spoilt,
   };
+}
+
+async function continuable(
+  progress: KeptProgress | undefined,
+  stored: Pick<EventStore, 'read'>,
+  outside: readonly HeadToCheck[],
+): Promise<VerifyProgress | undefined> {
+  if (progress?.kept === undefined) return undefined;
+  const why = await whyUnusable(progress.kept, stored, outside);
+  if (why === undefined) return progress.kept;
+  progress.unusable(why);
+  return undefined;
 }
 
 async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -45,6 +45,19 @@ test('says that all is as it was signed, while the service goes on', async () =>
     const [found] = (await verify('--json')).records();
     return Number(found?.['agreed_size']) > 10;
   });
+});
+
+test('keeps no progress of a log that it has read to the end, and overwrites no other file', async () => {
+  const progress = join(dir, 'progress');
+  const { code, out } = await verify('--progress', progress);
+  assert.equal(code, 0);
+  assert.match(out, /^\d+ events, up to/);
+  assert.equal(existsSync(progress), false);
+  writeFileSync(progress, 'my letters');
+  const refused = await verify('--progress', progress);
+  assert.equal(refused.code, 2);
+  assert.match(refused.err, /--progress \S+: it is a file of another kind/);
+  assert.equal(readFileSync(progress, 'utf8'), 'my letters');
 });
 
 test('names the event that was altered in the file of a stopped service, in words and with --json', async () => {

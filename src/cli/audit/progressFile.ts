@@ -1,0 +1,51 @@
+/** The file of `gift audit verify --progress`: how far a verification has come that was interrupted. */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { textOf } from '../../lib/files/keptText.js';
+import { replaceFile } from '../../lib/files/replaceFile.js';
+import type { VerifyProgress } from '../../ops/evidence/verifyProgress.js';
+import { usageFailure } from '../terminal.js';
+
+const FORMAT = 'gift-verify-progress/v1';
+
+export interface ProgressFile {
+  /** Of the kept progress, ISO 8601; `undefined`: none is kept. */
+  readonly at: string | undefined;
+  readonly kept: VerifyProgress | undefined;
+  /** Why the file's progress can't be used. */
+  readonly unusable: string | undefined;
+  save(progress: VerifyProgress, at: string): void;
+  remove(): void;
+}
+
+/**
+ * @param keys those that verify signatures: who lacks the texts of SEAL_KEY can't make a progress up, and one of other
+ * keys is not continued. Without any key only damage is found
+ * @throws CommandFailure where it is a file of another kind; the file system's errors
+ */
+export function progressFile(path: string, logId: string, keys: readonly string[]): ProgressFile {
+  const mac = (body: string): Buffer =>
+    createHmac('sha256', JSON.stringify([FORMAT, ...keys]))
+      .update(`${logId}\n${body}`)
+      .digest();
+  const file = {
+    save(progress: VerifyProgress, at: string) {
+      const body = JSON.stringify({ at, progress });
+      replaceFile(path, `${FORMAT}\n${logId}\n${mac(body).toString('base64')}\n${body}\n`);
+    },
+    remove: () => rmSync(path, { force: true }),
+  };
+  const none = { at: undefined, kept: undefined, unusable: undefined, ...file };
+  const text = textOf(path);
+  if (text === undefined) return none;
+  const [format, of = '', seal = '', body = ''] = text.split('\n');
+  // It is not overwritten.
+  if (format !== FORMAT) throw usageFailure(`--progress ${path}: it is a file of another kind`);
+  if (of !== logId) return { ...none, unusable: `it is of another log, ${of}` };
+  const given = Buffer.from(seal, 'base64');
+  const own = mac(body);
+  if (given.length !== own.length || !timingSafeEqual(given, own))
+    return { ...none, unusable: 'it was altered, or is of other keys' };
+  const { at, progress } = JSON.parse(body) as { readonly at: string; readonly progress: VerifyProgress };
+  return { at, kept: progress, unusable: undefined, ...file };
+}
