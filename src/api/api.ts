@@ -26,6 +26,7 @@ import { createAuth } from './auth/auth.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import type { GiftRouteDeps } from './gifts/deps.js';
 import type { EvidenceDeps } from './evidence/deps.js';
+import { eventRoutes } from './events/events.js';
 import { evidenceRouters } from './evidence/evidenceRouters.js';
 import { redemptionProofRoutes } from './evidence/proofs.js';
 import { giftRouters } from './gifts/giftRouters.js';
@@ -56,6 +57,8 @@ export interface ApiOptions {
   readonly logger: Logger;
   readonly followers: Pick<Followers, 'start'>;
   readonly own: OwnParts;
+  /** Requests that wait for events are answered then. */
+  readonly stopping: AbortSignal;
   /** Absent: another listener answers `/healthz` and `/readyz`. */
   readonly readiness?: Readiness;
   readonly metrics?: Metrics;
@@ -129,6 +132,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     auth.router(routerOf),
     ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }, redemptionProofRoutes(options.evidence)),
     ...accountRouters(routerOf, deps),
+    routerOf('/api/v2/events', eventRoutes({ events: engines.events, feed: models.feed, stopping: options.stopping })),
     ...catalogueRouters(routerOf, { catalogue, publicUrl }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {

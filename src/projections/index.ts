@@ -4,6 +4,7 @@ import { accountsProjection } from './accounts.js';
 import { byUserProjection } from './byUser.js';
 import { catalogueProjection } from './catalogue/catalogue.js';
 import { giftsProjection } from './gifts.js';
+import { feedProjection } from './feed/feed.js';
 import { readYourWrites, type LogEnds } from '../runtime/readmodels/readYourWrites.js';
 import { parkedProjection } from './parked.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
@@ -23,6 +24,7 @@ const ALL = {
   parked: parkedProjection,
   reversals: reversalsProjection,
   byUser: byUserProjection,
+  feed: feedProjection,
 } as const;
 
 /** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
@@ -32,6 +34,7 @@ const BY_SOME = [
   'parked',
   'reversals',
   'byUser',
+  'feed',
 ] as const satisfies readonly (keyof typeof ALL)[];
 
 /**

@@ -160,6 +160,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       health: parts.health,
       withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
     });
+    const stopping = new AbortController();
     let api: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {
       const shown = healthListener === undefined ? { readiness, metrics } : {};
@@ -190,6 +191,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           logger,
           followers: parts,
           own,
+          stopping: stopping.signal,
           onAnswer,
           ...shown,
         },
@@ -209,6 +211,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     }
     if (listener !== undefined && api !== undefined) {
       open.add(listener);
+      open.add(stopping, async (waits) => waits.abort());
       listener.serve(api.callback());
     }
     return {

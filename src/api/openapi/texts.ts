@@ -6,6 +6,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Transactions: 'Buying gifts, singly or in bulk.',
   Gifts: 'Looking a gift up and claiming one that was shared.',
   Redemptions: 'Redeeming a gift, and reversing a redemption.',
+  Events: 'What has happened, in order, for apps and merchants’ systems that follow along.',
   Vouchers: 'Codes for gifts that tills of other systems accept.',
   Webhooks: 'Called by the payment and message providers.',
   'Map tiles': 'Where the stores are.',

@@ -15,6 +15,12 @@ export const POSITION_HEADER = 'Gift-Position';
 
 export const positionText = (logId: string, position: Position): string => `${logId}:${position}`;
 
+/** `undefined`: malformed. */
+export function parsedPosition(text: string): { readonly log: string; readonly position: Position } | undefined {
+  const [, log, position] = POSITION.exec(text) ?? [];
+  return log === undefined || position === undefined ? undefined : { log, position };
+}
+
 export interface Follower {
   /** Waits at most `timeoutMs`. False: not everything up to `position` is in it. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
@@ -64,10 +70,6 @@ export function positionGate(
     if (reached.includes(false))
       throw new UnavailableError('the read models have not reached the position that was asked for');
   };
-  const read = (header: string): { readonly log?: string | undefined; readonly position?: string | undefined } => {
-    const [, log, position] = POSITION.exec(header) ?? [];
-    return { log, position };
-  };
   return {
     wait,
     async waitForEnd(reads) {
@@ -78,15 +80,15 @@ export function positionGate(
     },
     parse(header) {
       if (header === undefined) return undefined;
-      const { log, position } = read(header);
-      if (log === undefined || position === undefined) throw new HttpError('invalid_position');
-      if (log !== logId) return undefined;
-      if (!events.isPosition(position)) throw new HttpError('invalid_position');
-      return position;
+      const parsed = parsedPosition(header);
+      if (parsed === undefined) throw new HttpError('invalid_position');
+      if (parsed.log !== logId) return undefined;
+      if (!events.isPosition(parsed.position)) throw new HttpError('invalid_position');
+      return parsed.position;
     },
     stored(header) {
-      const { log, position } = read(header ?? '');
-      return log === logId && position !== undefined && events.isPosition(position) ? position : undefined;
+      const parsed = parsedPosition(header ?? '');
+      return parsed?.log === logId && events.isPosition(parsed.position) ? parsed.position : undefined;
     },
     format: (position) => positionText(logId, position),
   };

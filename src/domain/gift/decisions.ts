@@ -116,7 +116,7 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
   if (redemption === undefined)
     throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
   if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
-  return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id } }];
+  return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id, merchant_id: redemption.merchant_id } }];
 }
 
 /** @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable` */

@@ -51,7 +51,11 @@ export type GiftRedeemed = DomainEvent<
   }
 >;
 
-export type GiftUnredeemed = DomainEvent<'GiftUnredeemed', { readonly redemption_id: string }>;
+/** `merchant_id`: the redemption's. Absent in events from before it was recorded. */
+export type GiftUnredeemed = DomainEvent<
+  'GiftUnredeemed',
+  { readonly redemption_id: string; readonly merchant_id?: string | null }
+>;
 
 /** The gift's only voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. */
 export type VoucherAssigned = DomainEvent<

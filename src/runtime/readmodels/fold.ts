@@ -1,17 +1,12 @@
 import type { Slices } from '../../lib/async/slices.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../../ports/readStore.js';
-import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
+import { foldOne, type NoteQuarantine, type Touch, touchOf } from './foldOne.js';
 import { remembered, type RunningBuild } from './runningBuild.js';
 
 const READ_DOCUMENTS = 1_000;
 /** Documents between two checks of the time slice. */
 const STEPS = 32;
-
-interface Touch {
-  readonly event: RecordedEvent;
-  readonly ids: readonly string[];
-}
 
 /**
  * Folds the events, in log order, that the build has not folded yet, and quarantines failures. Each document is read at
@@ -30,7 +25,7 @@ export async function foldEvents(
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
     if (unknown.size > 0) await readDocuments(build, store, [...unknown], latest);
-    for (const { event, ids } of touches) await foldEvent(build, event, ids, latest, time, note);
+    for (const touch of touches) await foldEvent(build, touch, latest, time, note);
     touches = [];
     unknown = new Set();
     latest = new Map();
@@ -38,14 +33,16 @@ export async function foldEvents(
 
   for (const event of events) {
     if (!build.types.has(event.type) || (build.folded !== undefined && event.position <= build.folded)) continue;
-    const ids = documentIdsOf(build.projection, event, note);
+    const touch = touchOf(build.projection, event, note);
+    const { ids, contextIds } = touch;
+    const creates = build.creates.has(event.type);
     // Its documents need no read, and replace those of earlier waiting events.
-    if (build.creates.has(event.type)) {
-      await foldEvent(build, event, ids, latest, time, note);
+    if (creates && contextIds.length === 0) {
+      await foldEvent(build, touch, latest, time, note);
       continue;
     }
-    touches.push({ event, ids });
-    for (const id of ids) {
+    touches.push(touch);
+    for (const id of creates ? contextIds : [...ids, ...contextIds]) {
       if (latest.has(id)) continue;
       const known = remembered(build, id);
       if (known === undefined) unknown.add(id);
@@ -72,18 +69,18 @@ async function readDocuments(
 
 async function foldEvent(
   build: RunningBuild,
-  event: RecordedEvent,
-  ids: readonly string[],
+  { event, ids, contextIds }: Touch,
   latest: Map<string, StoredDocument>,
   time: Slices,
   note: NoteQuarantine,
 ): Promise<void> {
   const creates = build.creates.has(event.type);
+  const context = contextIds.map((id) => latest.get(id));
   for (let index = 0; index < ids.length; index++) {
     if (index % STEPS === 0 && time.due()) await time.rest();
     const id = ids[index] as string;
     const before = creates ? undefined : latest.get(id);
-    const after = foldOne(build.projection, before, event, id, index, note);
+    const after = foldOne(build.projection, before, event, id, index, context, note);
     if (after === undefined) continue;
     latest.set(id, after);
     build.dirty.set(id, after);

@@ -1,17 +1,31 @@
 import type { RecordedEvent } from '../../ports/eventStore.js';
-import type { StoredDocument } from '../../ports/readStore.js';
-import { type Projection, touchedBy } from './projection.js';
-import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
+import type { Body, StoredDocument } from '../../ports/readStore.js';
+import { contextOf, type Projection, touchedBy } from './projection.js';
+import {
+  isOutOfService,
+  isQuarantined,
+  isUnreadable,
+  type Quarantined,
+  quarantineDocument,
+  quarantineOf,
+} from './quarantine.js';
 
 export type NoteQuarantine = (quarantined: Quarantined) => void;
 
+/** What one event touches. */
+export interface Touch {
+  readonly event: RecordedEvent;
+  readonly ids: readonly string[];
+  readonly contextIds: readonly string[];
+}
+
 /** Notes an event that names no valid documents. */
-export function documentIdsOf(projection: Projection, event: RecordedEvent, note?: NoteQuarantine): readonly string[] {
+export function touchOf(projection: Projection, event: RecordedEvent, note?: NoteQuarantine): Touch {
   try {
-    return touchedBy(projection, event);
+    return { event, ids: touchedBy(projection, event), contextIds: contextOf(projection, event) };
   } catch (error) {
     note?.(quarantineOf(event, undefined, error));
-    return [];
+    return { event, ids: [], contextIds: [] };
   }
 }
 
@@ -19,6 +33,7 @@ export function documentIdsOf(projection: Projection, event: RecordedEvent, note
  * `undefined`: unchanged, since the event is folded already or the document is quarantined. A failed fold returns the
  * quarantine marker.
  * @param before `undefined`: no such document, or the event creates it
+ * @param context the documents of `contextIds(event)`
  */
 export function foldOne(
   projection: Projection,
@@ -26,15 +41,23 @@ export function foldOne(
   event: RecordedEvent,
   id: string,
   index: number,
+  context: readonly (StoredDocument | undefined)[],
   note?: NoteQuarantine,
 ): StoredDocument | undefined {
   if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) return undefined;
   try {
     if (before !== undefined && isUnreadable(before.body)) throw new Error(before.body.$unreadable);
-    return { id, position: event.position, body: projection.evolve(before?.body, event, id, index) };
+    const known = context.map((one) => one && inService(one));
+    return { id, position: event.position, body: projection.evolve(before?.body, event, id, index, known) };
   } catch (error) {
     const quarantined = quarantineOf(event, id, error);
     note?.(quarantined);
     return quarantineDocument(id, quarantined);
   }
+}
+
+/** What a fold rests on must be whole. */
+function inService({ id, body }: StoredDocument): Body {
+  if (isOutOfService(body)) throw new Error(`document ${id}, which it rests on, is out of service`);
+  return body;
 }

@@ -28,10 +28,22 @@ export interface Projection<B extends Body = Body> {
   /** The documents that an event touches, from the event alone. */
   documentIds(event: RecordedEvent): readonly string[];
   /**
+   * Documents of this projection that `evolve` reads to fold the event, without changing them. After a crash one may
+   * stand at a later event: so what it says of the past must never change. Absent: none.
+   */
+  contextIds?(event: RecordedEvent): readonly string[];
+  /**
    * Pure. `index` is the document's place in `documentIds(event)`. Never called for an event at or below the document's
    * position.
+   * @param context in the order of `contextIds(event)`
    */
-  evolve(document: B | undefined, event: RecordedEvent, id: string, index: number): B;
+  evolve(
+    document: B | undefined,
+    event: RecordedEvent,
+    id: string,
+    index: number,
+    context?: readonly (B | undefined)[],
+  ): B;
 }
 
 /** `typesOf<Folded['type']>({ GiftClaimed: true })` compiles only with every type, and no other. */
@@ -41,7 +53,15 @@ export function typesOf<T extends string>(types: Readonly<Record<T, true>>): rea
 
 /** @throws any error of `documentIds`; TypeError for an invalid id */
 export function touchedBy(projection: Projection, event: RecordedEvent): readonly string[] {
-  const ids = projection.documentIds(event);
+  return named(projection, event, projection.documentIds(event));
+}
+
+/** What `evolve` reads besides. @throws as `touchedBy` */
+export function contextOf(projection: Projection, event: RecordedEvent): readonly string[] {
+  return named(projection, event, projection.contextIds?.(event) ?? []);
+}
+
+function named(projection: Projection, event: RecordedEvent, ids: readonly string[]): readonly string[] {
   for (const id of ids)
     if (typeof id !== 'string' || id === '')
       throw new TypeError(`${event.type} names no document of ${projection.name}`);

@@ -25,6 +25,8 @@ export interface ReadModel<B extends Body> {
   edition(): string;
   /** Waits for everything up to `position`. @returns whether it is folded within `timeoutMs` */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
+  /** Every event up to there is in the documents that later reads see; `undefined`: none is folded yet. */
+  folded(): Promise<Position | undefined>;
   /** A document by id shows all events of its stream (`readYourWrites.ts`). */
   readonly readYourWrites?: true;
 }
@@ -174,6 +176,7 @@ export function openReadModel<B extends Body>(
       }
     },
     edition,
+    folded: async () => store.checkpoint(checkpointName(await wholeCollection())),
     async reached(position, timeoutMs) {
       const asked = refreshed();
       if (asked !== undefined) await asked;

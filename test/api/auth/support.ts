@@ -114,6 +114,7 @@ function memoryAccounts(): MemoryAccounts {
     find: async () => [],
     edition: () => '1/0',
     reached: async () => true,
+    folded: async () => undefined,
   };
   return accounts;
 }

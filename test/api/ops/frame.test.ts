@@ -65,6 +65,7 @@ async function served(
       {
         always: [],
         where: {
+          feed: caughtUp,
           parked: caughtUp,
           redemptions: caughtUp,
           reversals: caughtUp,

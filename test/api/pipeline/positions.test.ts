@@ -10,7 +10,14 @@ const LOG = '0b7c6f0e-1111-4222-8333-444455556666';
 let end: string | undefined;
 const log = { logId: LOG, isPosition, end: async () => end };
 const follower = { reached: async () => true };
-const NONE = { parked: follower, redemptions: follower, reversals: follower, byUser: follower, voucherCodes: follower };
+const NONE = {
+  feed: follower,
+  parked: follower,
+  redemptions: follower,
+  reversals: follower,
+  byUser: follower,
+  voucherCodes: follower,
+};
 
 test('a position is read back as it was written; another log’s is ignored, nonsense refused', () => {
   const gate = positionGate(log, { always: [], where: NONE });
@@ -56,6 +63,7 @@ test('waits for followers that all routes read, and for others where a route rea
     },
   });
   const where = {
+    feed: told('feed', true),
     parked: told('parked', true),
     redemptions: told('redemptions', false),
     reversals: told('reversals', true),

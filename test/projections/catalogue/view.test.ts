@@ -99,6 +99,7 @@ function fakeModel(): FakeModel {
       },
       edition: () => self.edition,
       reached: async (at: string) => at <= position(self.written),
+      folded: async () => undefined,
       get: () => Promise.reject(new Error('not asked for')),
       getMany: () => Promise.reject(new Error('not asked for')),
     },

@@ -39,6 +39,7 @@ function behind() {
     },
     find: async () => [],
     edition: () => state.edition,
+    folded: async () => undefined,
     async reached(position, timeoutMs) {
       waits.push([position, timeoutMs]);
       if (state.down) throw new UnavailableError('down');

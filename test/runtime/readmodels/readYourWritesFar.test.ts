@@ -46,6 +46,7 @@ function behind() {
     },
     find: async () => [],
     edition: () => state.edition,
+    folded: async () => undefined,
     async reached(position, timeoutMs) {
       waits.push([position, timeoutMs]);
       if (!state.slow && position > state.stands) state.stands = position;

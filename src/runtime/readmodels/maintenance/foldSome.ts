@@ -1,8 +1,8 @@
 /** One reading of the log serves all documents of a repair or sample. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
-import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
-import { documentIdsOf, foldOne } from '../foldOne.js';
+import { foldOne, type Touch, touchOf } from '../foldOne.js';
 import type { Projection } from '../projection.js';
 
 const STEPS = 64;
@@ -12,7 +12,7 @@ export interface FoldSomeOptions {
   readonly projection: Projection;
   readonly ids: ReadonlySet<string>;
   /** The documents as of `after`, which are not changed. */
-  readonly documents?: ReadonlyMap<string, StoredDocument>;
+  readonly documents?: ReadonlyMap<string, StoredDocument> | undefined;
   readonly after?: Position | undefined;
   /** The last folded position; `undefined`: the log is empty. */
   readonly through: Position | undefined;
@@ -26,32 +26,55 @@ export interface FoldSomeOptions {
  * the log lacks are left out.
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
-  const { events, projection, ids, after, through, signal, onBatch } = options;
+  const { projection, ids } = options;
+  if (projection.contextIds === undefined) return foldWanted(options, ids);
+  const wanted = await withContext(options);
+  // What a document rests on is not known as of `after`.
+  const folded = await foldWanted({ ...options, documents: undefined, after: undefined }, wanted);
+  return new Map([...folded].filter(([id]) => ids.has(id)));
+}
+
+async function foldWanted(options: FoldSomeOptions, wanted: ReadonlySet<string>): Promise<Map<string, StoredDocument>> {
+  const { projection } = options;
   const folded = new Map(options.documents);
-  if (through === undefined || (after !== undefined && after >= through)) return folded;
+  await eachTouch(options, ({ event, ids, contextIds }) => {
+    const creates = projection.creates?.includes(event.type) === true;
+    const context = contextIds.map((id) => folded.get(id));
+    for (const [index, id] of ids.entries()) {
+      if (!wanted.has(id)) continue;
+      const after = foldOne(projection, creates ? undefined : folded.get(id), event, id, index, context);
+      if (after !== undefined) folded.set(id, after);
+    }
+  });
+  return folded;
+}
+
+/** The documents that are asked for, and all that they rest on: by a reading of the log for each step. */
+async function withContext(options: FoldSomeOptions): Promise<ReadonlySet<string>> {
+  const wanted = new Set(options.ids);
+  for (let known = 0; known < wanted.size;) {
+    known = wanted.size;
+    await eachTouch({ ...options, after: undefined }, ({ ids, contextIds }) => {
+      if (ids.some((id) => wanted.has(id))) for (const id of contextIds) wanted.add(id);
+    });
+    if (options.signal?.aborted === true) break;
+  }
+  return wanted;
+}
+
+async function eachTouch(
+  { events, projection, after, through, signal, onBatch }: FoldSomeOptions,
+  visit: (touch: Touch) => void,
+): Promise<void> {
+  if (through === undefined || (after !== undefined && after >= through)) return;
   const time = slices(LOW_PRIORITY_SLICE_MS);
   for await (const batch of events.readAll(after, { types: projection.types }, { signal })) {
     for (const [index, event] of batch.events.entries()) {
       if (event.position > through) break;
       if (index % STEPS === 0 && time.due()) await time.rest();
-      foldWanted(projection, event, ids, folded);
+      visit(touchOf(projection, event));
     }
     onBatch?.(batch.events.length, batch.position);
     if (batch.position >= through) break;
-  }
-  return folded;
-}
-
-function foldWanted(
-  projection: Projection,
-  event: RecordedEvent,
-  wanted: ReadonlySet<string>,
-  folded: Map<string, StoredDocument>,
-): void {
-  const creates = projection.creates?.includes(event.type) === true;
-  for (const [index, id] of documentIdsOf(projection, event).entries()) {
-    if (!wanted.has(id)) continue;
-    const after = foldOne(projection, creates ? undefined : folded.get(id), event, id, index);
-    if (after !== undefined) folded.set(id, after);
   }
 }

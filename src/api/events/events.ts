@@ -1,0 +1,154 @@
+/** The event feed (docs/contract.md#events). */
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { FeedDocument } from '../../projections/feed/feed.js';
+import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTypes.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import { faultOf } from '../pipeline/errors.js';
+import { parsedPosition, positionText } from '../pipeline/positions.js';
+import type { Call, Route } from '../pipeline/route.js';
+import { entity, listSchema, record } from '../representation/schemas.js';
+import { feedPage, type FeedPage, type PlacedEntry } from './feedPage.js';
+import { feedWatch } from './feedWatch.js';
+
+const MAX_WAIT_S = 30;
+const ID = { type: 'string' } as const;
+
+export const eventSchema = entity('FeedEvent', {
+  id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
+  type: { type: 'string', enum: ALL_ENTRY_TYPES },
+  created_at: { type: 'string', format: 'date-time' },
+  position: { ...ID, description: 'Its place in the log, as in `Gift-Position`.' },
+  data: {
+    ...record(
+      {
+        transaction_id: ID,
+        gift_id: { ...ID, description: 'Of events of a gift.' },
+        redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
+        location_id: { ...ID, description: 'Where it was redeemed.' },
+        voucher_id: { ...ID, description: 'Of the voucher that it got.' },
+        refund_id: { ...ID, description: 'Of a refund made by support.' },
+        expires_on: { type: 'string', format: 'date', description: 'The new last valid day (UTC).' },
+        blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
+      },
+      ['transaction_id'],
+    ),
+    title: 'FeedEventData',
+    description: 'Ids and state. The gift, transaction or redemption has the rest.',
+  },
+});
+
+const example = {
+  id: '2f0b7a52-6c0e-4b1f-9a40-0c7d1f6e8b11',
+  type: 'gift.redeemed',
+  created_at: '2026-05-04T12:30:00.000Z',
+  position: '5d1f6f0c-8f55-4a3b-9f5e-2f3c1f0f7a11:0000000000001042',
+  data: {
+    transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+    gift_id: '5f2c9d6a1b7e4c80d3a1',
+    redemption_id: '9a0c4b9df0b4440db5d3',
+    location_id: 'store-7',
+  },
+};
+
+export interface EventRouteDeps {
+  readonly events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>;
+  readonly feed: ReadModel<FeedDocument>;
+  readonly stopping: AbortSignal;
+}
+
+export function eventRoutes({ events, feed, stopping }: EventRouteDeps): Route[] {
+  const watch = feedWatch(feed.folded, stopping);
+
+  /** Answers the first page with an event, or with what there is once `seconds` have passed. */
+  async function waitForPage(call: Call, after: Position | undefined): Promise<FeedPage> {
+    const { types, limit, wait } = call.query as { types?: EntryType[]; limit: number; wait: number };
+    const request = { limit, ...(types === undefined ? {} : { types: new Set(types) }) };
+    const until = performance.now() + wait * 1_000;
+    let page = await feedPage(feed, call.principal, { ...request, after });
+    while (page.entries.length === 0 && !page.more) {
+      const left = until - performance.now();
+      if (left <= 0 || !(await watch.beyond(page.through, left, call.left))) return page;
+      page = await feedPage(feed, call.principal, { ...request, after: page.through });
+    }
+    return page;
+  }
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/events',
+      operation: 'listEvents',
+      summary: 'What has happened, in order',
+      description:
+        'A client’s token sees what was bought through that client. A user’s sees what the user bought, what happens to gifts while they are the user’s, and, for a merchant’s user, redemptions at the merchant. ' +
+        'Events are complete, in the order of the log, the same in every reading. `next` is the `after` of the following page, also where nothing came.',
+      tag: 'Events',
+      caller: 'any',
+      noStore: true,
+      reads: ['feed'],
+      query: {
+        type: 'object',
+        properties: {
+          after: { type: 'string', maxLength: 128, description: 'A `position` or `next`: only later events.' },
+          types: {
+            type: 'array',
+            items: { type: 'string', enum: ALL_ENTRY_TYPES },
+            description: 'Only events of these types. Pages may be empty then though `has_more` is true.',
+          },
+          limit: { type: 'integer', minimum: 1, maximum: 500, default: 100, description: 'The most events of a page.' },
+          wait: {
+            type: 'integer',
+            minimum: 0,
+            maximum: MAX_WAIT_S,
+            default: 0,
+            description: 'Where there is no event yet: how long to wait for one, in seconds.',
+          },
+        },
+      },
+      knownParametersOnly: true,
+      answers: [
+        {
+          status: 200,
+          description: 'The events.',
+          schema: record({
+            data: listSchema(eventSchema),
+            next: { type: ['string', 'null'], description: '`after` of the next page; null while the log is empty.' },
+            has_more: { type: 'boolean', description: 'Whether the next page may have events by now.' },
+          }),
+          example: { data: [example], next: example.position, has_more: false },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        const after = await positionIn(call.query['after'] as string | undefined, events);
+        const { entries, through, more } = await waitForPage(call, after);
+        const data = entries.map((placed) => eventEntity(placed, events.logId));
+        const next = through === undefined ? null : positionText(events.logId, through);
+        return { status: 200, body: { data, next, has_more: more } };
+      },
+    },
+  ];
+}
+
+export function eventEntity({ position, entry }: PlacedEntry, logId: string): object {
+  const { event_id: id, type, at: created_at, data } = entry;
+  return { id, type, created_at, position: positionText(logId, position), data };
+}
+
+/** @throws HttpError `schema`; UnavailableError */
+async function positionIn(text: string | undefined, events: EventRouteDeps['events']): Promise<Position | undefined> {
+  if (text === undefined || text === '') return undefined;
+  const parsed = parsedPosition(text);
+  if (parsed === undefined || (parsed.log === events.logId && !events.isPosition(parsed.position)))
+    throw faultOf('after', 'must be the `position` of an event, or the `next` of a page');
+  if (parsed.log !== events.logId)
+    throw faultOf('after', 'is of another log: start without it; events that you have seen keep their ids');
+  const end = await events.end();
+  // A log that was put back would hide its next events from this caller.
+  if (end === undefined || parsed.position > end)
+    throw faultOf(
+      'after',
+      'lies beyond the end of the log: start without it; events that you have seen keep their ids',
+    );
+  return parsed.position;
+}

@@ -1,0 +1,114 @@
+/** A page of the event feed, as one caller sees it (docs/decisions.md#event-feed). */
+import { ownerByPhone } from '../../domain/account.js';
+import type { Position } from '../../ports/eventStore.js';
+import {
+  entryId,
+  type FeedDocument,
+  type FeedEntry,
+  numberHolders,
+  positionOfEntry,
+  userNumbers,
+} from '../../projections/feed/feed.js';
+import type { EntryType } from '../../projections/feed/entryTypes.js';
+import { type NumberHolders, phoneHolder, userHolder, type UserNumbers } from '../../projections/feed/parties.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { Principal } from '../auth/principal.js';
+
+/** Entries of one source that are looked at for a page, where only some are wanted. */
+const LOOKED_AT = 1_000;
+
+export interface PageRequest {
+  readonly after: Position | undefined;
+  /** Absent: all. */
+  readonly types?: ReadonlySet<EntryType>;
+  readonly limit: number;
+}
+
+export interface PlacedEntry {
+  readonly position: Position;
+  readonly entry: FeedEntry;
+}
+
+export interface FeedPage {
+  readonly entries: readonly PlacedEntry[];
+  /** Everything up to there has been looked at; `undefined`: the feed is empty. */
+  readonly through: Position | undefined;
+  readonly more: boolean;
+}
+
+/** Entries with one value in one field, of which the caller may see some or all. */
+interface Source {
+  readonly field: 'client' | 'buyer' | 'holder' | 'merchant';
+  readonly value: string;
+  readonly isSeen?: (entry: FeedEntry) => boolean;
+}
+
+type Feed = Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>;
+
+/**
+ * In log order, complete up to `through`: an entry that comes later has a higher position. A page may be empty though
+ * more follow, where only some types are wanted.
+ * @throws UnavailableError
+ */
+export async function feedPage(feed: Feed, principal: Principal, request: PageRequest): Promise<FeedPage> {
+  const { after, types, limit } = request;
+  // Before all else: what is read afterwards holds every event up to here.
+  const end = await feed.folded();
+  if (end === undefined || (after !== undefined && end <= after))
+    return { entries: [], through: after ?? end, more: false };
+  const sources = await sourcesOf(feed, principal);
+  const wanted = types === undefined ? limit + 1 : Math.max(limit + 1, LOOKED_AT);
+  const found = await Promise.all(sources.map(async (source) => entriesOf(feed, source, { after, end, wanted })));
+  const full = found.filter(({ length }) => length === wanted).map((entries) => entries.at(-1)?.position ?? end);
+  const through = full.reduce((least, one) => (one < least ? one : least), end);
+  const seen = new Map<Position, FeedEntry>();
+  for (const [index, entries] of found.entries())
+    for (const { position, entry } of entries)
+      if (position <= through && types?.has(entry.type) !== false && sources[index]?.isSeen?.(entry) !== false)
+        seen.set(position, entry);
+  const entries = [...seen]
+    .map(([position, entry]) => ({ position, entry }))
+    .sort((one, other) => (one.position < other.position ? -1 : 1));
+  if (entries.length <= limit) return { entries, through, more: full.length > 0 };
+  const page = entries.slice(0, limit);
+  return { entries: page, through: page.at(-1)?.position, more: true };
+}
+
+async function entriesOf(
+  feed: Feed,
+  { field, value }: Source,
+  { after, end, wanted }: { readonly after: Position | undefined; readonly end: Position; readonly wanted: number },
+): Promise<PlacedEntry[]> {
+  const found = await feed.find({
+    where: { [field]: value, id: { gt: entryId(after ?? ''), lte: entryId(end) } },
+    sort: [['id', 1]],
+    limit: wanted,
+  });
+  return found.map(({ id, body }) => ({ position: positionOfEntry(id), entry: body as FeedEntry }));
+}
+
+async function sourcesOf(feed: Feed, principal: Principal): Promise<Source[]> {
+  if (principal.kind === 'anonymous') return [];
+  if (principal.kind === 'client') return [{ field: 'client', value: principal.clientId }];
+  const { id, merchant_id } = principal.user;
+  return [
+    { field: 'buyer', value: id },
+    { field: 'holder', value: userHolder(id) },
+    ...(merchant_id === null ? [] : [{ field: 'merchant' as const, value: merchant_id }]),
+    ...(await numbersOf(feed, id)),
+  ];
+}
+
+/** What was sent to a number is its owner's (docs/decisions.md#gift-owner), which others may have held too. */
+async function numbersOf(feed: Feed, userId: string): Promise<Source[]> {
+  const { phone_ids = [] } = ((await feed.get(userNumbers(userId))) ?? {}) as Partial<UserNumbers>;
+  const numbers = await feed.getMany(phone_ids.map(numberHolders));
+  return phone_ids.map((phoneId, index) => {
+    const { holders = [] } = (numbers[index] ?? {}) as Partial<NumberHolders>;
+    return {
+      field: 'holder',
+      value: phoneHolder(phoneId),
+      isSeen: ({ since = '' }) => ownerByPhone(holders, since) === userId,
+    };
+  });
+}

@@ -1,0 +1,49 @@
+/** What the event feed calls the log's events (docs/contract.md#event-types). */
+import type { GiftEvent } from '../../domain/gift/events.js';
+import type { NotificationSent } from '../../domain/notification.js';
+import type { PurchaseEvent } from '../../domain/purchase/events.js';
+
+type Shown<E extends { readonly type: string }, Hidden extends E['type']> = Exclude<E, { readonly type: Hidden }>;
+
+/** Steps on the way to an outcome, and what only support acts on, are left out. */
+type ShownOfPurchase = Shown<
+  PurchaseEvent,
+  | 'ChargeStarted'
+  | 'PaymentAuthenticationFailed'
+  | 'RefundRequested'
+  | 'RefundStarted'
+  | 'RefundRefused'
+  | 'NothingRefunded'
+  | 'ProviderRefundSettled'
+  | 'DisputeOpened'
+  | 'DisputeClosed'
+  | 'DisputeSettled'
+>;
+
+export type FedEvent = ShownOfPurchase | GiftEvent | NotificationSent;
+
+/** An event type that is neither here nor among the hidden ones does not compile. */
+export const ENTRY_TYPES = {
+  GiftsPurchased: 'transaction.created',
+  PaymentAuthenticationRequired: 'transaction.authentication_required',
+  PaymentCharged: 'transaction.charged',
+  PaymentDeclined: 'transaction.declined',
+  GiftsRefunded: 'transaction.refunded',
+  RefundedAtProvider: 'transaction.refunded',
+  RefundFailed: 'transaction.refund_failed',
+  GiftIssued: 'gift.issued',
+  GiftClaimed: 'gift.claimed',
+  GiftRedeemed: 'gift.redeemed',
+  GiftUnredeemed: 'gift.unredeemed',
+  VoucherAssigned: 'gift.voucher_assigned',
+  GiftCancelled: 'gift.cancelled',
+  GiftBlocked: 'gift.blocked',
+  GiftUnblocked: 'gift.unblocked',
+  GiftReassigned: 'gift.reassigned',
+  GiftExtended: 'gift.extended',
+  NotificationSent: 'gift.notified',
+} as const satisfies Record<FedEvent['type'], string>;
+
+export type EntryType = (typeof ENTRY_TYPES)[FedEvent['type']];
+
+export const ALL_ENTRY_TYPES: readonly EntryType[] = [...new Set(Object.values(ENTRY_TYPES))];

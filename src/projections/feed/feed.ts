@@ -1,0 +1,218 @@
+/**
+ * The event feed: one document for each event that callers may know of, in log order, with those who may know of it.
+ * Further documents keep who may, for the events that don't say so themselves.
+ */
+import { HIDDEN_FIELDS } from '../hiddenFields.js';
+import { type PhoneGivenUp, type PhoneTaken, reservationAggregate } from '../../domain/account.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import type { Happened } from '../../domain/decider.js';
+import { idOf, kindOf } from '../../domain/streamName.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import { type Projection, typesOf } from '../../runtime/readmodels/projection.js';
+import { ENTRY_TYPES, type EntryType, type FedEvent } from './entryTypes.js';
+import {
+  type GiftParties,
+  holdingAt,
+  holdingOf,
+  isBlockedAt,
+  type NumberHolders,
+  type TransactionParties,
+  type UserNumbers,
+} from './parties.js';
+
+/** Ids and state: no code, number, name or message. */
+export interface EntryData {
+  readonly transaction_id: string;
+  readonly gift_id?: string;
+  readonly redemption_id?: string;
+  readonly location_id?: string;
+  readonly voucher_id?: string;
+  readonly refund_id?: string;
+  /** The last valid day (UTC). */
+  readonly expires_on?: string;
+  /** After the event: several causes may block a gift. */
+  readonly blocked?: boolean;
+}
+
+/** `e:{position}`. Never changes. `client`, `buyer`, `holder`, `merchant`: those who may know of it. */
+export interface FeedEntry {
+  /** The event's id in the log. */
+  readonly event_id: string;
+  readonly type: EntryType;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly at: string;
+  readonly data: EntryData;
+  readonly client?: string;
+  readonly buyer?: string;
+  /** `user:{id}`, or `phone:{id}` of a number in the key store. */
+  readonly holder?: string;
+  /** When the gift was sent to `holder`: ISO 8601, UTC. */
+  readonly since?: string;
+  /** Where it was redeemed. */
+  readonly merchant?: string;
+}
+
+export type FeedDocument = FeedEntry | TransactionParties | GiftParties | NumberHolders | UserNumbers;
+
+const ENTRY = 'e:';
+
+export const entryId = (position: Position): string => ENTRY + position;
+
+export const positionOfEntry = (id: string): Position => id.slice(ENTRY.length);
+
+const transactionParties = (id: string): string => `t:${id}`;
+const giftParties = (id: string): string => `g:${id}`;
+export const numberHolders = (phoneId: string): string => `n:${phoneId}`;
+export const userNumbers = (userId: string): string => `u:${userId}`;
+
+type Fed = Happened<FedEvent> & RecordedEvent;
+type NumberMoved = Happened<PhoneTaken | PhoneGivenUp> & RecordedEvent;
+
+const isNumberMoved = (event: RecordedEvent): event is NumberMoved =>
+  event.type === 'PhoneTaken' || event.type === 'PhoneGivenUp';
+
+const TRANSACTION = kindOf(transactionStream('-'));
+
+/** Of a gift that has been issued. */
+const CHANGES_PARTIES: ReadonlySet<string> = new Set<FedEvent['type']>([
+  'GiftClaimed',
+  'GiftReassigned',
+  'GiftBlocked',
+  'GiftUnblocked',
+]);
+
+export const feedProjection: Projection<FeedDocument> = {
+  name: 'feed',
+  version: 1,
+  hidden: new Set([...HIDDEN_FIELDS, 'holder']),
+  indexes: [{ fields: ['client'] }, { fields: ['buyer'] }, { fields: ['holder'] }, { fields: ['merchant'] }],
+  types: [...Object.keys(ENTRY_TYPES), ...typesOf<NumberMoved['type']>({ PhoneTaken: true, PhoneGivenUp: true })],
+  creates: Object.keys(ENTRY_TYPES).filter((type) => !CHANGES_PARTIES.has(type)),
+  documentIds(event) {
+    if (isNumberMoved(event)) return [numberHolders(idOf(event.stream)), userNumbers(event.data.user_id)];
+    const entry = entryId(event.position);
+    const { type, stream } = event as Fed;
+    if (type === 'GiftsPurchased') return [transactionParties(idOf(stream)), entry];
+    return type === 'GiftIssued' || CHANGES_PARTIES.has(type) ? [giftParties(idOf(stream)), entry] : [entry];
+  },
+  contextIds(event) {
+    if (isNumberMoved(event)) return [];
+    const { type, stream, data } = event as Fed;
+    if (type === 'GiftsPurchased') return [];
+    if (type === 'GiftIssued') return [transactionParties(data.transaction_id)];
+    const id = idOf(stream);
+    return [kindOf(stream) === TRANSACTION ? transactionParties(id) : giftParties(id)];
+  },
+  evolve(document, event, id, index, [known] = []) {
+    if (isNumberMoved(event))
+      return index === 0
+        ? movedNumber(document as NumberHolders | undefined, event)
+        : numberOf(document as UserNumbers | undefined, event);
+    const fed = event as Fed;
+    if (id.startsWith(ENTRY)) return entryOf(fed, known);
+    if (fed.type === 'GiftsPurchased') return buyerOf(fed);
+    if (fed.type === 'GiftIssued') return giftIssued(fed, known as TransactionParties | undefined);
+    return changed(document as GiftParties | undefined, fed);
+  },
+};
+
+function movedNumber(before: NumberHolders | undefined, event: NumberMoved): NumberHolders {
+  return { holders: reservationAggregate.evolve(before?.holders ?? [], event) };
+}
+
+function numberOf(before: UserNumbers | undefined, { stream }: NumberMoved): UserNumbers {
+  return { phone_ids: [...new Set([...(before?.phone_ids ?? []), idOf(stream)])] };
+}
+
+function buyerOf({ data, metadata }: Extract<Fed, { type: 'GiftsPurchased' }>): TransactionParties {
+  const { client } = metadata.by;
+  return client === undefined ? { buyer_id: data.buyer_id } : { buyer_id: data.buyer_id, client_id: client };
+}
+
+function giftIssued(
+  { type, position, data }: Extract<Fed, { type: 'GiftIssued' }>,
+  bought: TransactionParties | undefined,
+): GiftParties {
+  if (bought === undefined) throw new Error(`${type} of a purchase that was never made`);
+  const { transaction_id, purchased_at, receiver } = data;
+  return { ...bought, transaction_id, holdings: [holdingOf(position, purchased_at, receiver)], blocks: [] };
+}
+
+function changed(before: GiftParties | undefined, event: Fed): GiftParties {
+  if (before === undefined) throw new Error(`${event.type} of a gift that was never issued`);
+  const { position: from, at } = event;
+  switch (event.type) {
+    case 'GiftClaimed':
+      return { ...before, holdings: [...before.holdings, holdingOf(from, at, event.data)] };
+    case 'GiftReassigned':
+      return { ...before, holdings: [...before.holdings, holdingOf(from, at, event.data.receiver)] };
+    case 'GiftBlocked':
+    case 'GiftUnblocked': {
+      const block = { from, cause: event.data.cause, blocked: event.type === 'GiftBlocked' };
+      return { ...before, blocks: [...before.blocks, block] };
+    }
+    default:
+      throw new Error(`${event.type} changes nothing that is kept of a gift`);
+  }
+}
+
+/** @param known the parties before the event */
+function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
+  const { id: event_id, type, at, stream, position } = event;
+  const entry = { event_id, type: ENTRY_TYPES[type], at };
+  if (event.type === 'GiftsPurchased')
+    return { ...entry, data: { transaction_id: idOf(stream) }, ...seenBy(buyerOf(event)) };
+  if (known === undefined) throw new Error(`${type} in ${stream}, which no purchase led to`);
+  if (kindOf(stream) === TRANSACTION)
+    return {
+      ...entry,
+      data: { transaction_id: idOf(stream), ...refundOf(event) },
+      ...seenBy(known as TransactionParties),
+    };
+  const gift =
+    event.type === 'GiftIssued'
+      ? giftIssued(event, known as TransactionParties)
+      : CHANGES_PARTIES.has(type)
+        ? changed(known as GiftParties, event)
+        : (known as GiftParties);
+  const held = holdingAt(gift, position);
+  return {
+    ...entry,
+    data: { transaction_id: gift.transaction_id, gift_id: idOf(stream), ...stateAfter(event, gift) },
+    ...seenBy(gift),
+    ...(held?.holder === undefined ? {} : { holder: held.holder, since: held.since }),
+    ...merchantOf(event),
+  };
+}
+
+function seenBy({ buyer_id, client_id }: TransactionParties): Pick<FeedEntry, 'buyer' | 'client'> {
+  return client_id === undefined ? { buyer: buyer_id } : { buyer: buyer_id, client: client_id };
+}
+
+function refundOf(event: Fed): Pick<EntryData, 'refund_id'> {
+  return event.type === 'GiftsRefunded' || event.type === 'RefundFailed' ? { refund_id: event.data.refund_id } : {};
+}
+
+function stateAfter(event: Fed, gift: GiftParties): Omit<EntryData, 'transaction_id'> {
+  switch (event.type) {
+    case 'GiftRedeemed':
+      return { redemption_id: event.data.redemption_id, location_id: event.data.location_id };
+    case 'GiftUnredeemed':
+      return { redemption_id: event.data.redemption_id };
+    case 'VoucherAssigned':
+      return { voucher_id: event.data.voucher_id };
+    case 'GiftExtended':
+      return { expires_on: event.data.expires_on };
+    case 'GiftBlocked':
+    case 'GiftUnblocked':
+      return { blocked: isBlockedAt(gift, event.position) };
+    default:
+      return {};
+  }
+}
+
+function merchantOf(event: Fed): Pick<FeedEntry, 'merchant'> {
+  if (event.type !== 'GiftRedeemed' && event.type !== 'GiftUnredeemed') return {};
+  const merchant = event.data.merchant_id ?? null;
+  return merchant === null ? {} : { merchant };
+}
