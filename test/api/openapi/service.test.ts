@@ -126,6 +126,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       .sort(),
     [
       'GET /api/v2/brands',
+      'GET /api/v2/events',
       'GET /api/v2/gifts',
       'GET /api/v2/gifts/{}',
       'GET /api/v2/gifts/{}/product/adjustment-codes',

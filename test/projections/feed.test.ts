@@ -1,0 +1,188 @@
+/** Who may know of what, by the feed's documents; folded, verified and repaired as every read model is. */
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
+import { giftStream } from '../../src/domain/gift/events.js';
+import { notificationStream } from '../../src/domain/notification.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { entryId, type FeedDocument, type FeedEntry, feedProjection } from '../../src/projections/feed/feed.js';
+import { repair } from '../../src/runtime/readmodels/maintenance/repair.js';
+import { verifyAll, type VerifyOptions, verifySample } from '../../src/runtime/readmodels/maintenance/verify.js';
+import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
+import { FULL_SPEED } from '../support/faults/fullSpeed.js';
+import { append, buy, type Installation, installed, redeem } from '../support/fixtures/projecting.js';
+import { depsFor } from '../support/fixtures/rebuilding.js';
+import { until } from '../support/assertions/until.js';
+
+const test = suite('projections/feed');
+const FEED = feedProjection as unknown as Projection;
+const COLLECTION = collectionOf(feedProjection);
+const never = new AbortController().signal;
+
+async function issue(house: Installation, bought: Awaited<ReturnType<typeof buy>>, receiver: object): Promise<string> {
+  const [gift = ''] = bought.gifts;
+  await append(house.events, giftStream(gift), 'GiftIssued', {
+    transaction_id: bought.transaction,
+    index: 0,
+    message_id: 'm',
+    product_id: 'p1',
+    brand_id: 'b1',
+    value: 350,
+    sender_id: 'u1',
+    receiver,
+    purchased_at: '2026-03-01T10:00:00.000Z',
+    expires_on: '2027-03-01',
+  });
+  return gift;
+}
+
+async function projected(house: Installation): Promise<void> {
+  await house.project({ projections: [FEED] });
+  await caughtUp(house);
+}
+
+async function caughtUp({ events, store }: Installation): Promise<void> {
+  const end = (await events.end()) ?? '';
+  await until(async () => ((await store.checkpoint('feed@1')) ?? '') >= end, 'the feed to catch up');
+}
+
+async function entries({ store }: Installation): Promise<FeedEntry[]> {
+  const found = await store.find<FeedEntry>(COLLECTION, { where: { id: { prefix: 'e:' } }, sort: [['id', 1]] });
+  return found.map(({ body }) => body);
+}
+
+/** A gift to a number, redeemed, given to somebody else, notified, blocked twice. */
+async function eventful(house: Installation): Promise<string> {
+  const { events } = house;
+  const bought = await buy(events, [{ phone_id: 'n1' }]);
+  await append(events, transactionStream(bought.transaction), 'PaymentCharged', { amount: 350 });
+  await append(events, 'phone-n1', 'PhoneTaken', { user_id: 'u2' });
+  const gift = await issue(house, bought, { phone_id: 'n1' });
+  await append(events, notificationStream(gift), 'NotificationSent', { attempt: 1 });
+  await redeem(events, gift);
+  await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}`, merchant_id: 'm1' });
+  await append(events, giftStream(gift), 'GiftBlocked', { cause: 'support:T1', reason: '' });
+  await append(events, giftStream(gift), 'GiftBlocked', { cause: 'support:T2', reason: '' });
+  await append(events, giftStream(gift), 'GiftUnblocked', { cause: 'support:T1', reason: '' });
+  await append(events, giftStream(gift), 'GiftReassigned', { receiver: { user_id: 'u3' }, reason: '' });
+  await append(events, giftStream(gift), 'GiftExtended', { expires_on: '2028-01-01', voucher_expires_at: null });
+  return gift;
+}
+
+const verification = ({ events, store }: Installation): VerifyOptions => ({
+  events,
+  store,
+  projection: FEED,
+  pace: FULL_SPEED,
+  signal: never,
+  onDifference: () => undefined,
+});
+
+test(
+  'each entry names those who might know of it when it happened',
+  installed(async (house) => {
+    await eventful(house);
+    await projected(house);
+    assert.equal(
+      (await entries(house)).map(({ type, buyer, holder, merchant, data }) => [
+        type,
+        buyer,
+        holder ?? null,
+        merchant ?? null,
+        data.blocked ?? null,
+      ]),
+      [
+        ['transaction.created', 'u1', null, null, null],
+        ['transaction.charged', 'u1', null, null, null],
+        ['gift.issued', 'u1', 'phone:n1', null, null],
+        ['gift.notified', 'u1', 'phone:n1', null, null],
+        ['gift.redeemed', 'u1', 'phone:n1', 'm1', null],
+        ['gift.unredeemed', 'u1', 'phone:n1', 'm1', null],
+        ['gift.blocked', 'u1', 'phone:n1', null, true],
+        ['gift.blocked', 'u1', 'phone:n1', null, true],
+        ['gift.unblocked', 'u1', 'phone:n1', null, true],
+        ['gift.reassigned', 'u1', 'user:u3', null, null],
+        ['gift.extended', 'u1', 'user:u3', null, null],
+      ],
+    );
+  }),
+);
+
+test(
+  'a fold that is repeated after a crash makes the same entries, though what they rest on is newer',
+  installed(async (house) => {
+    await eventful(house);
+    await projected(house);
+    const before = await house.store.find(COLLECTION, { where: { id: { prefix: 'e:' } }, sort: [['id', 1]] });
+    const known = async (id: string): Promise<FeedDocument | undefined> =>
+      (await house.store.get<FeedDocument>(COLLECTION, id))?.body;
+    const again: object[] = [];
+    for await (const { events } of house.events.readAll(undefined, { types: FEED.types }))
+      for (const event of events) again.push(...(await entryAgain(event, known)));
+    assert.equal(
+      again,
+      before.map(({ body }) => body),
+    );
+  }),
+);
+
+/** With the documents that it rests on as they are by now. */
+async function entryAgain(
+  event: RecordedEvent,
+  known: (id: string) => Promise<FeedDocument | undefined>,
+): Promise<FeedDocument[]> {
+  const id = entryId(event.position);
+  const index = feedProjection.documentIds(event).indexOf(id);
+  if (index < 0) return [];
+  const context = await Promise.all((feedProjection.contextIds?.(event) ?? []).map(known));
+  return [feedProjection.evolve(undefined, event, id, index, context)];
+}
+
+test(
+  'a verification, whole or of a sample, finds nothing wrong, and a false entry',
+  installed(async (house) => {
+    await eventful(house);
+    await projected(house);
+    const scratch = await openEmbeddedReadStore({ dir: mkdtempSync(join(house.dir, 'scratch-')) });
+    try {
+      assert.is((await verifyAll({ ...verification(house), scratch })).differences, 0);
+    } finally {
+      await scratch.close();
+    }
+    assert.is((await verifySample({ ...verification(house), count: 100 })).differences, 0);
+    const [found] = await house.store.find<FeedEntry>(COLLECTION, { where: { holder: 'user:u3' }, limit: 1 });
+    assert.ok(found);
+    if (found === undefined) return;
+    const { id, position, body } = found;
+    const forged = { id, position, body: { ...body, holder: 'user:thief' } };
+    assert.equal(await house.store.correct(COLLECTION, [{ id, expected: position, document: forged }]), [true]);
+    assert.is((await verifySample({ ...verification(house), count: 100 })).differences, 1);
+    const outcome = repair(depsFor(house.events, house.store, 'repairer'), FEED, [id], {
+      pace: FULL_SPEED,
+      signal: never,
+    });
+    assert.equal(
+      ((await outcome) ?? []).map((one) => one.outcome),
+      ['repaired'],
+    );
+    assert.equal((await house.store.get(COLLECTION, id))?.body, body);
+  }),
+);
+
+test(
+  'an event of a gift that no purchase led to is quarantined, and the feed goes on',
+  installed(async (house) => {
+    await append(house.events, giftStream('stray'), 'GiftExtended', { expires_on: '2028-01-01' });
+    await append(house.events, giftStream('stray2'), 'GiftIssued', { receiver: {} });
+    await eventful(house);
+    await projected(house);
+    assert.is((await entries(house)).filter((entry) => 'type' in entry).length, 11);
+    const listed = await house.store.records.list('quarantine/feed@1/');
+    assert.is(listed.length, 3);
+  }),
+);
+
+test.run();
