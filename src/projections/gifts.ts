@@ -60,8 +60,9 @@ export const numberHolds = (phoneId: string): string => `p${phoneId}/`;
 
 /** `{userHolds or numberHolds}{timeKey}`: sorts what one user or number got by its time. */
 function heldSince({ user_id, phone_id }: Receiver, time: string): string | undefined {
-  if (user_id !== undefined) return userHolds(user_id) + time;
-  return phone_id === undefined ? undefined : numberHolds(phone_id) + time;
+  // One template: a text of more pieces is put together again by each that reads it.
+  if (user_id !== undefined) return `u${user_id}/${time}`;
+  return phone_id === undefined ? undefined : `p${phone_id}/${time}`;
 }
 
 /** Computes the key once for the gifts of each purchase. */
@@ -192,15 +193,14 @@ function makeGifts(
       }
       const ids = idsOf(folded)[index];
       if (ids === undefined) throw new Error(`the purchase has no gift ${index}`);
+      const { message_id } = ids;
+      const { transaction_id } = folded.data;
       const receiver = receiverOf(folded.data.receivers[index]);
-      const made = {
-        transaction_id: folded.data.transaction_id,
-        index,
-        message_id: ids.message_id,
-        receiver,
-        updated_at: folded.at,
-      };
-      return withHeld(made, held(receiver, folded.at));
+      const since = held(receiver, folded.at);
+      // Two literals: most documents that the projector makes are made here.
+      return since === undefined
+        ? { transaction_id, index, message_id, receiver, updated_at: folded.at }
+        : { transaction_id, index, message_id, receiver, held: since, updated_at: folded.at };
     },
   };
 }

@@ -584,7 +584,8 @@ test('an answer for one user may not be cached, on the way or on their own devic
     [200, 'true', 'no-store'],
   );
   const answers = heard.filter(
-    ({ asked }) => /^\w+ \/(?:api\/v2\/(?:gifts|me|transactions)|ops)\b/.test(asked) && !asked.includes('/nothing'),
+    ({ asked }) =>
+      /^\w+ \/(?:api\/v2\/(?:gifts|me|payment-methods|transactions)|ops)\b/.test(asked) && !asked.includes('/nothing'),
   );
   for (const status of [200, 201, 401, 402, 403, 404, 405, 422])
     assert.ok(
@@ -666,6 +667,25 @@ test('a purchase is its buyer’s alone; without a token none of it is visible',
       assert.ok([403, 404].includes(reply.status), asked);
   }
   assert.notEqual(first, second);
+});
+
+test('lists of gifts and payment methods hold the caller’s own, and all of them', () => {
+  const answered = (path: string): readonly Heard[] => {
+    const lists = heard.filter(({ asked, reply }) => asked === `GET ${path}` && reply.status === 200);
+    assert.deepEqual(lists.map(({ caller }) => caller).sort(), [...USERS].sort(), path);
+    return lists;
+  };
+  for (const { caller, reply } of answered('/api/v2/gifts')) {
+    const shown = (reply.json.data as Json[]).filter(({ gift_status }) => gift_status !== 'cancelled');
+    const own = gifts.filter(({ sender, owner }) => sender === caller || owner === caller);
+    assert.deepEqual(shown.map(({ id }) => id as string).sort(), own.map(({ id }) => id).sort(), caller);
+    assert.ok(caller === 'olivia' || reply.json.data.length === shown.length);
+  }
+  for (const { caller, reply } of answered('/api/v2/payment-methods'))
+    assert.deepEqual(
+      (reply.json.data as Json[]).map(({ reference }) => reference as string).sort(),
+      CATALOGUE.payment_methods.flatMap(({ reference, users }) => (users.includes(caller) ? [reference] : [])).sort(),
+    );
 });
 
 test('lists of purchases hold the caller’s own, and all of them', () => {

@@ -3,4 +3,5 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 
 export interface AccountDeps {
   readonly accounts: ReadModel<AccountDocument>;
+  readonly byUser: ReadModel<object>;
 }

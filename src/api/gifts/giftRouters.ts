@@ -3,6 +3,7 @@ import type { Route } from '../pipeline/route.js';
 import { giftListRoutes } from './giftList.js';
 import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
+import { redemptionListRoutes } from './redemptionList.js';
 import { redemptionRoutes } from './redemptions.js';
 import { transactionListRoutes } from './transactionList.js';
 import { transactionRoutes } from './transactions.js';
@@ -15,6 +16,7 @@ export function giftRouters(routerOf: RouterMaker, deps: LaunchPageDeps, more: r
       ...giftRoutes(deps),
       ...giftListRoutes(deps),
       ...redemptionRoutes(deps),
+      ...redemptionListRoutes(deps),
       ...voucherRoutes(deps),
       ...more,
     ]),

@@ -1,0 +1,84 @@
+/** docs/contract.md#list-payment-methods */
+import { accountStream } from '../../domain/account.js';
+import { ID_PATTERN } from '../../import/schemas.js';
+import type { Condition } from '../../ports/readStore.js';
+import { methodsOf, namedIn } from '../../projections/byUser.js';
+import type { PaymentMethodDocument } from '../../projections/accounts.js';
+import { userOf } from '../gifts/deps.js';
+import type { Route } from '../pipeline/route.js';
+import {
+  cursorBody,
+  type CursorPage,
+  cursorParameters,
+  type CursorRequest,
+  cursorRequest,
+  cursorSchema,
+} from '../representation/cursors.js';
+import { entity } from '../representation/schemas.js';
+import type { AccountDeps } from './deps.js';
+
+const paymentMethodSchema = entity('PaymentMethod', {
+  reference: { type: 'string', description: 'What `payment.reference` of a purchase takes.' },
+  kind: { type: 'string', enum: ['card', 'wallet'] },
+  prepaid: { type: 'boolean', description: 'Whether it pays only what it was topped up with.' },
+});
+
+type Usable = Pick<PaymentMethodDocument, 'reference' | 'kind' | 'prepaid'>;
+
+/** In the order of their references. A user who may no longer use one is still found by it. */
+async function usableBy(
+  { accounts, byUser }: AccountDeps,
+  userId: string,
+  { limit, after }: CursorRequest,
+): Promise<CursorPage<Usable>> {
+  const prefix = methodsOf(userId);
+  const data: Usable[] = [];
+  // `0` follows `/`.
+  const end = prefix.replace(/\/$/, '0');
+  let range: Condition = after === undefined ? { prefix } : { gt: prefix + after, lt: end };
+  for (;;) {
+    const found = await byUser.find({ where: { id: range }, sort: [['id', 1]], limit: limit + 1 });
+    const methods = await accounts.getMany(found.map(({ id }) => accountStream('paymentMethod', namedIn(id))));
+    for (const method of methods) {
+      if (method?.entry !== 'paymentMethod' || !method.active || !method.users.includes(userId)) continue;
+      if (data.length === limit) return { data, next: data.at(-1)?.reference ?? null };
+      const { reference, kind, prepaid } = method;
+      data.push({ reference, kind, prepaid });
+    }
+    const last = found.at(-1);
+    if (last === undefined || found.length <= limit) return { data, next: null };
+    range = { gt: last.id, lt: end };
+  }
+}
+
+export function paymentMethodRoutes(deps: AccountDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/payment-methods',
+      operation: 'listPaymentMethods',
+      summary: 'The caller’s payment methods',
+      description: 'Those that the user may pay with at present, in the order of their references.',
+      tag: 'Account',
+      caller: 'user',
+      reads: ['byUser'],
+      query: { type: 'object', properties: cursorParameters(ID_PATTERN) },
+      answers: [
+        {
+          status: 200,
+          description: 'One page.',
+          schema: cursorSchema(paymentMethodSchema),
+          example: {
+            data: [{ reference: 'pm_card_visa', kind: 'card', prepaid: false }],
+            next: null,
+            has_more: false,
+          },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        return { status: 200, body: cursorBody(await usableBy(deps, userOf(call).id, cursorRequest(call.query))) };
+      },
+    },
+  ];
+}

@@ -1,0 +1,75 @@
+/** docs/contract.md#list-redemptions */
+import type { Happened } from '../../domain/decider.js';
+import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { RedemptionDocument } from '../../projections/gifts.js';
+import { faultOf, HttpError } from '../pipeline/errors.js';
+import type { Route } from '../pipeline/route.js';
+import { cursorBody, cursorParameters, cursorRequest, cursorSchema, firstOf } from '../representation/cursors.js';
+import { GIFT_PARAM, type GiftRouteDeps } from './deps.js';
+import { redemptionEntity } from './entities.js';
+import { findGift } from './join.js';
+import { redemptionExample, redemptionSchema } from './schemas.js';
+
+/** The latest first. */
+function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
+  const redemptions = new Map<string, RedemptionDocument>();
+  for (const event of history as unknown as readonly Happened<GiftEvent>[]) {
+    const { at: updated_at } = event;
+    if (event.type === 'GiftRedeemed') {
+      const { redemption_id: id, location_id } = event.data;
+      redemptions.set(id, { id, location_id, redeemed: true, created_at: updated_at, updated_at });
+    } else if (event.type === 'GiftUnredeemed') {
+      const redeemed = redemptions.get(event.data.redemption_id);
+      if (redeemed !== undefined) redemptions.set(redeemed.id, { ...redeemed, redeemed: false, updated_at });
+    }
+  }
+  return [...redemptions.values()].reverse();
+}
+
+/** @throws HttpError `schema` where `after` names no redemption of this gift */
+function behind(redemptions: readonly RedemptionDocument[], after: string | undefined): readonly RedemptionDocument[] {
+  if (after === undefined) return redemptions;
+  const place = redemptions.findIndex(({ id }) => id === after);
+  if (place < 0) throw faultOf('after', 'is not valid');
+  return redemptions.slice(place + 1);
+}
+
+export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/redemptions',
+      operation: 'listGiftRedemptions',
+      summary: 'The redemptions of a gift',
+      description: 'For whoever may look the gift up: all its redemptions, reversed ones too, the latest first.',
+      tag: 'Redemptions',
+      caller: 'user',
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      query: { type: 'object', properties: cursorParameters('^[0-9a-f]{1,64}$') },
+      answers: [
+        {
+          status: 200,
+          description: 'One page.',
+          schema: cursorSchema(redemptionSchema),
+          example: { data: [redemptionExample], next: null, has_more: false },
+        },
+      ],
+      errors: [],
+      async open(early) {
+        const giftId = early.params['giftId'] ?? '';
+        if ((await findGift(deps, giftId)) === undefined) throw new HttpError('gift_not_found');
+        return async ({ query }) => {
+          const { limit, after } = cursorRequest(query);
+          const redemptions = redemptionsIn(await deps.events.read(giftStream(giftId)));
+          const { data, next } = firstOf(behind(redemptions, after), limit, ({ id }) => id);
+          return {
+            status: 200,
+            body: cursorBody({ data: data.map((redemption) => redemptionEntity(giftId, redemption)), next }),
+          };
+        };
+      },
+    },
+  ];
+}
