@@ -12,6 +12,8 @@ import {
   RebuildRefusedError,
   seizeBuildLease,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
+import { type Task, TaskRunningError, type Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
+import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
 import { rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -22,13 +24,14 @@ import { HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
-import { rebuildExample, rebuildSchema } from './projectionSchemas.js';
-import { busy } from './projectionTasks.js';
+import { rebuildExample, rebuildSchema, rebuildTaskSchema, refusedRebuildExample } from './projectionSchemas.js';
+import { busy, TASK_WAIT_MS } from './projectionTasks.js';
 
 export interface RebuildRoutesOptions {
   readonly of: (call: Call) => Named;
   readonly exists: NonNullable<OpsRoute['exists']>;
   readonly asking: (call: Call) => Omit<Named, 'projection'>;
+  readonly tasks: Tasks;
   readonly signedLog: SignedLog;
   readonly store: ReadStore;
   readonly params: Readonly<Record<string, string>>;
@@ -49,32 +52,78 @@ const rebuildBody = {
 } as const;
 const asked = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
 const answer = {
-  description: 'The requested rebuild; null: it is over.',
+  description: 'The requested rebuild; null: it is over, or not yet asked for.',
   schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }),
   example: { data: asked },
 };
 const listed = record({
   name: { type: 'string' },
-  rebuild: { oneOf: [rebuildSchema, { type: 'null' }], description: 'Null: the rebuild is over.' },
+  rebuild: {
+    oneOf: [rebuildSchema, { type: 'null' }],
+    description: 'Null: the rebuild is over, or not yet asked for.',
+  },
 });
 const made =
   'a process with the role `projector` makes from the whole log, more slowly while requests are answered. Once caught up, it replaces the build in use, which serves and stays up to date until then.';
 
 const held =
-  'The log is first held against what was signed over it, which takes some 20 s for a million events: one that was altered is refused.';
+  'The log is first held against what was signed over it, which takes some 20 s for a million events: one that was altered is refused. Where this takes longer than 5 s, the answer is 202 with null, and `GET /ops/projections/{name}/rebuild` shows what became of it.';
+/** Of a request for all of them. */
+const ALL = 'all';
 
-export function rebuildRoutes({ of, exists, asking, signedLog, store, params }: RebuildRoutesOptions): OpsRoute[] {
+export function rebuildRoutes({
+  of,
+  exists,
+  asking,
+  tasks,
+  signedLog,
+  store,
+  params,
+}: RebuildRoutesOptions): OpsRoute[] {
   /** Without progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
   }
 
-  /** @throws AlteredLogRefusedError, HttpError */
-  async function refuseUnlessSigned({ body: { altered, reason }, left }: Call): Promise<void> {
+  /**
+   * Holds the log against what was signed, then asks: in the background, since the first may outlive the request. Waits
+   * for it a while. @throws AlteredLogRefusedError, RebuildRefusedError, HttpError
+   */
+  async function askInBackground(
+    { body: { altered, reason } }: Call,
+    projection: string,
+    { by }: Named['asked'],
+    operation: StartedOperation,
+    ask: () => Promise<number>,
+  ): Promise<void> {
+    const ended = async (error: Error): Promise<never> => {
+      await operation.end(0, null, false);
+      throw error;
+    };
     if (altered === true && reason === undefined)
-      throw new HttpError('schema', { message: 'reason is required with altered' });
-    if (altered !== true) await refuseAlteredLog(signedLog, { signal: left });
+      return ended(new HttpError('schema', { message: 'reason is required with altered' }));
+    let refusal: unknown;
+    const work = async (signal: AbortSignal): Promise<null> => {
+      try {
+        if (altered !== true) await refuseAlteredLog(signedLog, { signal });
+        await recordedWork(operation, ask, (asked) => asked);
+      } catch (error) {
+        refusal = error;
+        // Also ends the record where nothing was asked for.
+        await operation.end(0, null, false);
+        throw error;
+      }
+      return null;
+    };
+    const why = typeof reason === 'string' ? reason : null;
+    const task = await tasks
+      .start({ kind: 'rebuild', projection, by, reason: why }, work, {
+        waitMs: TASK_WAIT_MS,
+        explains: (error) => error instanceof MaintenanceRefusedError,
+      })
+      .catch(async (error: Error) => (error instanceof TaskRunningError ? ended(busy(error.message)) : ended(error)));
+    if (task.state === 'failed') throw refusal;
   }
 
   const answered = async (name: string, status: number): Promise<OpsAnswer> => ({
@@ -112,11 +161,13 @@ export function rebuildRoutes({ of, exists, asking, signedLog, store, params }: 
       errors: ['projection_busy', 'projection_refused'],
       async handle(call, _sight, record) {
         const { deps, asked: asker } = asking(call);
-        return recorded(record, async () => {
-          await refuseUnlessSigned(call);
-          await withBuildLeases(deps, PROJECTIONS, async () => {
-            for (const projection of PROJECTIONS) await checkRebuild(store, projection);
-            for (const projection of PROJECTIONS) await requestRebuild(store, projection, asker, false);
+        return refusalsAsErrors(async () => {
+          await askInBackground(call, ALL, asker, await record(), async () => {
+            await withBuildLeases(deps, PROJECTIONS, async () => {
+              for (const projection of PROJECTIONS) await checkRebuild(store, projection);
+              for (const projection of PROJECTIONS) await requestRebuild(store, projection, asker, false);
+            });
+            return PROJECTIONS.length;
           });
           const data = await Promise.all(
             PROJECTIONS.map(async ({ name }) => ({ name, rebuild: await rebuildNow(name) })),
@@ -137,11 +188,41 @@ export function rebuildRoutes({ of, exists, asking, signedLog, store, params }: 
       answers: [{ status: 202, ...answer }],
       async handle(call, _sight, record) {
         const { projection, deps, asked: asker } = of(call);
-        return recorded(record, async () => {
-          await refuseUnlessSigned(call);
-          await withBuildLeases(deps, [projection], async () => requestRebuild(store, projection, asker, false));
+        return refusalsAsErrors(async () => {
+          await askInBackground(call, projection.name, asker, await record(), async () => {
+            await withBuildLeases(deps, [projection], async () => requestRebuild(store, projection, asker, false));
+            return 1;
+          });
           return answered(projection.name, 202);
         });
+      },
+    },
+    {
+      ...one,
+      method: 'GET',
+      path: '/ops/projections/:name/rebuild',
+      operation: 'getRebuildRequest',
+      summary: 'The last request of a rebuild',
+      description:
+        'Also one for all read models. `running`: the log is held against what was signed. `failed`: it was refused, and nothing is built. `done`: the rebuild was asked for, and the status of the read model shows it.',
+      answers: [
+        {
+          status: 200,
+          description: 'What became of it.',
+          schema: dataSchema(rebuildTaskSchema),
+          example: { data: refusedRebuildExample },
+        },
+      ],
+      errors: ['projection_not_found', 'task_not_found'],
+      async handle(call) {
+        const both = await Promise.all(
+          [ALL, of(call).projection.name].map(async (name) => tasks.last('rebuild', name)),
+        );
+        const [last] = both
+          .filter((task): task is Task => task !== undefined)
+          .toSorted((a, b) => (a.at < b.at ? 1 : -1));
+        if (last === undefined) throw new HttpError('task_not_found');
+        return { status: 200, body: { data: last }, shown: 1 };
       },
     },
     {
@@ -204,8 +285,12 @@ async function withBuildLeases(
 
 /** Records the caller and reason before the work, and its outcome afterwards. Turns refusals into HTTP errors. */
 async function recorded(record: () => Promise<StartedOperation>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
+  return refusalsAsErrors(async () => recordedWork(await record(), work, ({ shown }) => shown));
+}
+
+async function refusalsAsErrors(work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
   try {
-    return await recordedWork(await record(), work, ({ shown }) => shown);
+    return await work();
   } catch (error) {
     if (error instanceof RebuildRefusedError)
       throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });

@@ -227,7 +227,8 @@ export const repairSchema = entity('Repair', {
   ),
 });
 
-export const taskSchema = (kind: string, result: Schema): Schema =>
+/** @param result absent: it has none */
+export const taskSchema = (kind: string, result?: Schema): Schema =>
   entity(`${kind}Task`, {
     id: { type: 'string' },
     kind: { type: 'string', const: kind.toLowerCase() },
@@ -242,9 +243,11 @@ export const taskSchema = (kind: string, result: Schema): Schema =>
     at: { type: 'string', format: 'date-time' },
     told_at: { type: 'string', format: 'date-time' },
     progress: nullable('number', 'From 0 to 1.'),
-    result: { oneOf: [result, { type: 'null' }] },
+    result: result === undefined ? { type: 'null' } : { oneOf: [result, { type: 'null' }] },
     failure: nullable('string', 'Why it failed.'),
   });
+
+export const rebuildTaskSchema = taskSchema('Rebuild');
 
 const taskExample = {
   id: '6ec0bd7f-11c0-43da-975e-2a8ad9ebae0b',
@@ -256,6 +259,14 @@ const taskExample = {
   told_at: '2026-05-04T10:00:09.000Z',
   progress: 1,
   failure: null,
+};
+export const refusedRebuildExample = {
+  ...taskExample,
+  kind: 'rebuild',
+  state: 'failed',
+  progress: null,
+  result: null,
+  failure: 'the log is not what was signed, and would be carried into the read model: event 9 was altered',
 };
 export const verificationExample = {
   ...taskExample,

@@ -24,7 +24,7 @@ import {
 } from './projectionSchemas.js';
 
 /** How long an answer waits for the end of a task, ms. */
-const WAIT_MS = 5_000;
+export const TASK_WAIT_MS = 5_000;
 const MAX_DIFFERENCES = 1_000;
 const MAX_SAMPLE = 10_000;
 
@@ -70,7 +70,7 @@ export function taskRoutes({
       const task = await tasks.start(
         { kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null },
         work,
-        { waitMs: WAIT_MS, explains },
+        { waitMs: TASK_WAIT_MS, explains },
       );
       if (task.state === 'failed' && task.failure !== null)
         throw new HttpError('projection_refused', { message: task.failure });

@@ -94,7 +94,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         return { status: 200, body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };
       },
     },
-    ...rebuildRoutes({ of, exists, asking, signedLog: upkeep.signedLog, store, params }),
+    ...rebuildRoutes({ of, exists, asking, tasks: upkeep.tasks, signedLog: upkeep.signedLog, store, params }),
     ...taskRoutes({ of, exists, upkeep, store, pace: () => considerate(store.records), params }),
   ];
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { rebuildRoutes } from '../../../src/api/ops/projectionRebuilds.js';
 import type { Call } from '../../../src/api/pipeline/route.js';
+import { deferred } from '../../../src/lib/async/deferred.js';
+import { openTasks, type Tasks } from '../../../src/runtime/readmodels/maintenance/tasks.js';
 import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -398,14 +400,17 @@ const ALTERED_LOG: SignedLog = {
   verifiersOf: () => [],
 };
 
-function routesOfRebuilds(): ReturnType<typeof rebuildRoutes> {
+const tasks = (): Tasks => openTasks(store, silent, () => new Date().toISOString());
+
+function routesOfRebuilds(signedLog = ALTERED_LOG): ReturnType<typeof rebuildRoutes> {
   const projection = transactionsProjection as unknown as Projection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };
   return rebuildRoutes({
     of: () => ({ projection, deps, asked: ASKED }),
     exists: async () => undefined,
     asking: () => ({ deps, asked: ASKED }),
-    signedLog: ALTERED_LOG,
+    tasks: tasks(),
+    signedLog,
     store,
     params: {},
   });
@@ -420,7 +425,7 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
   const active = await store.active('transactions');
   await assert.rejects(handled({ reason: 'x' }), {
     code: 'projection_refused',
-    message: /^the log is not what was signed, .*: events are missing before position 0{15}2$/,
+    message: /^the log is not what was signed, .*: events are missing before \w+ of .* \(position 0{15}2, /,
   });
   await assert.rejects(handled({ altered: true }), { code: 'schema', message: 'reason is required with altered' });
   assert.equal(await rebuildOf(store, 'transactions'), undefined);
@@ -428,9 +433,41 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
   await eventually(async () => (await store.active('transactions')) !== active, 30_000);
 });
 
+test('answers while a large log is verified, and says afterwards that nothing is built of an altered one', async () => {
+  const { name } = transactionsProjection;
+  const held = deferred<void>();
+  const [, one] = routesOfRebuilds({
+    ...ALTERED_LOG,
+    stored: {
+      ...ALTERED_LOG.stored,
+      async *readAll(after, filter) {
+        await held.promise;
+        yield* ALTERED_LOG.stored.readAll(after, filter);
+      },
+    },
+  });
+  const ends: unknown[][] = [];
+  const call = { body: { reason: 'x' }, left: never } as unknown as Call;
+  const reply = await one!.handle(call, { personal: false }, async () => ({
+    end: async (...end) => void ends.push(end),
+  }));
+  assert.deepEqual(reply, { status: 202, body: { data: null }, shown: 1 });
+  const last = async (): Promise<Json> => (await ask('GET', `/${name}/rebuild`)).json.data as Json;
+  const under = await last();
+  assert.deepEqual([under.kind, under.state, under.by, ends], ['rebuild', 'running', ASKED.by, []]);
+  assert.equal((await ask('POST', `/${name}/rebuild`, { reason: 'y' })).status, 409);
+  held.resolve();
+  const over = await eventually(async () => ((await last()).state === 'running' ? undefined : last()), 10_000);
+  assert.equal(over.state, 'failed');
+  assert.match(String(over.failure), /^the log is not what was signed/);
+  assert.deepEqual(ends, [[0, null, false]]);
+  assert.equal(await rebuildOf(store, name), undefined);
+  assert.equal((await ask('GET', `/${name}/rebuild`, undefined, 'ann')).status, 403);
+});
+
 test("records who asks and why before anything is done; does nothing that it can't record", async () => {
   const { name } = transactionsProjection;
-  const routes = routesOfRebuilds();
+  const routes = routesOfRebuilds().filter(({ method }) => method === 'POST');
   const status = async (): Promise<unknown[]> => [
     await store.active(name),
     await store.versions(name),

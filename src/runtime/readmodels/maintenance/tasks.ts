@@ -1,5 +1,5 @@
 /**
- * Background verifications and repairs of a service. A record holds the last one of each kind and read model, for any
+ * Background verifications, repairs and requests of rebuilds of a service. A record holds the last one of each kind and read model, for any
  * process to show.
  */
 import { randomUUID } from 'node:crypto';
@@ -13,7 +13,8 @@ const RENEW_MS = 1_000;
 const DEAD_MS = 10_000;
 const KEEP_MS = 7 * 86_400_000;
 
-export type TaskKind = 'verification' | 'repair';
+/** `rebuild`: what comes before one is asked for. */
+export type TaskKind = 'verification' | 'repair' | 'rebuild';
 
 export interface Task<R = unknown> {
   readonly id: string;
