@@ -85,6 +85,10 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
     );
     progress.clear();
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
+    if (report.unread.length > 0)
+      terminal.stderr.write(
+        `gift: fields of ${report.unread.join(', ')} were altered in the log; what the file says of them was written anew\n`,
+      );
   } catch (error) {
     progress.clear();
     if (error instanceof ImportFaultsError)

@@ -54,6 +54,8 @@ export interface ImportReport {
   readonly unchanged: number;
   readonly events: number;
   readonly position?: Position;
+  /** Streams of users and payment methods with altered fields: what the file says of these was written anew. */
+  readonly unread: readonly string[];
 }
 
 /** Ended by the signal. A repeat finishes the import. */
@@ -93,6 +95,7 @@ export async function importCatalogue(
     changes: [],
     events: 0,
     position: undefined,
+    unread: new Set(),
   };
   let secrets: SecretHashes = new Map();
   /** Of the first attempt: later ones find its changes in the log. */
@@ -102,7 +105,8 @@ export async function importCatalogue(
     secrets = hashes;
     unchanged ??= plan.unchanged;
     if (options.dryRun === true) {
-      return { dryRun: true, changes: plan.phases.flat().flatMap(({ changes }) => changes), unchanged, events: 0 };
+      const changes = plan.phases.flat().flatMap((planned) => planned.changes);
+      return { dryRun: true, changes, unchanged, events: 0, unread: [...run.unread] };
     }
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
     const kept = await deps.subjects.keep(proposals);
@@ -110,7 +114,8 @@ export async function importCatalogue(
     // A number may have been erased with its previous holder meanwhile: its new one gets it under another id.
     if (kept && conflict === undefined && (await deps.subjects.stand(proposals))) {
       const { changes, events, position } = run;
-      return { dryRun: false, changes, unchanged, events, ...(position === undefined ? {} : { position }) };
+      const unread = [...run.unread];
+      return { dryRun: false, changes, unchanged, events, ...(position === undefined ? {} : { position }), unread };
     }
     if (attempt === ATTEMPTS) throw conflict ?? new UnavailableError('other imports keep adding the same users');
   }
@@ -125,6 +130,7 @@ interface Run {
   readonly changes: ImportChange[];
   events: number;
   position: Position | undefined;
+  readonly unread: Set<string>;
 }
 
 async function check(
@@ -138,6 +144,7 @@ async function check(
   for (const { place, fault } of options.textFaults ?? []) faults.addToFile(place, fault);
   const shaped = await checkShapes(parsed, faults);
   const log = await readLogState(deps.events, shaped.file, signal);
+  for (const stream of log.unread) run.unread.add(stream);
   const names = await subjectsIn(shaped.file);
   const proposals = await deps.subjects.propose(names);
   const wanted = await underKnownIds(await wantedOf(shaped.file, deps.hash, reservedIds(names, proposals)), log);

@@ -13,6 +13,7 @@ import { type Entry, evolveEntry } from '../domain/entry.js';
 import { idOf, kindOf } from '../domain/streamName.js';
 import { type VoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore, RecordedEvent, StreamAppend } from '../ports/eventStore.js';
+import { readableFields } from '../runtime/personal/alteredData.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
 import { REFERENCES } from './referenceFields.js';
 
@@ -31,7 +32,11 @@ export interface LogState {
   readonly codes: ReadonlyMap<string, Stored<VoucherCode>>;
   /** By reference: amounts of the top-ups in the log, by id. */
   readonly wallets: ReadonlyMap<string, Stored<ReadonlyMap<string, number>>>;
+  /** Streams of users and payment methods with altered fields: these count as absent. */
+  readonly unread: ReadonlySet<string>;
 }
+
+const WITH_PERSONAL_FIELDS = ['user', 'paymentMethod'];
 
 export async function readLogState(events: EventStore, file: CheckedFile, signal?: AbortSignal): Promise<LogState> {
   const kinds = new Set<string>();
@@ -48,15 +53,19 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
     streams.set(kind, known);
     return known;
   };
+  const unread = new Set<string>();
   const filter = { streams: [...kinds].map((kind) => `${kind}-`) };
   for await (const batch of events.readAll(undefined, filter, { signal })) {
     for (const event of batch.events) {
       const kind = kindOf(event.stream);
       const known = streamsOf(kind);
       const id = idOf(event.stream);
+      const data = WITH_PERSONAL_FIELDS.includes(kind) ? readableFields(event.data) : event.data;
+      if (Object.keys(data).length < Object.keys(event.data).length) unread.add(event.stream);
       const stored = known.get(id);
-      if (stored === undefined) known.set(id, { revision: event.revision, state: evolve(kind, undefined, event) });
-      else Object.assign(stored, { revision: event.revision, state: evolve(kind, stored.state, event) });
+      if (stored === undefined)
+        known.set(id, { revision: event.revision, state: evolve(kind, undefined, { ...event, data }) });
+      else Object.assign(stored, { revision: event.revision, state: evolve(kind, stored.state, { ...event, data }) });
     }
   }
   // `evolve` folds each kind to its own type.
@@ -77,6 +86,7 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
     reservations: { username: of('username'), phone: of('phone') },
     codes: of('voucherCode'),
     wallets: of('wallet'),
+    unread,
   };
 }
 

@@ -11,7 +11,7 @@ import { idOf } from '../domain/streamName.js';
 import { type VoucherCodeAdded, voucherCodeStream } from '../domain/voucherCode.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
-import { AlteredDataError } from '../runtime/personal/alteredData.js';
+import type { AlteredDataError } from '../runtime/personal/alteredData.js';
 import { UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 
@@ -132,9 +132,9 @@ async function namesIn(
 ): Promise<ReadonlyMap<string, string | Closed>> {
   try {
     const secrets = await subjects.secretsForErasure(ids);
-    return new Map([...secrets].map(([id, name]) => [id, name.toString()]));
+    return new Map([...secrets].map(([id, name]) => [id, Buffer.isBuffer(name) ? name.toString() : name]));
   } catch (error) {
-    if (!(error instanceof UnknownMasterKeyError || error instanceof AlteredDataError)) throw error;
+    if (!(error instanceof UnknownMasterKeyError)) throw error;
     const [id] = ids;
     if (id !== undefined && ids.length === 1) return new Map([[id, error]]);
   }

@@ -5,6 +5,7 @@ import { ImportInterruptedError, PruneNeedsYesError } from '../../src/import/imp
 import { verifyPassword } from '../../src/lib/passwordHash.js';
 import { ConflictError, type RecordedEvent } from '../../src/ports/eventStore.js';
 import { PASSWORD_HASH, failureOf, fileWith, importInto, testHash, wholeFile } from '../support/fixtures/importFile.js';
+import { AlteredDataError, withFailingFields } from '../../src/runtime/personal/alteredData.js';
 import { phoneSubject } from '../../src/domain/personalFields.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { memoryKeys } from '../support/engines/memoryKeys.js';
@@ -162,7 +163,7 @@ test('the same file again appends nothing', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const report = await importInto(events, wholeFile());
-  assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0 });
+  assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0, unread: [] });
 });
 
 test('takes a code under another hash key, as of a restored log, for the same code', async () => {
@@ -410,7 +411,35 @@ test('appends nothing in a dry run and reports what would be done', async () => 
     ],
     unchanged: 1,
     events: 0,
+    unread: [],
   });
+});
+
+test('imports all where fields of a user were altered, writes these anew, and names the user', async () => {
+  const stored = memoryEvents();
+  await importInto(stored, wholeFile());
+  await importInto(
+    stored,
+    fileWith(({ users }) => Object.assign(users?.[0] ?? {}, { locale: 'en' })),
+  );
+  const readAll = stored.readAll.bind(stored);
+  stored.readAll = async function* altered(...asked) {
+    for await (const batch of readAll(...asked))
+      yield {
+        ...batch,
+        events: batch.events.map((event) =>
+          event.stream === 'user-u1' && event.type === 'UserAdded'
+            ? { ...event, data: withFailingFields(event.data, ['name'], new AlteredDataError('name', undefined)) }
+            : event,
+        ),
+      };
+  };
+  const before = stored.log.length;
+  const file = fileWith(({ merchants }) => Object.assign(merchants?.[0] ?? {}, { name: 'Other' }));
+  const { unread } = await importInto(stored, file);
+  assert.equal(unread, ['user-u1']);
+  assert.equal(since(stored, before), ['merchant-m1 MerchantChanged', 'user-u1 UserChanged']);
+  assert.equal(stored.log.at(-1)?.data, { name: '', locale: null });
 });
 
 test('prunes only arrays of the file, and retires missing entries once, with the reason', async () => {
@@ -506,7 +535,13 @@ test('pruning more than 10 entries wants a yes', async () => {
 });
 
 test('an empty file does nothing', async () => {
-  assert.equal(await importInto(memoryEvents(), {}), { dryRun: false, changes: [], unchanged: 0, events: 0 });
+  assert.equal(await importInto(memoryEvents(), {}), {
+    dryRun: false,
+    changes: [],
+    unchanged: 0,
+    events: 0,
+    unread: [],
+  });
 });
 
 test('two imports of one file at once append everything once', async () => {

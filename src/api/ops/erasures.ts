@@ -5,7 +5,7 @@ import { ID_PATTERN } from '../../import/schemas.js';
 import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
 import { erasePerson } from '../../ops/people/erasure/erasePerson.js';
 import { erasureView, type ErasureView } from '../../ops/people/erasure/erasureView.js';
-import { dataSchema, entity, record } from '../representation/schemas.js';
+import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import { contextOf } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
@@ -23,6 +23,11 @@ const erasureSchema = entity('Erasure', {
     description: 'When the last backup of the key store that could hold the keys has ended its life.',
   },
   already: { type: 'boolean', description: 'The person had been erased before.' },
+  unread: {
+    ...listSchema({ type: 'string' }),
+    description:
+      'Names, as their streams, that were altered in the key store: counters, stored answers and claims of messages that hold them were not found, and end within 48 hours.',
+  },
 } satisfies Record<keyof ErasureView, Schema>);
 
 const example: ErasureView = {
@@ -31,6 +36,7 @@ const example: ErasureView = {
   erased_at: '2026-05-04T12:30:00.000Z',
   complete_at: '2026-06-03T12:30:00.000Z',
   already: false,
+  unread: [],
 };
 
 const NUMBER = /^phone:[\w-]{22}$/;

@@ -54,4 +54,8 @@ async function runErase(terminal: Terminal, user: string | undefined, flags: Per
       ? jsonLine(view)
       : `${view.person}: ${view.already ? 'was erased' : 'erased'} at ${view.erased_at}; complete at ${view.complete_at}, when no backup of the key store holds the keys any more`,
   ]);
+  if (view.unread.length > 0)
+    terminal.stderr.write(
+      `gift: altered in the key store, and not read: ${view.unread.join(', ')}. Counters, stored answers and claims of messages with these names end within 48 hours\n`,
+    );
 }

@@ -69,9 +69,16 @@ async function runVerify(terminal: Terminal, { also = [], json }: VerifyFlags): 
       json === true ? jsonLine({ found: { line, in: where, place } }) : `line ${line} is in the ${where}: ${place}`,
     ]);
   };
+  const unread: string[] = [];
+  const onUnread = async (place: string): Promise<void> => {
+    unread.push(place);
+    await writeLines(terminal.stdout, [
+      json === true ? jsonLine({ unread: { place } }) : `${place} was altered: it could not be looked into`,
+    ]);
+  };
   const verification = verifyErasure(
     values.map(({ text }) => text),
-    { signal, onFinding },
+    { signal, onFinding, onUnread },
   );
   try {
     await lookEverywhere(terminal, verification, also, values.length);
@@ -79,7 +86,9 @@ async function runVerify(terminal: Terminal, { also = [], json }: VerifyFlags): 
     throw signal.aborted ? interrupted('interrupted; not everything was looked at') : error;
   }
   await writeLines(terminal.stdout, [
-    json === true ? jsonLine({ looked_at: verification.lookedAt, found: found.size }) : lookedAtText(verification),
+    json === true
+      ? jsonLine({ looked_at: verification.lookedAt, found: found.size, unread: unread.length })
+      : lookedAtText(verification),
   ]);
   if (found.size > 0)
     throw new CommandFailure(

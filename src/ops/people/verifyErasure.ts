@@ -5,8 +5,9 @@
 import { type ByteSearch, byteSearch } from '../../lib/files/byteSearch.js';
 import { searchFiles } from '../../lib/files/searchFiles.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { KeyStore } from '../../ports/keyStore.js';
+import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
+import { AlteredDataError } from '../../runtime/personal/alteredData.js';
 import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
 
 /** One value in one place; it never holds the value itself. */
@@ -39,6 +40,8 @@ export interface SearchedStores {
 export interface VerifyOptions {
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => Promise<void>;
+  /** What could not be looked into, because it was altered. */
+  readonly onUnread: (place: string) => Promise<void>;
 }
 
 /** Each method looks once. All throw UnavailableError, and the signal's reason. */
@@ -52,12 +55,27 @@ export interface ErasureVerification {
 const PAGE = 1_000;
 const HIDDEN = '(its name holds the value)';
 
-export function verifyErasure(values: readonly string[], { signal, onFinding }: VerifyOptions): ErasureVerification {
+export function verifyErasure(
+  values: readonly string[],
+  { signal, onFinding, onUnread }: VerifyOptions,
+): ErasureVerification {
   const search = byteSearch(values);
   const lookedAt: LookedAt = { events: 0, read_store: 0, keys: 0, erasures: 0, files: 0, bytes: 0 };
 
   async function look(bytes: Uint8Array, where: Finding['in'], place: string): Promise<void> {
     for (const { text } of search.in(bytes)) await onFinding({ value: text, in: where, place: shown(search, place) });
+  }
+
+  async function lookIntoRow({ id, secret }: SubjectRow, master: MasterKeys): Promise<void> {
+    let opened: Buffer;
+    try {
+      opened = master.open(secret, id);
+    } catch (error) {
+      if (!(error instanceof AlteredDataError)) throw error;
+      await onUnread(`row ${id} of the key store`);
+      return;
+    }
+    await look(opened, 'key store', `subject ${id}`);
   }
 
   return {
@@ -78,7 +96,7 @@ export function verifyErasure(values: readonly string[], { signal, onFinding }: 
       for (let after: string | undefined; ;) {
         signal.throwIfAborted();
         const rows = await keys.page(after, PAGE);
-        for (const { id, secret } of rows) await look(master.open(secret, id), 'key store', `subject ${id}`);
+        for (const row of rows) await lookIntoRow(row, master);
         lookedAt.keys += rows.length;
         after = rows.at(-1)?.id;
         if (after === undefined) break;

@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import { inSlices } from '../../lib/async/slices.js';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { AlteredDataError } from './alteredData.js';
 import type { MasterKeys } from './masterKeys.js';
 
 /** Secrets kept in memory at most. */
@@ -63,8 +64,11 @@ export interface Subjects {
   stand(proposals: readonly Proposal[]): Promise<boolean>;
   /** The secrets of ids; a subject that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
-  /** As `secrets`, also of subjects that are being erased, and as the key store has them now. @throws UnavailableError */
-  secretsForErasure(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+  /**
+   * As `secrets`, also of subjects that are being erased, and as the key store has them now; of a row that was altered why
+   * it can't be read. @throws UnavailableError
+   */
+  secretsForErasure(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer | AlteredDataError>>;
 }
 
 export function openSubjects({ store, master, lookupOf, secretFor, cached = CACHED }: SubjectsDeps): Subjects {
@@ -162,8 +166,12 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
       return found;
     },
     async secretsForErasure(ids) {
-      const found = new Map<string, Buffer>();
-      await open((await store.byId([...new Set(ids)])).values(), (id, secret) => found.set(id, secret));
+      const found = new Map<string, Buffer | AlteredDataError>();
+      for (const row of (await store.byId([...new Set(ids)])).values())
+        await open([row], (id, secret) => found.set(id, secret)).catch((error: unknown) => {
+          if (!(error instanceof AlteredDataError)) throw error;
+          found.set(row.id, error);
+        });
       return found;
     },
   };

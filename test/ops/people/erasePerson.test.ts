@@ -429,6 +429,27 @@ test('empties the reasons of calls about the person, and keeps those of calls ab
   }
 });
 
+test('erases a person whose fields and whose number in the key store were altered, and says so', async () => {
+  const made = await town();
+  const other = (text: string): string => text.slice(0, -4) + (text.endsWith('AAAA') ? 'BBBB' : 'AAAA');
+  for (const { type, stream, metadata } of made.stored.log)
+    if (type === 'UserChanged' || stream === 'paymentMethod-own')
+      Object.assign(metadata.personal ?? {}, { box: other(metadata.personal?.box ?? '') });
+  const number = (await made.keys.byLookup([lookup(phoneSubject('+447700900132'))])).get(
+    lookup(phoneSubject('+447700900132')),
+  );
+  if (number === undefined) throw new Error('there is no such number');
+  made.keys.rows.set(number.id, { ...number, secret: other(number.secret) });
+  const { unread } = await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  assert.equal(unread, [`phone-${number.id}`]);
+  assert.equal([...new Set(made.removed.records)], ['eve@person.example']);
+  assert.equal([...made.keys.rows.values()].map((row) => row.lookup).sort(), LEFT.map(lookup).sort());
+  assert.ok(made.stored.log.some(({ type, stream }) => type === 'PersonErased' && stream === 'user-eve'));
+  assert.ok(
+    made.stored.log.some(({ type, stream }) => type === 'PaymentMethodErased' && stream === 'paymentMethod-own'),
+  );
+});
+
 test('leaves a name alone that another user has taken while it waited for money', async () => {
   const made = await town();
   made.stored.given('transaction-t-slow', boughtBy('eve', {}));

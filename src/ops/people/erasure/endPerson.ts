@@ -32,6 +32,8 @@ export interface Ended {
   readonly erasure: Erasure;
   /** Of `PersonErased`; `undefined`: the log is from before the person. */
   readonly position: Position | undefined;
+  /** Streams of names that were altered in the key store. */
+  readonly unread: readonly string[];
   /**
    * The same again, for what was decided before the fence and appended after it.
    * @throws UnavailableError, ConflictError
@@ -68,6 +70,7 @@ export async function endPerson(deps: ErasureDeps, started: Erasure, context: Co
   return {
     erasure,
     position,
+    unread: stopped.unread,
     async endRest() {
       const late = await stopPerson(deps, person, reserved, context);
       await fence(run, late);

@@ -20,6 +20,8 @@ export interface ErasureOutcome {
   readonly already: boolean;
   /** Of `PersonErased`; `undefined`: the log is from before the person. */
   readonly position: Position | undefined;
+  /** Streams of names that were altered in the key store: records that hold these names were not found. */
+  readonly unread: readonly string[];
 }
 
 /** @throws Refusal `person_not_found`, `number_of_user`; ErasureWaitsError; UnavailableError */
@@ -34,16 +36,20 @@ export async function erasePerson(
   const before = erasedIn(history);
   const earlier = await erasureOf(keys, person);
   if (before !== undefined && earlier?.done_at !== undefined)
-    return { erasure: earlier, already: true, position: before };
+    return { erasure: earlier, already: true, position: before, unread: [] };
   // Once it has started, its own fences and removals would stand against it.
   if (before === undefined && earlier === undefined) await refuseUnlessErasable(keys, person, history);
 
-  const { erasure, position, endRest } = await endPerson(deps, earlier ?? newErasure(person, context, reason), context);
+  const { erasure, position, unread, endRest } = await endPerson(
+    deps,
+    earlier ?? newErasure(person, context, reason),
+    context,
+  );
   if (position !== undefined) await deps.removeDerived(position);
   await endRest();
   const finished: Erasure = { ...erasure, done_at: context.now };
   await storeErasure(keys, finished);
-  return { erasure: finished, already: false, position };
+  return { erasure: finished, already: false, position, unread };
 }
 
 function newErasure(person: Person, { by, requestId, now }: CommandContext, reason: string): Erasure {

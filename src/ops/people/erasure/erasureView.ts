@@ -11,9 +11,10 @@ export interface ErasureView {
   readonly erased_at: string;
   readonly complete_at: string;
   readonly already: boolean;
+  readonly unread: readonly string[];
 }
 
-export function erasureView({ erasure, already }: ErasureOutcome): ErasureView {
+export function erasureView({ erasure, already, unread }: ErasureOutcome): ErasureView {
   const erasedAt = erasure.done_at ?? erasure.at;
   return {
     id: erasure.id,
@@ -21,5 +22,6 @@ export function erasureView({ erasure, already }: ErasureOutcome): ErasureView {
     erased_at: erasedAt,
     complete_at: new Date(Date.parse(erasedAt) + BACKUPS_KEPT_MS).toISOString(),
     already,
+    unread,
   };
 }

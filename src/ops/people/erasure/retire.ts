@@ -17,12 +17,19 @@ import { type Entry, retireEntry } from '../../../domain/entry.js';
 import { ERASURE_REASON } from '../../../domain/erasure.js';
 import { kindOf } from '../../../domain/streamName.js';
 import type { EventStore } from '../../../ports/eventStore.js';
+import { readableFields } from '../../../runtime/personal/alteredData.js';
 
-const userAggregate: Aggregate<Entry<User>, DomainEvent> = { initial: { status: 'none' }, evolve: evolveUser };
+const userAggregate: Aggregate<Entry<User>, DomainEvent> = {
+  initial: { status: 'none' },
+  evolve: (state, event) => evolveUser(state, readable(event)),
+};
 const methodAggregate: Aggregate<Entry<PaymentMethod>, DomainEvent> = {
   initial: { status: 'none' },
-  evolve: evolvePaymentMethod,
+  evolve: (state, event) => evolvePaymentMethod(state, readable(event)),
 };
+
+/** Altered fields are destroyed with the others: they must not keep the person from being erased. */
+const readable = ({ type, data }: DomainEvent): DomainEvent => ({ type, data: readableFields(data) });
 
 /** A part of a larger command. A repeat is recognised by the state of its stream, not by the command's id. */
 export function partOf(context: CommandContext): CommandContext {

@@ -18,6 +18,8 @@ export interface Stopped {
   readonly phoneIds: readonly string[];
   /** Who held which number when, by its id, where somebody else holds it. */
   readonly held: ReadonlyMap<string, Reservation>;
+  /** Streams of names that were altered in the key store: what else holds them is not found. */
+  readonly unread: readonly string[];
   /** Reservations of `names`. */
   readonly streams: readonly string[];
   /** Rows of `names`. */
@@ -70,16 +72,20 @@ const numberOf = async (deps: ErasureDeps, phoneId: string): Promise<Stopped> =>
 async function rowsOf(
   { subjects }: ErasureDeps,
   free: readonly string[],
-): Promise<Pick<Stopped, 'names' | 'phoneIds' | 'streams' | 'rows'>> {
+): Promise<Pick<Stopped, 'names' | 'phoneIds' | 'streams' | 'rows' | 'unread'>> {
   const texts = await subjects.secretsForErasure(free.map(idOf));
   const streams = free.filter((stream) => texts.has(idOf(stream)));
   const named = (kind: ReservationKind): string[] =>
-    streams.filter((stream) => kindOf(stream) === kind).map((stream) => texts.get(idOf(stream))?.toString() ?? '');
+    streams.flatMap((stream) => {
+      const text = kindOf(stream) === kind ? texts.get(idOf(stream)) : undefined;
+      return Buffer.isBuffer(text) ? [text.toString()] : [];
+    });
   return {
     names: { usernames: named('username'), numbers: named('phone') },
     phoneIds: free.filter((stream) => kindOf(stream) === 'phone').map(idOf),
     streams,
     rows: streams.map(idOf),
+    unread: streams.filter((stream) => !Buffer.isBuffer(texts.get(idOf(stream)))),
   };
 }
 
