@@ -43,6 +43,7 @@ const pool: Record<string, string[]> = {
   method: ['card'],
   type: ['gift'],
   grant_type: ['password', 'refresh_token', 'client_credentials', 'implicit'],
+  token: ['nonsense'],
   client_id: ['app', 'pos', 'off'],
   client_secret: ['app-secret', 'pos-secret'],
   username: ['ann@test.example', 'bob@test.example'],

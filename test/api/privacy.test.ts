@@ -365,6 +365,10 @@ async function badRequests(): Promise<void> {
       client_secret: 'privacy-client-secret',
     },
   });
+  const revoked = await service.ask('POST', '/oauth/revoke', {
+    body: { token: refreshed.json.refresh_token, client_id: CLIENT, client_secret: 'privacy-client-secret' },
+  });
+  heard.push({ caller: 'client', asked: 'POST /oauth/revoke', reply: revoked });
   for (const { json } of [login, refreshed])
     for (const one of [json.access_token, json.refresh_token]) credentials.add(one as string);
   for (const [username, password] of [

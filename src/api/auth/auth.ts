@@ -12,6 +12,7 @@ import { clientAuthentication } from './clients.js';
 import { grants } from './grants.js';
 import { oauthRoutes } from './oauth.js';
 import { passwords } from './passwords.js';
+import { revokeRoutes } from './revoke.js';
 import { type Lifetimes, sessions } from './sessions.js';
 import { accounts } from './accountStatus.js';
 import { throttle } from './throttle.js';
@@ -55,22 +56,19 @@ export function createAuth(options: AuthOptions): Auth {
     recognise: callers.recognise,
     authenticate: callers.authenticate,
     address,
-    router: (routerOf) =>
-      routerOf(
-        '/oauth',
-        oauthRoutes(
-          grants({
-            authenticator: callers,
-            accounts: accountsNow,
-            clients,
-            passwords: checker,
-            sessions: allSessions,
-            throttle: counters,
-            hash,
-            subjects: options.subjects,
-          }),
-        ),
-      ),
+    router(routerOf) {
+      const all = grants({
+        authenticator: callers,
+        accounts: accountsNow,
+        clients,
+        passwords: checker,
+        sessions: allSessions,
+        throttle: counters,
+        hash,
+        subjects: options.subjects,
+      });
+      return routerOf('/oauth', [...oauthRoutes(all), ...revokeRoutes(all)]);
+    },
     close: async () => checker.close(),
   };
 }

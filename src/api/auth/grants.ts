@@ -23,6 +23,8 @@ export interface Grants {
   /** @throws HttpError forbidden where the password is right and the client may not log this user in */
   password(client: ClientDocument, username: string, password: string, address: string): Promise<TokenPair>;
   refresh(credentials: ClientCredentials, refreshToken: string, address: string): Promise<TokenPair>;
+  /** @throws HttpError authentication_failed also for a token of another client */
+  revoke(credentials: ClientCredentials, token: string, address: string): Promise<void>;
 }
 
 export function grants(deps: {
@@ -85,6 +87,11 @@ export function grants(deps: {
       });
       if (pair === undefined) throw authenticationFailed();
       return pair;
+    },
+
+    async revoke(credentials, token, address) {
+      const client = await clientWith(credentials, address);
+      if (!(await sessions.revoke(token, client.id))) throw authenticationFailed();
     },
   };
 }

@@ -22,8 +22,8 @@ const grant = (
   required: ['grant_type', ...required],
 });
 
-const CLIENT_ID = text('The id of the API client.');
-const CLIENT_SECRET = text('The secret of the API client.');
+export const CLIENT_ID = text('The id of the API client.');
+export const CLIENT_SECRET = text('The secret of the API client.');
 const PASSWORD = grant('password', {
   username: text("The account's username, in any case."),
   password: text("The account's password."),
@@ -63,7 +63,7 @@ const TOKENS: Schema = {
   additionalProperties: false,
 };
 
-type Fields = Readonly<Record<string, string>>;
+export type Fields = Readonly<Record<string, string>>;
 
 export function oauthRoutes(grants: Grants): Route[] {
   const check = {
@@ -145,7 +145,7 @@ export function oauthRoutes(grants: Grants): Route[] {
 }
 
 /** Parameters without a value count as absent (RFC 6749 3.2), in JSON as in forms. */
-function withoutEmpty(body: Call['body']): Call['body'] {
+export function withoutEmpty(body: Call['body']): Call['body'] {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''));
 }
@@ -154,7 +154,7 @@ function withoutEmpty(body: Call['body']): Call['body'] {
  * The body may repeat the client's id of HTTP Basic (RFC 6749 2.3.1).
  * @throws HttpError authentication_failed for two different ids
  */
-function credentialsOf(
+export function credentialsOf(
   { client_id = '', client_secret = '' }: Fields,
   basic: ClientCredentials | undefined,
 ): ClientCredentials {

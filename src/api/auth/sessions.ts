@@ -37,6 +37,12 @@ export interface Sessions {
     client: string,
     isValid: (session: Session) => Promise<boolean>,
   ): Promise<TokenPair | undefined>;
+  /**
+   * Ends the session of an access or refresh token, of a spent one too; other processes notice within `FRESH_MS`. A
+   * token that is none, or no longer, ends nothing.
+   * @returns false for a token of another client, which ends nothing either
+   */
+  revoke(token: string, client: string): Promise<boolean>;
   /** At most `FRESH_MS` old; `undefined`: ask `use`. */
   inUse(claims: AccessClaims): Session | undefined;
   /** At most `FRESH_MS` old; `undefined`: the session has ended. */
@@ -133,6 +139,18 @@ export function sessions(options: {
           return pairOf(token.sessionId, decision.next, successor);
       }
       throw new UnavailableError('a session could not be stored');
+    },
+
+    async revoke(text, client) {
+      const { sessionId } = readRefreshToken(text, hash) ?? (await tokens.verify(text)) ?? {};
+      if (sessionId === undefined) return true;
+      const key = keyOf(sessionId);
+      const record = await records.get<Session>(key);
+      if (record === undefined) return true;
+      if (record.value.client !== client) return false;
+      await records.delete(key);
+      cache.forget(key);
+      return true;
     },
 
     inUse(claims) {

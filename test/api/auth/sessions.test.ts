@@ -75,6 +75,35 @@ test('refresh tokens are stored only as a hash, access tokens not at all', async
   }
 });
 
+test('a revoked token ends its session here at once, and elsewhere within half a second', async () => {
+  const { process, clock, records } = setUp();
+  const [here, there] = [process(), process()];
+  const login = await here.sessions.start(app, ada);
+  const next = must(await here.refresh(login));
+  assert.ok(await there.acts(next));
+  assert.is(await here.sessions.revoke(next.accessToken, 'pos'), false);
+  assert.ok(await here.acts(login));
+  assert.is(await here.sessions.revoke(must(login.refreshToken), 'app'), true, 'a spent one, too');
+  assert.not.ok(await here.acts(next));
+  clock.ms += 500;
+  assert.not.ok(await there.acts(next));
+  assert.is(await there.refresh(next), undefined);
+  assert.equal(records.keys(), [], 'nothing is kept of it');
+  for (const token of [next.accessToken, must(next.refreshToken), 'nonsense', ''])
+    assert.is(await here.sessions.revoke(token, 'app'), true, 'ends nothing');
+});
+
+test('a refresh that meets a revocation leaves no session', async () => {
+  for (let turn = 0; turn < 20; turn += 1) {
+    const { process, records } = setUp();
+    const [here, there] = [process(), process()];
+    const login = await here.sessions.start(app, ada);
+    const [, pair] = await Promise.all([here.sessions.revoke(login.accessToken, 'app'), there.refresh(login)]);
+    assert.equal(records.keys(), []);
+    assert.not.ok(pair !== undefined && (await here.acts(pair)));
+  }
+});
+
 test('a session lasts 90 days at most, and none of its tokens outlives it', async () => {
   const { process, clock } = setUp();
   const here = process();

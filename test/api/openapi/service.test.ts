@@ -160,6 +160,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'POST /api/v2/gifts/{}/voucher',
       'POST /api/v2/gifts/{}/voucher/claimed',
       'POST /api/v2/transactions',
+      'POST /oauth/revoke',
       'POST /oauth/token',
     ],
   );

@@ -1,0 +1,63 @@
+/** RFC 7009; docs/contract.md#revoke-a-token */
+import type { Route, Schema } from '../pipeline/route.js';
+import { bodyValidator } from '../pipeline/validation.js';
+import { readBasic } from './clients.js';
+import type { Grants } from './grants.js';
+import { CLIENT_ID, CLIENT_SECRET, credentialsOf, type Fields, withoutEmpty } from './oauth.js';
+
+const TOKEN = {
+  // Of any length: tokens of other services are unknown, not malformed.
+  token: { type: 'string', description: 'An access or refresh token.' },
+  token_type_hint: { type: 'string', description: 'Not needed: a token shows what it is.' },
+};
+const BODY: Schema = {
+  type: 'object',
+  title: 'Revocation',
+  properties: { ...TOKEN, client_id: CLIENT_ID, client_secret: CLIENT_SECRET },
+  required: ['token', 'client_id', 'client_secret'],
+};
+const BODY_BASIC: Schema = {
+  type: 'object',
+  title: 'Revocation with HTTP Basic',
+  properties: { ...TOKEN, client_id: CLIENT_ID },
+  required: ['token'],
+};
+
+export function revokeRoutes(grants: Grants): Route[] {
+  const check = { body: bodyValidator(BODY), basic: bodyValidator(BODY_BASIC) };
+  return [
+    {
+      method: 'POST',
+      path: '/oauth/revoke',
+      operation: 'revokeToken',
+      summary: 'Revoke a token',
+      tag: 'Tokens',
+      description:
+        'Ends the whole login of an access or refresh token, within a second for all its tokens (RFC 7009). The client authenticates as for a refresh, and revokes only tokens that it was granted. An unknown or expired token is answered alike.',
+      caller: 'none',
+      formBody: true,
+      noStore: true,
+      body: { type: 'object', anyOf: [BODY, BODY_BASIC] },
+      bodyCheckedByHandler: true,
+      bodyExample: { token: '…', client_id: 'app', client_secret: 'app-secret' },
+      answers: [
+        {
+          status: 200,
+          description: 'The token is valid no longer.',
+          schema: { type: 'object', additionalProperties: false, properties: {} },
+          example: {},
+        },
+      ],
+      errors: ['authentication_failed', 'too_many_requests', 'schema'],
+      async handle({ body: sent, address, header }) {
+        const body = withoutEmpty(sent);
+        const basic = readBasic(header('authorization'));
+        await grants.checkAddress(address);
+        check[basic === undefined ? 'body' : 'basic'](body);
+        const { token = '' } = body as Fields;
+        await grants.revoke(credentialsOf(body as Fields, basic), token, address);
+        return { status: 200, body: {} };
+      },
+    },
+  ];
+}
