@@ -142,6 +142,62 @@ test('erases a number that is no user’s, and refuses one that is', async () =>
   );
 });
 
+test('refunds and resends gifts of an erased buyer or receiver, and says where nobody can be notified', async () => {
+  await service.import(userFile('gus', '07700 900151'));
+  const number = '07700 900152';
+  const token = await eventually(async () => (await login('gus')).json['access_token'] as string | undefined);
+  const ann = await service.userToken('ann');
+  const fromGus = [
+    await bought(token, [{ user_id: 'bob' }], 'pm_gus'),
+    await bought(token, [{ user_id: 'bob' }], 'pm_gus'),
+  ];
+  const toGus = [await bought(ann, [{ user_id: 'gus' }]), await bought(ann, [{ phone_number: '07700 900151' }])];
+  const toNumber = await bought(ann, [{ phone_number: number }]);
+  const sue = await service.userToken('sue');
+  const found = await service.ask('GET', `/ops/people?phone=${encodeURIComponent(number)}&reason=a%20test`, {
+    token: sue,
+  });
+  assert.equal((await erase('gus')).status, 200);
+  assert.equal((await erase((found.json['data'] as Json[])[0]?.person as string)).status, 200);
+
+  const outcomes = async (id: string): Promise<string[]> =>
+    (await service.events.read(`notification-${id}`)).map(({ type }) => type);
+  const resend = async (id: string): Promise<string | undefined> => {
+    const reply = await service.ask('POST', `/ops/gifts/${id}/resend`, {
+      token: sue,
+      body: { reason: 'asked for it' },
+    });
+    assert.equal(reply.status, 200, reply.text);
+    const settled = (type: string): boolean => type === 'NotificationSent' || type === 'NotificationFailed';
+    return eventually(async () => {
+      const [, ...later] = (await outcomes(id)).filter(settled);
+      return later.at(-1);
+    });
+  };
+  for (const id of fromGus) assert.equal(await resend(id), 'NotificationSent', 'the receiver is there');
+  for (const id of [...toGus, toNumber]) assert.equal(await resend(id), 'NotificationFailed', 'nobody is there');
+
+  for (const id of [...fromGus, ...toGus, toNumber]) {
+    const transaction = (await shown(id)).data.transaction_id as string;
+    const reply = await service.ask('POST', `/ops/transactions/${transaction}/refund`, {
+      token: sue,
+      body: { reason: 'asked for it' },
+    });
+    assert.equal(reply.status, 200, reply.text);
+    assert.deepEqual([reply.json['data']['status'], reply.json['data']['gift_ids']], ['refunded', [id]]);
+    refused(await redeem(service, id), 405, 'gift is cancelled and cannot be redeemed.');
+    const again = await service.ask('POST', `/ops/gifts/${id}/resend`, {
+      token: sue,
+      body: { reason: 'asked for it' },
+    });
+    refused(again, 405, 'gift is cancelled and cannot be redeemed.');
+    const history = await service.ask('GET', `/ops/gifts/${id}/history?personal=true&reason=a%20test`, {
+      token: await service.userToken('aud'),
+    });
+    assert.equal(history.status, 200, history.text);
+  }
+});
+
 test('harms nobody else while it waits for money', async () => {
   const number = '07700 900141';
   const reference = 'pm_card_authenticationRequired';
