@@ -14,12 +14,20 @@ export function keptLeaves(folder: Pick<TileFolder, 'read'>, size: number): Kept
   const hashAt = (hashes: Buffer | undefined, at: number): Uint8Array | undefined =>
     hashes?.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
 
+  /** Of full tiles, which may be there before a head covers them. The next one is read while this one is compared. */
+  let ahead: { readonly index: number; readonly read: Promise<Buffer | undefined> } | undefined;
+  async function full(index: number): Promise<Buffer | undefined> {
+    const found = ahead?.index === index ? ahead.read : folder.read({ level: 0, index, width: TILE_WIDTH });
+    const next = folder.read({ level: 0, index: index + 1, width: TILE_WIDTH });
+    // It may never be asked for.
+    next.catch(() => undefined);
+    ahead = { index: index + 1, read: next };
+    return found;
+  }
+
   async function read(index: number, at: number): Promise<Uint8Array | undefined> {
     const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
-    // A full tile may be there before a head covers it.
-    const hashes =
-      (await folder.read({ level: 0, index, width: TILE_WIDTH })) ??
-      (width > 0 ? await folder.read({ level: 0, index, width }) : undefined);
+    const hashes = (await full(index)) ?? (width > 0 ? await folder.read({ level: 0, index, width }) : undefined);
     tile = { index, hashes };
     return at * HASH_BYTES < (hashes?.length ?? 0) ? hashAt(hashes, at) : undefined;
   }

@@ -15,7 +15,7 @@ import type { Leaves } from './leaves.js';
 /** Read ahead of what is looked at. */
 const AHEAD = 5;
 /** This thread hashes one batch of so many: it has the reading, too. */
-const OWN_SHARE = 5;
+const OWN_SHARE = 10;
 
 export interface LeafBatch {
   readonly events: readonly Omit<EventTexts, 'data' | 'metadata'>[];
