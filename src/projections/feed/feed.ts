@@ -84,6 +84,7 @@ const CHANGES_PARTIES: ReadonlySet<string> = new Set<FedEvent['type']>([
 export const feedProjection: Projection<FeedDocument> = {
   name: 'feed',
   version: 1,
+  last: true,
   hidden: new Set([...HIDDEN_FIELDS, 'holder']),
   indexes: [{ fields: ['client'] }, { fields: ['buyer'] }, { fields: ['holder'] }, { fields: ['merchant'] }],
   types: [...Object.keys(ENTRY_TYPES), ...typesOf<NumberMoved['type']>({ PhoneTaken: true, PhoneGivenUp: true })],

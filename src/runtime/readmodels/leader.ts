@@ -3,6 +3,7 @@
  * common feed, which runs in turns. Between two turns everything is stored and nothing is written: then builds come and
  * go, and repairs are made.
  */
+import { deferred } from '../../lib/async/deferred.js';
 import { type FeedOptions, runFeed } from './feed.js';
 import { carryOut } from './maintenance/repairOrders.js';
 import { catchUp } from './catchUp.js';
@@ -18,21 +19,29 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const run = newRun(options, opened, await settleOrphaned(options, opened));
   showBuilds(run);
   const { builds, inUse, over } = run;
-  const [first = [], ...behind] = groupsByPosition(builds);
+  const last = builds.filter(({ projection, state }) => projection.last === true && state === 'catching-up');
+  const [first = [], ...behind] = groupsByPosition(builds.filter((build) => !last.includes(build)));
+  const together = deferred<void>();
+  over.addEventListener('abort', () => together.resolve());
   const anyServes = [...inUse.values()].some((number) => number !== undefined);
   for (const group of behind) {
     const slowed = anyServes && group.every(({ state }) => state !== 'serving');
     run.inBackground(async () => catchUp(run, group, { until: over, slowed }));
   }
+  for (const group of groupsByPosition(last))
+    run.inBackground(async () => {
+      await together.promise;
+      if (!over.aborted) await catchUp(run, group, { until: over, slowed: true });
+    });
   run.inBackground(async () => lookForOrders(run));
   run.inBackground(async () => tidyRegularly(run));
   for (const build of builds) if (build.state === 'retiring') run.inBackground(async () => retire(run, build));
   run.arrived.push(...first);
-  run.inBackground(async () => followTogether(run));
+  run.inBackground(async () => followTogether(run, together.resolve));
   await run.ended();
 }
 
-async function followTogether(run: LeaderRun): Promise<void> {
+async function followTogether(run: LeaderRun, onCaughtUp: () => void): Promise<void> {
   const { events, store, lease, builds, health, over } = run;
   while (!over.aborted) {
     run.turn = new AbortController();
@@ -45,6 +54,7 @@ async function followTogether(run: LeaderRun): Promise<void> {
       async caughtUp() {
         await atLogEnd(run, together);
         health.well();
+        onCaughtUp();
       },
       signal: AbortSignal.any([over, run.turn.signal]),
       onFolded: (event) => (run.anchor = event),

@@ -13,6 +13,8 @@ export interface Projection<B extends Body = Body> {
    */
   readonly previous?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
+  /** Caught up only once the others have: it is large, and what reads the others must not wait for it. */
+  readonly last?: true;
   /** Its documents hold personal data in the clear. */
   readonly personal?: true;
   /** Fields, at any depth, that a verification masks in its report. */
