@@ -116,12 +116,16 @@ export async function walkThrough(
     `V1 embedded.vouchers[0].code: ${field(v1, 'embedded', 'vouchers', 0, 'code')}; V2 data[0].value: ${field(v2, 'data', 0, 'value')}`,
   );
 
+  step('Ada’s app reads what has happened, in order, and asks for more from `next` on.');
+  expectStatus(await call('GET', '/api/v2/events?limit=4', { token: ada }), 200);
+
   return (url) =>
     [
       `TOKEN=${till}   # the till of Kettle & Crumb`,
       `curl -s ${url}/api/v2/gifts/${shortcode} -H "Authorization: Bearer $TOKEN"`,
       `curl -s -X PATCH ${url}/api/v2/gifts/${shortcode}/redemptions/latest -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"redeemed": false}'`,
       `curl -s -X POST ${url}/api/v2/gifts/${shortcode}/redemptions -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"location_id": "${LOCATION}"}'`,
+      `curl -s '${url}/api/v2/events?wait=20' -H "Authorization: Bearer $TOKEN"   # the till's redemptions so far`,
       `curl -s '${url}/api/v2/products?q=coffee&max_price=500' -H "Authorization: Bearer $TOKEN"`,
     ].join('\n');
 }

@@ -142,7 +142,7 @@ async function tracesIn({ events, subjects }: PersonDeps, who: Who): Promise<Per
   const reading = readTraces(events, who, {
     ...texts,
     async bought(purchase, at) {
-      texts.bought(purchase, at);
+      await texts.bought(purchase, at);
       const { transaction_id, product_name, total, receivers, message } = purchase;
       const text = await openText(subjects, message);
       purchases.push({ transaction_id, at, product_name, total, gifts: receivers.length, message: text });
