@@ -25,6 +25,7 @@ test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
 const PASSWORD = 'a password of theirs';
 const MESSAGE = 'A-message-nobody-else-writes';
 const SUPPORT_TEXT = 'The-receiver-called-about-it';
+const TICKET = 'T-of-the-receiver';
 /** Of each kind: whom, and what must not be found afterwards. */
 const PEOPLE = ['buyer', 'receiver', 'merchant', 'desk'] as const;
 const NUMBER = '+447700900188';
@@ -121,12 +122,17 @@ test('finds nothing of any kind of person, and what is left of others', async ({
         assert.equal(reply.status, 200, reply.text);
       };
       for (const id of gifts) {
-        await support(id, 'block');
-        await support(id, 'unblock');
+        await support(id, 'block', { ticket: TICKET });
+        await support(id, 'unblock', { ticket: TICKET });
       }
       await support(gifts[0] ?? '', 'reassign', { phone_number: NUMBER });
+      for (const path of [
+        `/ops/people?name=Name-of-&reason=${SUPPORT_TEXT}`,
+        `/ops/people/buyer?reason=${SUPPORT_TEXT}`,
+      ])
+        assert.equal((await service.ask('GET', path, { token: await service.userToken('sue') })).status, 200);
 
-      const values = [...PEOPLE.flatMap(clearValues), NUMBER, MESSAGE, SUPPORT_TEXT];
+      const values = [...PEOPLE.flatMap(clearValues), NUMBER, MESSAGE, SUPPORT_TEXT, TICKET];
       const before = await verify(service.settings, values);
       assert.equal(before.code, 1, before.said);
 
