@@ -1,5 +1,6 @@
 /** The event feed over HTTP: who sees what, in which order, page by page, and while waiting. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { answerOf, checked, unharmed } from '../../support/service/answers.js';
 import { buy, buyOne, purchaseOf, redeem, unredeem } from '../../support/service/giftFlow.js';
@@ -255,6 +256,21 @@ test('a long poll without an event answers in time', async () => {
   const took = performance.now() - started;
   assert.ok(took >= 950 && took < 5_000, `took ${took} ms`);
   assert.deepEqual(page.data, []);
+});
+
+test('a stop of the service answers those who wait, and keeps nobody', async () => {
+  const stopped = await startService();
+  const token = await stopped.userToken('vip');
+  const first = await stopped.ask('GET', '/api/v2/events', { token });
+  const waiting = stopped.ask('GET', `/api/v2/events?wait=30&after=${encodeURIComponent(first.json['next'])}`, {
+    token,
+  });
+  await sleep(200);
+  const started = performance.now();
+  await stopped.close();
+  const { status, json } = await waiting;
+  assert.deepEqual([status, json['data'], json['next']], [200, [], first.json['next']]);
+  assert.ok(performance.now() - started < 8_000, 'the stop does not wait for the poll');
 });
 
 for (const [what, after, words] of [

@@ -114,7 +114,10 @@ async function isFound(log: KeptLog): Promise<void> {
 }
 
 function onServer(name: string, run: () => Promise<void>): void {
-  if (command !== '') return void test(name, run);
+  if (command !== '') {
+    test(name, run);
+    return;
+  }
   console.log(`skipped: ${name}: TEST_EVENTSTORE_START, which starts a server for this alone, is not set`);
   test.skip(name, () => undefined);
 }
