@@ -111,13 +111,17 @@ async function heldSources({ gifts, byUser }: OwnGiftDeps, userId: string): Prom
   const numbers = await byUser.find({ where: { id: { prefix: numbersOf(userId) } } });
   const keys = [userHolds(userId), ...numbers.map(({ id }) => numberHolds(namedIn(id)))];
   return keys.map((key) => async (after, count) => {
-    const find = async (where: Readonly<Record<string, Condition>>, limit: number): Promise<Place[]> =>
-      (await gifts.find({ where, sort: [['held', -1]], limit })).map(({ id, body: { held = '' } }) => ({
+    const find = async (
+      where: Readonly<Record<string, Condition>>,
+      limit: number,
+      by: 'held' | 'id' = 'held',
+    ): Promise<Place[]> =>
+      (await gifts.find({ where, sort: [[by, -1]], limit })).map(({ id, body: { held = '' } }) => ({
         time: held.slice(key.length),
         id,
       }));
     if (after === undefined) return find({ held: { prefix: key } }, count);
-    const atOnce = await find({ held: key + after.time, id: { lt: after.id } }, count);
+    const atOnce = await find({ held: key + after.time, id: { lt: after.id } }, count, 'id');
     const left = count - atOnce.length;
     return left === 0 ? atOnce : [...atOnce, ...(await find({ held: { gte: key, lt: key + after.time } }, left))];
   });

@@ -45,6 +45,11 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
     { where: { added: { gt: at(1_000), lte: at(2_000) } }, sort: [['added', 1]], limit: 1_000 },
   ],
   parked: PARKED,
+  gifts: [
+    { where: { held: { prefix: 'u5/' } }, sort: [['held', -1]], limit: 21 },
+    { where: { held: { gte: 'u5/', lt: `u5/${at(2_000)}` } }, sort: [['held', -1]], limit: 21 },
+    { where: { held: `u5/${at(2_005)}`, id: { lt: 'd3' } }, sort: [['id', -1]], limit: 21 },
+  ],
   transactions: [],
 };
 /** Queries on every read model: pages of `verify`, of the totals, and by id. */
@@ -93,6 +98,7 @@ function bodyOf(n: number): Body {
     status: n % 3 === 0 ? 'free' : 'used',
     probe: (n * 7_919) % 3_000,
     gift_id: n % 2 === 0 ? `g${n}` : null,
+    held: `u${n % 50}/${at(n)}`,
     changed: at(n),
     added: at(n),
     name: n % 20 === 0 ? 'purchase' : `other${n % 7}`,
