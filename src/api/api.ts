@@ -160,7 +160,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
       docs(openApiDocument(routes, { version: options.version, publicUrl })),
     ],
-    { routers, onAnswer: options.onAnswer },
+    { routers, onAnswer: options.onAnswer, corsOrigins: config.corsOrigins },
   );
 }
 

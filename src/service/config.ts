@@ -49,6 +49,16 @@ const cidrs: Kind<readonly string[]> = (text, fault) => {
   return list;
 };
 
+const origins: Kind<readonly string[]> = (text, fault) => {
+  const list = partsOf(text);
+  for (const origin of list)
+    if (webAddress(origin)?.origin !== origin)
+      fault(
+        `must be a list of origins as browsers send them, such as https://shop.example; ${JSON.stringify(origin)} is none`,
+      );
+  return list;
+};
+
 /** Unchanged: a slash at the end may be part of the address. */
 const address: Kind<string> = (text, fault) => {
   if (webAddress(text) !== undefined) return text;
@@ -181,6 +191,13 @@ const SETTINGS = {
     cidrs,
     [],
     'CIDRs, comma-separated, whose `X-Forwarded-For` is believed',
+    'none',
+  ),
+  corsOrigins: setting<readonly string[]>(
+    'CORS_ORIGINS',
+    origins,
+    [],
+    'origins, comma-separated, whose pages may call the API from browsers, each as `https://shop.example`, without a path',
     'none',
   ),
   enginesWaitMs: setting(

@@ -52,6 +52,7 @@ test('reads every setting', () => {
     PUBLIC_URL: 'https://gifts.example/',
     APP_URL: 'https://app.example/open/',
     TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
+    CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
     CHARGE_WAIT_MS: '0',
     ACCESS_TOKEN_TTL: '60',
     REFRESH_TOKEN_TTL: '61',
@@ -73,6 +74,7 @@ test('reads every setting', () => {
   assert.equal(config.natsUrl, 'nats://a:4222,nats://b:4222');
   assert.deepEqual([...config.roles], ['api', 'worker']);
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
+  assert.deepEqual(config.corsOrigins, ['https://shop.example', 'http://localhost:5173']);
   assert.deepEqual(
     [config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host],
     ['https://gifts.example', 'https://app.example/open/', 9000, 0, '::1'],
@@ -85,6 +87,11 @@ test('reads every setting', () => {
   );
 });
 
+test('refuses an origin that no browser sends', () => {
+  for (const origin of ['*', 'null', 'shop.example', 'https://shop.example/', 'https://Shop.example', 'ftp://a', ''])
+    assert.match(faultsOf({ CORS_ORIGINS: `https://a.example,${origin}` }).join(), /CORS_ORIGINS must be/, origin);
+});
+
 test('names every fault at once, and shows no secret', () => {
   const faults = faultsOf({
     PORT: '65536',
@@ -93,6 +100,7 @@ test('names every fault at once, and shows no secret', () => {
     PUBLIC_URL: 'ftp://x',
     APP_URL: 'https://x/?a=1',
     TRUSTED_PROXIES: '10.0.0.1',
+    CORS_ORIGINS: '*',
     CHARGE_WAIT_MS: '-1',
     ACCESS_TOKEN_TTL: '0',
     LOG_LEVEL: 'loud',
@@ -116,6 +124,7 @@ test('names every fault at once, and shows no secret', () => {
     'PUBLIC_URL',
     'APP_URL',
     'TRUSTED_PROXIES',
+    'CORS_ORIGINS',
     'CHARGE_WAIT_MS',
     'ACCESS_TOKEN_TTL',
     'LOG_LEVEL',

@@ -40,7 +40,7 @@ export function overview(): string {
     '## Reading what was written',
     'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',
     '## Browsers',
-    "There is no CORS: pages of other origins call a server of their own, which holds the client's secret.",
+    "Pages of the origins that the operator lists may call with a user's token (CORS, without cookies): their preflights are answered, and they may read the headers named here. Pages of other origins can't. A page must never hold the client's secret: a server of its own does.",
     '## Tokens',
     "A client gets its token with its id and secret (`client_credentials`). A user gets one by name and password, for which the client's token is sent as `Authorization: Bearer`. " +
       'A refresh token is used once: each answer carries the next.',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { tracingOn } from '../../tracing/spans.js';
+import { type Cors, corsFor } from './cors.js';
 import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
 import { allowOf } from './respond.js';
@@ -19,13 +20,15 @@ export interface ApplicationOptions {
   /** Their routes set the common headers themselves. */
   readonly routers?: readonly SubjectRouter[];
   readonly onAnswer?: OnAnswer | undefined;
+  /** Pages of these may call. Default: of none. */
+  readonly corsOrigins?: readonly string[];
 }
 
 /** Requests without an answer from routers and middlewares get 404 or 405. */
 export function application(
   logger: Logger,
   middlewares: readonly Middleware[],
-  { routers = [], onAnswer }: ApplicationOptions = {},
+  { routers = [], onAnswer, corsOrigins = [] }: ApplicationOptions = {},
 ): Koa {
   // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. Not during a request.
   void globalThis.Response;
@@ -33,14 +36,15 @@ export function application(
   // @koa/router reads the host of each request, which Koa parses anew every time. No route depends on what a caller
   // calls this server.
   Object.defineProperty(app.context, 'host', { value: '' });
+  const cors = corsOrigins.length === 0 ? undefined : corsFor(corsOrigins);
   if (tracingOn()) app.use(requestSpan);
-  app.use(outermost(logger, mounted(routers), onAnswer));
+  app.use(outermost(logger, mounted(routers), onAnswer, cors));
   app.use((ctx, next) => {
     setCommonHeaders(ctx);
     return next();
   });
   for (const middleware of middlewares) app.use(middleware);
-  app.use(unmatched);
+  app.use(unmatched(cors));
   // By default Koa prints errors of started responses to the console.
   const logged = new WeakSet<object>();
   app.on('error', (error: object, ctx: Context) => {
@@ -55,19 +59,28 @@ export function application(
   return app;
 }
 
-/** 405 with `Allow` for a known path, otherwise 404. */
-const unmatched: Middleware = (ctx) => {
-  const known = otherMethods(ctx);
-  if (known === undefined) throw new HttpError('not_found');
-  (ctx.state as RequestState).route = known.path;
-  throw new HttpError('method_not_allowed', { headers: { Allow: known.allow } });
-};
+/** For a known path 405 with `Allow`, or the answer to a preflight; otherwise 404. */
+function unmatched(cors: Cors | undefined): Middleware {
+  return (ctx) => {
+    const known = otherMethods(ctx);
+    if (known === undefined) throw new HttpError('not_found');
+    (ctx.state as RequestState).route = known.path;
+    if (cors?.answersPreflight(ctx, known.allow) === true) return;
+    throw new HttpError('method_not_allowed', { headers: { Allow: known.allow } });
+  };
+}
 
 type Mounted = ReturnType<typeof mounted>;
 
-function outermost(logger: Logger, routerAt: Mounted, onAnswer: OnAnswer | undefined): Middleware {
+function outermost(
+  logger: Logger,
+  routerAt: Mounted,
+  onAnswer: OnAnswer | undefined,
+  cors: Cors | undefined,
+): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
+    cors?.mark(ctx);
     const state = ctx.state as RequestState;
     const asked = ctx.headers['x-request-id'];
     state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();

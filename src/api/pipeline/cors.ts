@@ -1,0 +1,66 @@
+/**
+ * CORS for listed origins (docs/decisions.md#browsers). Not @koa/cors: it answers preflights of unknown paths too, and
+ * knows no path's methods.
+ */
+import type { Context } from 'koa';
+
+/** The headers that a browser may send, besides those that CORS always allows. */
+const ALLOWED = [
+  'Authorization',
+  'Content-Type',
+  'Gift-Position',
+  'Idempotency-Key',
+  'If-None-Match',
+  'X-Request-Id',
+  'traceparent',
+  'tracestate',
+].join(', ');
+
+/** The headers that a page may read, besides those that CORS always exposes. */
+const EXPOSED = [
+  'Allow',
+  'Content-Disposition',
+  'ETag',
+  'Error-Code',
+  'Error-Field',
+  'Gift-Position',
+  'Idempotent-Replayed',
+  'Location',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Request-Id',
+].join(', ');
+
+/** How long a browser keeps the answer to a preflight, seconds. */
+const MAX_AGE = '600';
+
+export interface Cors {
+  /** Marks an answer, errors included. Before any other header is set. */
+  mark(ctx: Context): void;
+  /** Answers a preflight of a listed origin, for a path with these methods; `false`: it is none. */
+  answersPreflight(ctx: Context, methods: string): boolean;
+}
+
+export function corsFor(origins: readonly string[]): Cors {
+  const listed = new Set(origins);
+  return {
+    mark(ctx) {
+      ctx.vary('Origin');
+      const { origin } = ctx.headers;
+      if (origin === undefined || !listed.has(origin)) return;
+      ctx.set('Access-Control-Allow-Origin', origin);
+      ctx.set('Access-Control-Expose-Headers', EXPOSED);
+    },
+    answersPreflight(ctx, methods) {
+      const { origin } = ctx.headers;
+      if (ctx.method !== 'OPTIONS' || origin === undefined || !listed.has(origin)) return false;
+      if (ctx.get('Access-Control-Request-Method') === '') return false;
+      ctx.remove('Access-Control-Expose-Headers');
+      ctx.set('Access-Control-Allow-Methods', methods);
+      ctx.set('Access-Control-Allow-Headers', ALLOWED);
+      ctx.set('Access-Control-Max-Age', MAX_AGE);
+      ctx.status = 204;
+      return true;
+    },
+  };
+}
