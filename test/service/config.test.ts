@@ -27,6 +27,7 @@ test('runs whole without any setting', () => {
       dataDir: resolve('data'),
       roles: ['api', 'projector', 'processor', 'worker'],
       trustedProxies: [],
+      corsOrigins: [],
       chargeWaitMs: 2000,
       enginesWaitMs: 60_000,
       accessTokenTtl: 900,
