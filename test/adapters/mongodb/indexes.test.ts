@@ -50,6 +50,11 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
     { where: { held: { gte: 'u5/', lt: `u5/${at(2_000)}` } }, sort: [['held', -1]], limit: 21 },
     { where: { held: `u5/${at(2_005)}`, id: { lt: 'd3' } }, sort: [['id', -1]], limit: 21 },
   ],
+  feed: ['buyer', 'client', 'holder', 'merchant'].map((field) => ({
+    where: { [field]: 's5', id: { gt: 'd1', lte: 'd2' } },
+    sort: [['id', 1]],
+    limit: 101,
+  })),
   transactions: [],
 };
 /** Queries on every read model: pages of `verify`, of the totals, and by id. */
@@ -98,6 +103,10 @@ function bodyOf(n: number): Body {
     status: n % 3 === 0 ? 'free' : 'used',
     probe: (n * 7_919) % 3_000,
     gift_id: n % 2 === 0 ? `g${n}` : null,
+    buyer: `s${n % 50}`,
+    client: `s${n % 50}`,
+    holder: `s${n % 50}`,
+    merchant: `s${n % 50}`,
     held: `u${n % 50}/${at(n)}`,
     changed: at(n),
     added: at(n),
