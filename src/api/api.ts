@@ -130,7 +130,11 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
   const routers = [
     auth.router(routerOf),
-    ...giftRouters(routerOf, { ...deps, appUrl: config.appUrl }, redemptionProofRoutes(options.evidence)),
+    ...giftRouters(
+      routerOf,
+      { ...deps, appUrl: config.appUrl, keys: pipeline },
+      redemptionProofRoutes(options.evidence),
+    ),
     ...accountRouters(routerOf, deps),
     routerOf('/api/v2/events', eventRoutes({ events: engines.events, feed: models.feed, stopping: options.stopping })),
     ...catalogueRouters(routerOf, { catalogue, publicUrl }),

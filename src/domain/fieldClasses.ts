@@ -112,6 +112,7 @@ export const FIELD_CLASSES = {
   GiftClaimed: OPEN,
   GiftRedeemed: OPEN,
   GiftUnredeemed: OPEN,
+  RedemptionVoided: OPEN,
   VoucherAssigned: { secret: ['code', 'pin'], personal: [] },
   GiftCancelled: OPEN,
   GiftBlocked: OPEN,

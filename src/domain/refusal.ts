@@ -19,6 +19,7 @@ export const REFUSALS = {
   parked_work_ambiguous: 'several pieces of parked work wait here: name one by its id.',
   work_retried: 'this work has been retried.',
   work_discarded: 'this work was discarded.',
+  redemption_voided: 'Redemption voided.',
   gift_not_redeemed: 'gift not redeemed.',
   invalid_location: 'Invalid location.',
   invalid_segment: 'Invalid segment.',

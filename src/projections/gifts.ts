@@ -53,7 +53,9 @@ export interface GiftDocument {
 }
 
 /** `GiftIssued` repeats the purchase, and no answer shows a block. */
-type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
+type Folded = Happened<
+  GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' | 'RedemptionVoided' }>
+>;
 
 export const userHolds = (userId: string): string => `u${userId}/`;
 export const numberHolds = (phoneId: string): string => `p${phoneId}/`;

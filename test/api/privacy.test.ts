@@ -288,6 +288,7 @@ async function everyoneAsksEverything(): Promise<void> {
     const query = queryOf(json as object, operation);
     const filled = path
       .replace('{redemptionId}', 'latest')
+      .replace('{key}', 'till-1')
       .replace('{name}', method === 'GET' ? 'gifts' : 'nothing')
       .replace('{tiles}', '-0.5,51.7:0.5,51.3')
       .replace('{id}', path.includes('categories') ? 'c' : 'p-pin')

@@ -3,6 +3,7 @@ import type { Route } from '../pipeline/route.js';
 import { giftListRoutes } from './giftList.js';
 import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
+import { type RedemptionKeyDeps, redemptionKeyRoutes } from './redemptionKeys.js';
 import { redemptionListRoutes } from './redemptionList.js';
 import { redemptionRoutes } from './redemptions.js';
 import { transactionListRoutes } from './transactionList.js';
@@ -10,7 +11,11 @@ import { transactionRoutes } from './transactions.js';
 import { voucherRoutes } from './vouchers.js';
 
 /** @param more routes of other subjects below `/api/v2/gifts` */
-export function giftRouters(routerOf: RouterMaker, deps: LaunchPageDeps, more: readonly Route[]): SubjectRouter[] {
+export function giftRouters(
+  routerOf: RouterMaker,
+  deps: LaunchPageDeps & RedemptionKeyDeps,
+  more: readonly Route[],
+): SubjectRouter[] {
   return [
     routerOf('/api/v2/gifts', [
       ...giftRoutes(deps),
@@ -21,6 +26,7 @@ export function giftRouters(routerOf: RouterMaker, deps: LaunchPageDeps, more: r
       ...more,
     ]),
     routerOf('/api/v2/transactions', [...transactionRoutes(deps), ...transactionListRoutes(deps)]),
+    routerOf('/api/v2/idempotency-keys', redemptionKeyRoutes(deps)),
     routerOf('/g', launchPageRoutes(deps)),
   ];
 }

@@ -11,8 +11,8 @@ import { redemptionEntity } from './entities.js';
 import { findGift } from './join.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 
-/** The latest first. */
-function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
+/** As they are now, the latest first. */
+export function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
   const redemptions = new Map<string, RedemptionDocument>();
   for (const event of history as unknown as readonly Happened<GiftEvent>[]) {
     const { at: updated_at } = event;

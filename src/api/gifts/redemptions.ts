@@ -6,9 +6,10 @@ import { mayRedeem, mayUnredeem } from '../../domain/gift/decisions.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
-import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
-import { redemptionExample, redemptionSchema } from './schemas.js';
+import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './redemptionKeys.js';
+import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';
 
 const REDEEM_BODY = entity('Redeem', {
   location_id: { type: 'string', description: 'A registered location: a store’s id.' },
@@ -20,13 +21,12 @@ const UNREDEEM_BODY: Schema = {
   ...ONLY_FALSE,
 };
 
-export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
+export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
   // Where readers of a gift wait for its stream's events, tills need not wait.
   const waitFor = deps.gifts.readYourWrites === true ? [] : [deps.gifts];
   return [
     {
-      method: 'POST',
-      path: '/api/v2/gifts/:giftId/redemptions',
+      ...REDEEM_ROUTE,
       operation: 'redeemGift',
       summary: 'Redeem a gift',
       description:
@@ -47,6 +47,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
       ],
       errors: [
         'cannot_redeem',
+        'redemption_voided',
         'invalid_location',
         'gift_not_paid',
         'gift_cancelled',
@@ -86,26 +87,38 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
       operation: 'unredeemLatest',
       summary: 'Reverse the latest redemption',
       description:
-        'For points of sale. The redemption’s id, or `latest` for the most recent one; only the most recent redemption can be reversed.',
+        'For points of sale. The redemption’s id, or `latest` for the most recent one; only the most recent redemption can be reversed. `key:{key}` cancels the caller’s own redemption with that idempotency key: it reverses what that did, or makes sure that it never redeems anything.',
       tag: 'Redemptions',
       caller: 'user',
-      params: { ...GIFT_PARAM, redemptionId: 'The redemption’s id, or `latest`.' },
+      params: {
+        ...GIFT_PARAM,
+        redemptionId: 'The redemption’s id, `latest`, or `key:` and an idempotency key, percent-encoded.',
+      },
       giftParam: 'giftId',
       body: UNREDEEM_BODY,
       bodyExample: { redeemed: false },
       answers: [
         {
           status: 200,
-          description: 'The reversed redemption.',
-          schema: dataSchema(redemptionSchema),
+          description: 'The reversed redemption, or the one that will never be.',
+          schema: dataSchema(reversedSchema),
           example: { data: { ...redemptionExample, redeemed: false, updated_at: '2026-11-21T10:20:00.000Z' } },
         },
       ],
-      errors: ['cannot_unredeem', 'redemption_not_found', 'gift_not_redeemed'],
+      errors: [
+        'cannot_unredeem',
+        'redemption_not_found',
+        'gift_not_redeemed',
+        'invalid_idempotency_key',
+        'gift_not_paid',
+        'gift_cancelled',
+      ],
       async open(early) {
+        const { giftId = '', redemptionId = '' } = early.params;
+        const key = keyNamed(redemptionId);
+        if (key !== undefined) return openCancel(deps, early, key);
         const user = userOf(early);
         const context = contextOf(early, deps.now());
-        const { giftId = '', redemptionId = '' } = early.params;
         const loaded = await loadGift(deps, giftId, user, context.now);
         if (!hasRun(loaded, context) && !mayUnredeem(loaded.gift, loaded.facts.caller, redemptionId))
           throw new HttpError('cannot_unredeem');

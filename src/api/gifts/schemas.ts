@@ -34,6 +34,18 @@ export const redemptionSchema = entity('Redemption', {
   location_id: { type: 'string', description: 'The location it was made at.' },
 });
 
+export const reversedSchema = entity('ReversedRedemption', {
+  id: ID,
+  gift_id: GIFT_ID,
+  redeemed: { type: 'boolean', const: false },
+  creation_at: ISO_TIME,
+  updated_at: ISO_TIME,
+  location_id: {
+    type: ['string', 'null'],
+    description: 'The location it was made at; null: nothing was redeemed, and never will be with this key.',
+  },
+});
+
 export const giftSchema = entity('Gift', {
   id: GIFT_ID,
   shortcode: {

@@ -68,6 +68,7 @@ const REFUSED_WITH = {
   parked_work_ambiguous: 409,
   work_retried: 409,
   work_discarded: 409,
+  redemption_voided: 422,
   gift_not_redeemed: 422,
   invalid_location: 422,
   invalid_segment: 422,

@@ -10,7 +10,7 @@ import type { Records } from '../../ports/readStore.js';
 import type { Holder, Presence } from '../../runtime/coordination/presence.js';
 import type { Principal } from '../auth/principal.js';
 import { HttpError } from './errors.js';
-import type { AccessRecord } from './route.js';
+import type { AccessRecord, RouteDescription } from './route.js';
 
 /** How long a request holds its key unless its process is known to be gone, ms. */
 const HOLD_MS = 30_000;
@@ -85,7 +85,15 @@ export function idempotencyKey(header: string | undefined): string | undefined {
 
 export const randomCommandId = (): string => randomUUID();
 
-/** Scoped to user, client and `route`: method, and path with the gift resolved. */
+/** Method and path, with the gift resolved. */
+export function keyRoute(
+  { method, path }: Pick<RouteDescription, 'method' | 'path'>,
+  params: Readonly<Record<string, string>>,
+): string {
+  return `${method} ${path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
+}
+
+/** Scoped to user, client and `route` (`keyRoute`). */
 export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {
   const user = principal.kind === 'user' ? principal.user.id : '';
   const client = principal.kind === 'anonymous' ? '' : principal.clientId;
@@ -119,6 +127,33 @@ function sorted(value: unknown, depth: number): unknown {
   return entries.concat([['', '{}']]);
 }
 
+/** How long a running request still holds its key, ms; 0: another may take it. */
+function heldFor(
+  { until, holder }: Extract<Entry, { state: 'running' }>,
+  commandId: string,
+  now: () => number,
+  owner: KeyOwner | undefined,
+): number {
+  const left = until - now();
+  const working = holder === undefined || owner === undefined || owner.isWorking(holder, commandId);
+  // More time left than a hold has: a clock was set back, which must not lengthen the hold.
+  return working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS ? left : 0;
+}
+
+/** What the records know of a key: its first answer, `running`, or nothing. @throws UnavailableError */
+export async function lookUpKey(
+  records: Pick<Records, 'get'>,
+  commandId: string,
+  owner?: KeyOwner,
+  now: () => number = Date.now,
+): Promise<StoredAnswer | 'running' | undefined> {
+  const entry = (await records.get<Entry>(ANSWERS + commandId))?.value;
+  if (entry === undefined) return undefined;
+  if (entry.state === 'done') return entry.answer;
+  if (entry.first !== undefined) return entry.first;
+  return heldFor(entry, commandId, now, owner) > 0 ? 'running' : undefined;
+}
+
 /**
  * Takes the key, or returns the stored answer. A dead process's key is free at once. If the process was only frozen,
  * there is still one effect: the log finds the command by its id, and a refusal is answered only once it is stored.
@@ -142,10 +177,8 @@ export async function takeKey(
         if (entry.answer.body !== undefined) return entry.answer;
         first = entry.answer;
       } else {
-        const left = entry.until - now();
-        const working = entry.holder === undefined || owner === undefined || owner.isWorking(entry.holder, commandId);
-        // More time left than a hold has: a clock was set back, which must not lengthen the hold.
-        if (working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS)
+        const left = heldFor(entry, commandId, now, owner);
+        if (left > 0)
           throw new HttpError('request_in_progress', {
             headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) },
           });

@@ -82,6 +82,7 @@ const REPEATS = {
   parked_work_ambiguous: ['log', 'open'],
   work_retried: ['log', 'open'],
   work_discarded: ['log', 'open'],
+  redemption_voided: ['log', 'kept'],
   gift_not_redeemed: ['log', 'kept'],
   invalid_location: ['read models', 'kept'],
   // A gift has one voucher: a repeat may make it once the pool is filled or the segment imported.

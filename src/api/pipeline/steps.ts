@@ -10,7 +10,7 @@ import { readBody, readBytes } from './body.js';
 import { type ErrorCode, HttpError } from './errors.js';
 import type { Exchange, PipelineDeps } from './exchange.js';
 import { firstPiece } from './firstPiece.js';
-import { bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
+import { bodyHashOf, idempotencyKey, keyedCommandId, keyRoute, randomCommandId, takeKey } from './idempotency.js';
 import { POSITION_HEADER } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import type { RequestState } from './requestState.js';
@@ -144,7 +144,7 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
   const { hash, records, keys, positions } = deps;
   // Keyed: a plain hash in the log would tell whether a guessed number is the receiver's.
   exchange.bodyHash = hash('body', bodyHashOf(exchange.sent === undefined ? {} : exchange.sent));
-  exchange.commandId = keyedCommandId(hash, exchange.principal, scopeOf(route, exchange.params), key);
+  exchange.commandId = keyedCommandId(hash, exchange.principal, keyRoute(route, exchange.params), key);
   const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, Date.now, keys);
   if ('settle' in taken) {
     exchange.held = taken;
@@ -155,11 +155,6 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
   if (taken.accessRecord !== undefined) await route.recordAgain?.(exchange, taken.accessRecord, exchange.sent);
   replay(exchange.ctx, positions, taken);
   exchange.replayed = true;
-}
-
-/** Method and path, with the gift resolved. */
-function scopeOf({ method, path }: Route, params: Readonly<Record<string, string>>): string {
-  return `${method} ${path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
 }
 
 /** Refuses an unknown entity, or a caller without access. */

@@ -6,6 +6,7 @@ import {
   type GiftRedeemed,
   type GiftUnredeemed,
   isSomebody,
+  type RedemptionVoided,
   type VoucherAssigned,
 } from './events.js';
 import type { IssuedGift, RedemptionState } from './state.js';
@@ -57,7 +58,7 @@ export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
 
-/** @throws Refusal `cannot_redeem`, `invalid_location`, or as `refuseUnlessUsable` */
+/** @throws Refusal `cannot_redeem`, `redemption_voided`, `invalid_location`, or as `refuseUnlessUsable` */
 export function redeem(
   gift: IssuedGift,
   facts: GiftFacts & {
@@ -68,6 +69,7 @@ export function redeem(
 ): GiftRedeemed[] {
   const { location, caller } = facts;
   if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+  if (gift.voided?.includes(facts.redemptionId) === true) throw new Refusal('redemption_voided');
   const asOwner = ownerOf(gift, facts.phoneOwner) === caller.user_id;
   if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id))
     throw new Refusal('invalid_location');
@@ -117,6 +119,25 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
     throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
   if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
   return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id, merchant_id: redemption.merchant_id } }];
+}
+
+/**
+ * Reverses the redemption, or makes sure that it never will be (docs/decisions.md#voided-redemptions).
+ * @throws Refusal `cannot_unredeem`; `gift_not_paid`, `gift_cancelled` while there is no gift to redeem
+ */
+export function reverseOrVoid(
+  gift: IssuedGift,
+  facts: GiftFacts & { readonly redemptionId: string },
+): (GiftUnredeemed | RedemptionVoided)[] {
+  const { redemptionId: redemption_id, payment } = facts;
+  if (!mayUnredeem(gift, facts.caller, redemption_id)) throw new Refusal('cannot_unredeem');
+  const redemption = redemptionNamed(gift, redemption_id);
+  if (redemption !== undefined) return redemption.redeemed ? unredeem(gift, facts) : [];
+  if (gift.voided?.includes(redemption_id) === true) return [];
+  // Not issued: the event would have no stream to stand in.
+  if (payment === 'pending') throw new Refusal('gift_not_paid');
+  if (payment === 'declined') throw new Refusal('gift_cancelled');
+  return [{ type: 'RedemptionVoided', data: { redemption_id } }];
 }
 
 /** @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable` */

@@ -57,6 +57,9 @@ export type GiftUnredeemed = DomainEvent<
   { readonly redemption_id: string; readonly merchant_id?: string | null }
 >;
 
+/** The redemption with this id, of a command that had not redeemed, never will be (docs/decisions.md#voided-redemptions). */
+export type RedemptionVoided = DomainEvent<'RedemptionVoided', { readonly redemption_id: string }>;
+
 /** The gift's only voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. */
 export type VoucherAssigned = DomainEvent<
   'VoucherAssigned',
@@ -105,6 +108,7 @@ export type GiftEvent =
   | GiftClaimed
   | GiftRedeemed
   | GiftUnredeemed
+  | RedemptionVoided
   | VoucherAssigned
   | GiftCancelled
   | GiftBlocked

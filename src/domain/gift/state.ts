@@ -17,6 +17,8 @@ export interface IssuedGift {
   readonly claimedBy?: string;
   /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
+  /** Ids of redemptions that will never be. */
+  readonly voided?: readonly string[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
   /** In order of time. As in the events: reading a ticket takes the key store. */
   readonly blockedBy?: readonly Block[];
@@ -43,6 +45,8 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         );
         return { ...state, status: 'issued', redemptions };
       }
+      case 'RedemptionVoided':
+        return copyWith(state, { voided: [...(state.voided ?? []), event.data.redemption_id] });
       case 'VoucherAssigned':
         return copyWith(state, { voucher: copyWith(event.data, { assignedAt: event.at }) });
       case 'GiftCancelled':

@@ -20,7 +20,10 @@ type ShownOfPurchase = Shown<
   | 'DisputeSettled'
 >;
 
-export type FedEvent = ShownOfPurchase | GiftEvent | NotificationSent;
+/** What did not happen is no news but to who cancelled it. */
+type ShownOfGift = Shown<GiftEvent, 'RedemptionVoided'>;
+
+export type FedEvent = ShownOfPurchase | ShownOfGift | NotificationSent;
 
 /** An event type that is neither here nor among the hidden ones does not compile. */
 export const ENTRY_TYPES = {

@@ -134,6 +134,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /api/v2/gifts/{}/redemptions/{}/proof',
       'GET /api/v2/gifts/{}/voucher/claimed',
       'GET /api/v2/gifts/{}/voucher/options',
+      'GET /api/v2/idempotency-keys/{}',
       'GET /api/v2/me',
       'GET /api/v2/payment-methods',
       'GET /api/v2/product-tags/categories',

@@ -21,6 +21,7 @@ import {
   ownerOf,
   redeem,
   refuseNewVoucher,
+  reverseOrVoid,
   unredeem,
 } from '../../../src/domain/gift/decisions.js';
 import { block, unblock } from '../../../src/domain/supportActions.js';
@@ -87,6 +88,12 @@ const reverse =
   (caller: GiftCaller, redemptionId = 'latest') =>
   (gift: Gift): readonly GiftEvent[] =>
     unredeem(gift as IssuedGift, { ...facts({ caller }), redemptionId });
+
+const cancelKey =
+  (more: Partial<GiftFacts> = {}, redemptionId = 'r1') =>
+  (gift: Gift): readonly GiftEvent[] =>
+    reverseOrVoid(gift as IssuedGift, { ...facts({ caller: till(), ...more }), redemptionId });
+const voided = (redemption_id: string): GiftEvent => ({ type: 'RedemptionVoided', data: { redemption_id } });
 
 test('its stream', () => assert.equal(giftStream('a'), 'gift-a'));
 
@@ -382,6 +389,34 @@ test('property: never redeems a redeemed or blocked gift, whatever comes in what
       assert.deepEqual(new Set(end.blockedBy?.map(({ cause }) => cause)), causes);
     }),
   );
+});
+
+test('cancelling a key reverses what it redeemed, else voids it; a repeat does nothing', () => {
+  given(giftAggregate, issued(), redeemed('r1')).when(cancelKey()).then(unredeemed('r1'));
+  given(giftAggregate, issued(), redeemed('r1'), unredeemed('r1')).when(cancelKey()).then();
+  given(giftAggregate, issued(), redeemed('r0')).when(cancelKey()).then(voided('r1'));
+  given(giftAggregate, issued(), voided('r1')).when(cancelKey()).then();
+});
+
+test('a voided redemption is refused for good, and no other one', () => {
+  given(giftAggregate, issued(), voided('r1')).when(at(soho)).refused('redemption_voided');
+  given(giftAggregate, issued(), redeemed('r0'), voided('r1'), unredeemed('r0'))
+    .when(at(soho))
+    .refused('redemption_voided');
+  given(giftAggregate, issued(), voided('r1'))
+    .when(at(soho, {}, 'r2'))
+    .then(redeemed('r2'));
+});
+
+test('voids for whom may reverse, and only gifts that are paid for', () => {
+  for (const caller of [bob, till('coffee', true, ['redeem']), till('coffee', false)])
+    given(giftAggregate, issued()).when(cancelKey({ caller })).refused('cannot_unredeem');
+  given(giftAggregate, issued())
+    .when(cancelKey({ payment: 'pending' }))
+    .refused('gift_not_paid');
+  given(giftAggregate, issued())
+    .when(cancelKey({ payment: 'declined' }))
+    .refused('gift_cancelled');
 });
 
 test.run();

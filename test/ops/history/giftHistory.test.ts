@@ -49,6 +49,7 @@ const WHERE: Readonly<Record<OfGifts, keyof typeof STREAMS | null>> = {
   GiftClaimed: 'gift',
   GiftRedeemed: 'gift',
   GiftUnredeemed: 'gift',
+  RedemptionVoided: 'gift',
   VoucherAssigned: 'gift',
   GiftCancelled: 'gift',
   GiftBlocked: 'gift',

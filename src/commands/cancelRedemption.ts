@@ -1,0 +1,43 @@
+/** See docs/contract.md#cancel-a-redemption */
+import { copyWith } from '../domain/copyWith.js';
+import { reverseOrVoid } from '../domain/gift/decisions.js';
+import type { GiftUnredeemed, RedemptionVoided } from '../domain/gift/events.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { UserDocument } from '../projections/accounts.js';
+import type { CommandContext } from './context.js';
+import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+
+interface Cancelled {
+  /** The reversal, or the void, of this command or an earlier one. */
+  readonly event: RecordedEvent;
+  /** The gift's stream, with the event. */
+  readonly history: readonly RecordedEvent[];
+  readonly replayed: boolean;
+}
+
+/** The event that voided the redemption. */
+export function voidOf(history: readonly RecordedEvent[], redemptionId: string): RecordedEvent | undefined {
+  return history.find(
+    ({ type, data }) =>
+      type === 'RedemptionVoided' && (data as RedemptionVoided['data']).redemption_id === redemptionId,
+  );
+}
+
+/** `redemptionId`: the one that its command has made, or would make. @throws Refusal, UnavailableError */
+export async function cancelRedemption(
+  deps: GiftDeps,
+  loaded: LoadedGift,
+  user: UserDocument,
+  context: CommandContext,
+  redemptionId: string,
+): Promise<Cancelled> {
+  const { history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) =>
+    reverseOrVoid(gift, copyWith(facts, { redemptionId })),
+  );
+  const reversal = history.find(
+    ({ type, data }) => type === 'GiftUnredeemed' && (data as GiftUnredeemed['data']).redemption_id === redemptionId,
+  );
+  const event = reversal ?? voidOf(history, redemptionId);
+  if (event === undefined) throw new Error('a redemption was neither reversed nor voided');
+  return { event, history, replayed };
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { giftStream } from '../../../src/domain/gift/events.js';
+import { shortcodeOf } from '../../../src/domain/giftIds.js';
+import { buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+
+const test = suite('redemptions by their keys');
+let service: Service;
+
+test.before(async () => {
+  service = await startService();
+});
+test.after(() => service.close());
+
+const redeemWith = async (gift: string, key: string): Promise<Reply> =>
+  redeem(service, gift, 'till-coffee', 'bean-soho', { key });
+const cancel = async (gift: string, key: string, user = 'till-coffee', more = {}): Promise<Reply> =>
+  unredeem(service, gift, `key:${encodeURIComponent(key)}`, user, more);
+const lookUp = async (gift: string, key: string, user = 'till-coffee'): Promise<Reply> =>
+  service.ask('GET', `/api/v2/idempotency-keys/${encodeURIComponent(key)}?gift_id=${gift}`, {
+    token: await service.userToken(user),
+  });
+const typesOf = async (gift: string): Promise<string[]> =>
+  (await service.events.read(giftStream(gift))).map(({ type }) => type).filter((type) => type.includes('ede'));
+
+test('says what a key redeemed, with the first answer, and what has become of it', async () => {
+  const gift = await buyOne(service);
+  const key = 'till-7/1?';
+  const named = { key, gift_id: gift };
+  assert.deepEqual((await lookUp(gift, key)).json, { data: { ...named, status: 'unseen' } });
+  const { json } = await redeemWith(gift, key);
+  const found = await lookUp(shortcodeOf(gift), key);
+  const answer = { status: 201, body: json };
+  assert.deepEqual(found.json, { data: { ...named, status: 'done', answer, redemption: json.data } });
+  assert.ok(found.headers.get('gift-position'));
+  const reversed = (await cancel(gift, key)).json.data as Json;
+  assert.deepEqual([reversed['id'], reversed['redeemed']], [json.data.id, false]);
+  assert.deepEqual((await lookUp(gift, key)).json, {
+    data: { ...named, status: 'done', answer, redemption: reversed },
+  });
+});
+
+test('says what a key was refused for, and nothing of the keys of others', async () => {
+  const gift = await buyOne(service);
+  assert.equal((await redeemWith(gift, 'first')).status, 201);
+  refused(await redeemWith(gift, 'second'), 405, 'gift already redeemed.');
+  assert.deepEqual((await lookUp(gift, 'second')).json.data, {
+    key: 'second',
+    gift_id: gift,
+    status: 'done',
+    answer: { status: 405, body: { error: 'gift already redeemed.' } },
+  });
+  for (const user of ['till-redeem-only', 'till-cinema', 'ann'])
+    assert.equal((await lookUp(gift, 'first', user)).json.data.status, 'unseen', user);
+  refused(
+    await service.ask('GET', '/api/v2/idempotency-keys/first', { token: await service.userToken('till-coffee') }),
+    422,
+    'gift_id is required',
+  );
+});
+
+test('a cancelled key reverses what it redeemed, once, however often it is cancelled', async () => {
+  const gift = await buyOne(service);
+  assert.equal((await redeemWith(gift, 'k')).status, 201);
+  const first = await cancel(gift, 'k', 'till-coffee', { key: 'c' });
+  assert.equal(first.status, 200);
+  for (const more of [{}, { key: 'c' }, { key: 'd' }])
+    assert.deepEqual((await cancel(gift, 'k', 'till-coffee', more)).json, first.json);
+  assert.equal((await redeemWith(gift, 'k')).headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await typesOf(gift), ['GiftRedeemed', 'GiftUnredeemed']);
+});
+
+test('a key that is cancelled before it came is void, and its late request refused for good', async () => {
+  const gift = await buyOne(service);
+  const first = await cancel(gift, 'late');
+  assert.equal(first.status, 200);
+  const { id, redeemed, location_id } = first.json.data as Json;
+  assert.deepEqual([redeemed, location_id], [false, null]);
+  assert.deepEqual((await cancel(gift, 'late')).json, first.json);
+  assert.equal((await lookUp(gift, 'late')).json.data.status, 'void');
+  const late = await redeemWith(gift, 'late');
+  refused(late, 422, 'Redemption voided.');
+  assert.equal(late.headers.get('error-code'), 'redemption_voided');
+  assert.deepEqual(await typesOf(gift), ['RedemptionVoided']);
+  assert.equal((await redeemWith(gift, 'another')).status, 201);
+  assert.deepEqual(await typesOf(gift), ['RedemptionVoided', 'GiftRedeemed']);
+  assert.notEqual((await lookUp(gift, 'another')).json.data.redemption.id, id);
+  assert.equal((await cancel(gift, 'late')).status, 200);
+  assert.equal((await lookUp(gift, 'another')).json.data.redemption.redeemed, true);
+});
+
+test('cancels only keys of the caller, for whom may reverse', async () => {
+  const gift = await buyOne(service);
+  assert.equal((await redeemWith(gift, 'mine')).status, 201);
+  for (const user of ['till-redeem-only', 'ann', 'till-cinema'])
+    refused(await cancel(gift, 'mine', user), 403, 'Cannot unredeem this gift.');
+  refused(await cancel(gift, ''), 400, 'Invalid idempotency key.');
+  refused(await cancel('0'.repeat(20), 'mine'), 404, 'gift not found');
+  assert.deepEqual(await typesOf(gift), ['GiftRedeemed']);
+});
+
+test('of a redemption and its cancellation at one moment, nothing redeemed is left', async () => {
+  for (let n = 0; n < 20; n++) {
+    const gift = await buyOne(service);
+    const [done, cancelled] = await Promise.all([redeemWith(gift, 'k'), cancel(gift, 'k')]);
+    assert.equal(cancelled.status, 200, cancelled.text);
+    const void_ = cancelled.json.data.location_id === null;
+    assert.deepEqual(
+      [done.status, await typesOf(gift)],
+      [void_ ? 422 : 201, void_ ? ['RedemptionVoided'] : ['GiftRedeemed', 'GiftUnredeemed']],
+    );
+  }
+});
+
+test.run();
