@@ -137,7 +137,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ),
     ...accountRouters(routerOf, deps),
     routerOf('/api/v2/events', eventRoutes({ events: engines.events, feed: models.feed, stopping: options.stopping })),
-    ...catalogueRouters(routerOf, { catalogue, publicUrl }),
+    ...catalogueRouters(routerOf, { catalogue, publicUrl, version: options.version }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {
       ...options.evidence,

@@ -162,6 +162,7 @@ function headerParameters(route: Route): Json[] {
   const names = ['RequestId'];
   if (takesKeys(route.path)) names.push('GiftPosition');
   if (takesKey(route)) names.push('IdempotencyKey');
+  if (route.answers.some(({ status }) => status === 304)) names.push('IfNoneMatch');
   const shared = names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
   if (route.signature === undefined) return shared;
   const { header: name, description } = route.signature;
@@ -210,6 +211,7 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
   }
   for (const [name, description] of Object.entries(answer.headers ?? {}))
     headers[name] = { description, schema: { type: 'string' } };
+  if (answer.status === 304) return { description: answer.description, headers };
   const type = answer.contentType ?? 'application/json';
   const schema = answer.schema === undefined ? { type: 'string' } : reference(named(route, 'Answer', answer.schema));
   return {

@@ -39,6 +39,8 @@ export function overview(): string {
       'A refusal with `Retry-After` depends on work under way, such as a charge, and is not stored: the same key may succeed later.',
     '## Reading what was written',
     'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',
+    '## Asking again',
+    "Answers of the catalogue carry an `ETag`; sent back as `If-None-Match` with the same question, it is answered 304 without a body where nothing changed for the caller. Only the caller's own cache may keep them (`private, no-cache`).",
     '## Browsers',
     "Pages of the origins that the operator lists may call with a user's token (CORS, without cookies): their preflights are answered, and they may read the headers named here. Pages of other origins can't. A page must never hold the client's secret: a server of its own does.",
     '## Tokens',
@@ -102,6 +104,14 @@ export const PARAMETERS = {
       '1 to 255 visible ASCII characters that name this request: repeated with the same body, it takes effect only once.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
     example: 'order-2031-gift-1',
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    required: false,
+    description: 'The `ETag` of an earlier answer, or a list of them: 304 where it is still the answer.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e, ]{1,255}$' },
+    example: 'W/"q3Jb0nq0S5uY2m1x7d8Q2g"',
   },
 } as const;
 
