@@ -107,7 +107,7 @@ test('a shortcode names the gift too, in any case, and with a trailing slash', a
     body: { location_id: 'bean-soho' },
   });
   refused(again, 405, 'gift already redeemed.');
-  assert.equal(again.headers.get('allow'), 'POST');
+  assert.equal(again.headers.get('allow'), 'GET, HEAD, POST');
 });
 
 test('the owner redeems at any location, also another merchant’s', async () => {
