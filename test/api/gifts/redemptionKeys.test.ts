@@ -113,4 +113,22 @@ test('of a redemption and its cancellation at one moment, nothing redeemed is le
   }
 });
 
+test('knows what keys did, and that one is void, once their records are gone; no refusal', async () => {
+  const [gift, other] = [await buyOne(service), await buyOne(service)];
+  const done = await redeemWith(gift, 'did');
+  assert.equal((await redeemWith(gift, 'refused')).status, 405);
+  assert.equal((await cancel(other, 'cancelled')).status, 200);
+  assert.equal((await redeemWith(other, 'cancelled')).status, 422);
+  const store = await service.openStore();
+  try {
+    for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
+  } finally {
+    await store.close();
+  }
+  assert.deepEqual((await lookUp(gift, 'did')).json.data.answer, { status: 201, body: done.json });
+  assert.equal((await lookUp(gift, 'refused')).json.data.status, 'unseen');
+  assert.equal((await lookUp(other, 'cancelled')).json.data.status, 'void');
+  refused(await redeemWith(other, 'cancelled'), 422, 'Redemption voided.');
+});
+
 test.run();
