@@ -36,7 +36,7 @@ test('walks through the main job, shows each exchange on a line, keeps serving, 
   }
   assert.deepEqual([(await ended)[0], existsSync(dataDir)], [0, false]);
 
-  assert.deepEqual(lines.filter((line) => /^\d+\. /.test(line)).length, 10);
+  assert.deepEqual(lines.filter((line) => /^\d+\. /.test(line)).length, 11);
   assert.equal(
     lines.filter((line) => line.startsWith('   > ')).length,
     lines.filter((line) => line.startsWith('   < ')).length,
