@@ -21,7 +21,10 @@ const DESCRIBED = {
     "`private, no-cache`: only the caller's own cache may keep the answer, and must ask before it uses it.",
 };
 
-/** These routes answer 304 to a caller that has the present answer, without making it again. */
+/**
+ * These routes answer 304 to a caller that has the present answer, without making it again, and large answers
+ * compressed: the catalogue holds no secrets.
+ */
 export function revalidated(routes: readonly Route[], deps: Representation): Route[] {
   const tagOf = tagger(deps);
   const conditional =
@@ -41,9 +44,9 @@ export function revalidated(routes: readonly Route[], deps: Representation): Rou
       ...route.answers.map((answer) => ({ ...answer, headers: { ...answer.headers, ...DESCRIBED } })),
       { status: 304, description: 'The caller has the present answer: `If-None-Match` names it.', headers: DESCRIBED },
     ];
-    if (route.open === undefined) return { ...route, answers, handle: conditional(route.handle) };
+    if (route.open === undefined) return { ...route, answers, compressed: true, handle: conditional(route.handle) };
     const { open } = route;
-    return { ...route, answers, open: async (call) => conditional(await open(call)) };
+    return { ...route, answers, compressed: true, open: async (call) => conditional(await open(call)) };
   });
 }
 

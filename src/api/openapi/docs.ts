@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
+import { type Coding, codingFor, compressed } from '../pipeline/compression.js';
 import { readOnly } from '../pipeline/readOnly.js';
 
 const PAGE = `<!doctype html>
@@ -91,14 +92,33 @@ function text(content: string, type: string): Served {
 async function answer(ctx: Context, { type, etag, policy, content }: Served): Promise<void> {
   readOnly(ctx, ctx.path);
   ctx.status = 200;
-  ctx.etag = etag;
+  // Weak: plain and compressed have the same.
+  ctx.etag = `W/"${etag}"`;
   // Browsers revalidate each time, so that a new release shows at once.
   ctx.set('Cache-Control', 'no-cache');
   if (policy !== undefined) ctx.set('Content-Security-Policy', policy);
+  const coding = type.startsWith('image/') ? undefined : codingFor(ctx);
   if (ctx.fresh) {
     ctx.status = 304;
     return;
   }
-  ctx.body = await content();
+  const bytes = coding === undefined ? undefined : await compressedOnce(content, coding);
+  if (bytes !== undefined) ctx.set('Content-Encoding', coding as string);
+  ctx.body = bytes ?? (await content());
   ctx.set('Content-Type', type);
+}
+
+const compressedBefore = new WeakMap<Served['content'], Map<Coding, Promise<Buffer | undefined>>>();
+
+async function compressedOnce(content: Served['content'], coding: Coding): Promise<Buffer | undefined> {
+  const known = compressedBefore.get(content) ?? new Map<Coding, Promise<Buffer | undefined>>();
+  compressedBefore.set(content, known);
+  let bytes = known.get(coding);
+  if (bytes === undefined) {
+    bytes = Promise.resolve(content()).then((plain) => compressed(plain, coding));
+    known.set(coding, bytes);
+    // A failed read is repeated by the next request.
+    bytes.catch(() => known.delete(coding));
+  }
+  return bytes;
 }

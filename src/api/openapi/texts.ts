@@ -40,7 +40,7 @@ export function overview(): string {
     '## Reading what was written',
     'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',
     '## Asking again',
-    "Answers of the catalogue carry an `ETag`; sent back as `If-None-Match` with the same question, it is answered 304 without a body where nothing changed for the caller. Only the caller's own cache may keep them (`private, no-cache`).",
+    "Answers of the catalogue carry an `ETag`; sent back as `If-None-Match` with the same question, it is answered 304 without a body where nothing changed for the caller. Only the caller's own cache may keep them (`private, no-cache`). Large ones are compressed where `Accept-Encoding` asks for `br` or `gzip`.",
     '## Browsers',
     "Pages of the origins that the operator lists may call with a user's token (CORS, without cookies): their preflights are answered, and they may read the headers named here. Pages of other origins can't. A page must never hold the client's secret: a server of its own does.",
     '## Tokens',

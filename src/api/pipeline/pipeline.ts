@@ -57,6 +57,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     state.route = route.path;
     state.allow = allow;
     state.noStore = noStore;
+    if (route.compressed === true) state.compressed = true;
     const exchange = new Exchange(ctx, ctx.params, deps.addressOf);
     for (const check of checks) {
       const pending = check(exchange);
@@ -68,7 +69,8 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     const answer = await (held === undefined ? decide() : decidedWithKey(held, exchange, deps, decide));
     const showing = held === undefined ? shown(answer) : undefined;
     if (showing !== undefined) await showing;
-    respond(ctx, deps.positions, answer);
+    const sending = respond(ctx, deps.positions, answer);
+    if (sending !== undefined) await sending;
   };
 }
 

@@ -9,4 +9,6 @@ export interface RequestState {
   principal?: Principal;
   /** No answer of the route, errors included, may be cached. */
   noStore?: boolean;
+  /** Large answers are compressed for callers that ask for it. */
+  compressed?: boolean;
 }

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { type Coding, codingFor, compressed, compressedStream } from './compression.js';
 import type { StoredAnswer } from './idempotency.js';
 import { jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate } from './positions.js';
@@ -10,7 +11,8 @@ import { sendJson, setCommonHeaders } from './send.js';
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const;
 const NO_STORE = ['Cache-Control', 'no-store'] as const;
 
-export function respond(ctx: Context, positions: PositionGate, answer: Answer): void {
+/** `undefined` (not a promise): sent without a wait. */
+export function respond(ctx: Context, positions: PositionGate, answer: Answer): Promise<void> | undefined {
   const { body, position } = answer;
   const headers: string[] = [];
   if (answer.headers !== undefined)
@@ -18,19 +20,36 @@ export function respond(ctx: Context, positions: PositionGate, answer: Answer): 
   if (position !== undefined) headers.push(POSITION_HEADER, positions.format(position));
   if (answer.replayed === true) headers.push(...REPLAYED);
   if ((ctx.state as RequestState).noStore === true) headers.push(...NO_STORE);
+  const coding = (ctx.state as RequestState).compressed === true ? codingFor(ctx) : undefined;
   const content = typeof body === 'string' || body instanceof Readable ? body : jsonBody(body);
   if (typeof content === 'string' && typeof body !== 'string') {
+    if (coding !== undefined) return sendCompressed(ctx, answer.status, headers, content, coding);
     sendJson(ctx, answer.status, headers, content);
-    return;
+    return undefined;
   }
+  const sent = content instanceof Readable && coding !== undefined ? compressedStream(content, coding) : content;
+  if (sent !== content) headers.push('Content-Encoding', coding as string);
   // Koa listens for errors only while it reads. After HEAD, or once the caller has left, an unhandled error would end
   // the process.
-  if (content instanceof Readable) content.on('error', reportFault(ctx));
+  if (sent instanceof Readable) sent.on('error', reportFault(ctx));
   setCommonHeaders(ctx);
   ctx.status = answer.status;
   ctx.type = 'application/json';
   for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at] as string, headers[at + 1] as string);
-  ctx.body = content;
+  ctx.body = sent;
+  return undefined;
+}
+
+async function sendCompressed(
+  ctx: Context,
+  status: number,
+  headers: readonly string[],
+  text: string,
+  coding: Coding,
+): Promise<void> {
+  const bytes = await compressed(text, coding);
+  if (bytes === undefined) sendJson(ctx, status, headers, text);
+  else sendJson(ctx, status, [...headers, 'Content-Encoding', coding], bytes);
 }
 
 export function replay(ctx: Context, positions: PositionGate, stored: StoredAnswer): void {

@@ -124,6 +124,8 @@ export interface RouteDescription {
   readonly formBody?: boolean;
   /** `Cache-Control: no-store` for all answers and errors. Implied by caller `user`. */
   readonly noStore?: boolean;
+  /** Compresses large answers for callers that ask for it: only where they hold no secret (docs/decisions.md#compression). */
+  readonly compressed?: boolean;
   readonly bodyExample?: unknown;
   readonly params?: Readonly<Record<string, string>>;
   /** The path parameter with a gift's id or shortcode, resolved to the id; other values are `gift not found`. */
