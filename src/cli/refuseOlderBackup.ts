@@ -15,7 +15,7 @@ export interface HeadFlags {
 }
 
 /** The tiles of the log that was lost are not asked: a head tells how many events it covered. */
-const NO_TILES = { read: async () => undefined, head: async () => undefined };
+const NO_TILES = { read: async () => undefined, head: async () => undefined, witnessed: async () => undefined };
 
 /**
  * @param restored the log made from the backup of the log `logId`

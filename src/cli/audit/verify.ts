@@ -27,8 +27,6 @@ import { CommandFailure, interrupted, type Terminal, writeLines } from '../termi
 /** Of so many events on, a second thread saves more than it takes to start. */
 const LARGE_LOG = 20_000;
 
-const WITNESSED = 'the head that a witness has shown, and SEAL_DIR keeps';
-
 interface VerifyFlags {
   readonly checkpoint: readonly string[];
   readonly key: readonly string[];
@@ -80,7 +78,6 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
       void terminal.stderr.write(`gift: ${progress}: ${why}; all of the log is read again\n`);
     if (file?.unusable !== undefined) anew(file.unusable);
     const folder = treeFolder(treeDir(config), stored.logId);
-    const witnessed = await folder.witnessed();
     try {
       const found = await verifyLog(
         {
@@ -89,7 +86,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
           thread,
           folder,
           verifiersOf: known,
-          kept: witnessed === undefined ? kept : [...kept, { from: WITNESSED, note: witnessed }],
+          kept,
           witnessed: [
             ...(await lastWords(terminal, config.sealWitnesses, stored, known)),
             ...(await continuedHeads(stored, known)),

@@ -38,7 +38,7 @@ export interface VerifyDeps {
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Hashes a part of the leaves. */
   readonly thread?: LeafThread | undefined;
-  readonly folder: Pick<TileFolder, 'read' | 'head'>;
+  readonly folder: Pick<TileFolder, 'read' | 'head' | 'witnessed'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were kept elsewhere. */
   readonly kept: readonly KeptHead[];
@@ -154,10 +154,11 @@ async function continuable(
 }
 
 async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {
-  const published = await folder.head();
+  const [published, shown] = await Promise.all([folder.head(), folder.witnessed()]);
   const all = [
     ...kept,
     ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
+    ...(shown === undefined ? [] : [{ from: 'the head that a witness has shown, and SEAL_DIR keeps', note: shown }]),
   ];
   return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
 }
