@@ -1,6 +1,7 @@
 /** Reads the log once for several builds, while it folds and stores. */
+import { within } from '../../lib/async/within.js';
 import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
-import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
+import type { EventBatch, EventStore, Position, ReadOptions, RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { inBatchSpan } from '../../tracing/batches.js';
 import { foldEvents } from './fold.js';
@@ -15,6 +16,12 @@ const READ_EVENTS = 1_000;
 export const FEW_DIRTY = 10_000;
 /** Folding waits for the store above this number of unstored documents. */
 const MAX_DIRTY = 30_000;
+
+/**
+ * At the log's end a projection with `last` is folded this often, or after so many events: a fold and a write cost it
+ * more than an event does.
+ */
+const HELD = { ms: 100, events: 500 };
 
 export interface FeedOptions {
   readonly events: EventStore;
@@ -59,6 +66,8 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   const names = builds.map((build) => build.checkpoint);
   const types = [...new Set(builds.flatMap((build) => build.projection.types))];
 
+  const held = heldEvents(builds, store, time);
+
   const arrive = async (): Promise<void> => {
     // The catch-up leaves more documents than should stay in memory.
     for (const build of builds) build.cache.clear();
@@ -74,16 +83,21 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   let next = ask(batches);
   try {
     for (;;) {
-      const { value: batch, done } = await next;
+      const result = await held.before(next);
+      if (result === 'due') {
+        await held.fold();
+        writer.kick();
+        continue;
+      }
+      const { value: batch, done } = result;
       if (done === true || stopped.aborted) break;
       next = ask(batches);
       // At the log's end nothing ran before, so a few events are folded at once.
       if (reached) time.start();
       await inBatchSpan(names, batch.events, async () => {
-        for (const build of builds) {
-          await foldEvents(build, store, batch.events, time);
-          if (build.folded === undefined || build.folded < batch.position) build.folded = batch.position;
-        }
+        for (const build of builds)
+          if (!reached || build.projection.last !== true) await foldBatch(build, store, batch, time);
+        if (reached) await held.add(batch);
       });
       const last = batch.events.at(-1);
       if (last !== undefined) onFolded?.(anchorOf(last));
@@ -95,12 +109,63 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
       await arrive();
       if (untilCaughtUp) break;
     }
+    if (failure === undefined) await held.fold();
   } finally {
     stop.abort();
     await next.catch(() => undefined);
     await writer.drain();
   }
   if (failure !== undefined) throw failure.error;
+}
+
+async function foldBatch(
+  build: RunningBuild,
+  store: ReadStore,
+  { events, position }: Pick<EventBatch, 'events' | 'position'>,
+  time: Slices,
+): Promise<void> {
+  await foldEvents(build, store, events, time);
+  if (build.folded === undefined || build.folded < position) build.folded = position;
+}
+
+interface HeldEvents {
+  /** Folds those of `HELD.events` and more. */
+  add(batch: EventBatch): Promise<void>;
+  /** The next batch, or `due`: the held ones are to be folded first. */
+  before<T>(next: Promise<T>): Promise<T | 'due'>;
+  fold(): Promise<void>;
+}
+
+/** What projections with `last` have not folded yet. */
+function heldEvents(builds: readonly RunningBuild[], store: ReadStore, time: Slices): HeldEvents {
+  const slow = builds.filter(({ projection }) => projection.last === true);
+  let events: RecordedEvent[] = [];
+  let position: Position | undefined;
+  let since = 0;
+
+  async function fold(): Promise<void> {
+    if (position === undefined) return;
+    const batch = { events, position };
+    events = [];
+    position = undefined;
+    for (const build of slow) await foldBatch(build, store, batch, time);
+  }
+
+  return {
+    fold,
+    async add(batch) {
+      if (slow.length === 0) return;
+      if (position === undefined) since = performance.now();
+      events.push(...batch.events);
+      ({ position } = batch);
+      if (events.length >= HELD.events) await fold();
+    },
+    async before(next) {
+      if (position === undefined) return next;
+      const left = HELD.ms - (performance.now() - since);
+      return left <= 0 ? 'due' : within(next, left, () => 'due' as const);
+    },
+  };
 }
 
 function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBatch>> {

@@ -13,7 +13,10 @@ export interface Projection<B extends Body = Body> {
    */
   readonly previous?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
-  /** Caught up only once the others have: it is large, and what reads the others must not wait for it. */
+  /**
+   * A large one, which what reads the others must not wait for: it is caught up once they are, and then follows them at
+   * a tenth of a second.
+   */
   readonly last?: true;
   /** Its documents hold personal data in the clear. */
   readonly personal?: true;
