@@ -136,7 +136,15 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       redemptionProofRoutes(options.evidence),
     ),
     ...accountRouters(routerOf, deps),
-    routerOf('/api/v2/events', eventRoutes({ events: engines.events, feed: models.feed, stopping: options.stopping })),
+    routerOf(
+      '/api/v2/events',
+      eventRoutes({
+        events: engines.events,
+        feed: models.feed,
+        stopping: options.stopping,
+        recognise: async (header) => auth.recognise(header, 'any') ?? auth.authenticate(header, 'any'),
+      }),
+    ),
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version: options.version }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {

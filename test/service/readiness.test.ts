@@ -56,7 +56,7 @@ test(
   'is not ready before what every route answers from is built, but waits for nothing else',
   installed(async (house) => {
     const models = await told(house);
-    const some = ['by_user', 'parked', 'redemptions', 'reversals', 'voucher_codes'];
+    const some = ['by_user', 'feed', 'parked', 'redemptions', 'reversals', 'voucher_codes'];
     assert.equal(
       Object.keys(models)
         .filter((name) => models[name]?.ready)

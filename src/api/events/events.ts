@@ -5,6 +5,7 @@ import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTyp
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { faultOf } from '../pipeline/errors.js';
 import { parsedPosition, positionText } from '../pipeline/positions.js';
+import type { Principal } from '../auth/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
 import { entity, listSchema, record } from '../representation/schemas.js';
 import { feedPage, type FeedPage, type PlacedEntry } from './feedPage.js';
@@ -54,21 +55,28 @@ export interface EventRouteDeps {
   readonly events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>;
   readonly feed: ReadModel<FeedDocument>;
   readonly stopping: AbortSignal;
+  /** @throws HttpError `authentication_failed`; UnavailableError */
+  readonly recognise: (authorization: string | undefined) => Promise<Principal>;
 }
 
-export function eventRoutes({ events, feed, stopping }: EventRouteDeps): Route[] {
-  const watch = feedWatch(feed.folded, stopping);
+export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDeps): Route[] {
+  const watch = feedWatch(feed, stopping);
 
-  /** Answers the first page with an event, or with what there is once `seconds` have passed. */
+  /** Answers the first page with an event, or with what there is once `wait` seconds have passed. */
   async function waitForPage(call: Call, after: Position | undefined): Promise<FeedPage> {
     const { types, limit, wait } = call.query as { types?: EntryType[]; limit: number; wait: number };
     const request = { limit, ...(types === undefined ? {} : { types: new Set(types) }) };
     const until = performance.now() + wait * 1_000;
     let page = await feedPage(feed, call.principal, { ...request, after });
     while (page.entries.length === 0 && !page.more) {
-      const left = until - performance.now();
-      if (left <= 0 || !(await watch.beyond(page.through, left, call.left))) return page;
-      page = await feedPage(feed, call.principal, { ...request, after: page.through });
+      const ms = until - performance.now();
+      if (ms <= 0) return page;
+      const { sources, through: position } = page;
+      const caller = callerName(call.principal);
+      if (!(await watch.wait({ caller, sources, position, ms, left: call.left }))) return page;
+      // A login may have ended meanwhile, or its user changed.
+      const principal = await recognise(call.header('authorization'));
+      page = await feedPage(feed, principal, { ...request, after: position });
     }
     return page;
   }
@@ -98,7 +106,7 @@ export function eventRoutes({ events, feed, stopping }: EventRouteDeps): Route[]
               // The list of all would be too long.
               'x-errors': { enum: 'types: not a type of event; /openapi.json lists them' },
             },
-            description: 'Only events of these types. Pages may be empty then though `has_more` is true.',
+            description: 'Only events of these types.',
           },
           limit: { type: 'integer', minimum: 1, maximum: 500, default: 100, description: 'The most events of a page.' },
           wait: {
@@ -118,12 +126,15 @@ export function eventRoutes({ events, feed, stopping }: EventRouteDeps): Route[]
           schema: record({
             data: listSchema(eventSchema),
             next: { type: ['string', 'null'], description: '`after` of the next page; null while the log is empty.' },
-            has_more: { type: 'boolean', description: 'Whether the next page may have events by now.' },
+            has_more: {
+              type: 'boolean',
+              description: 'Whether the next page may have events by now. An empty page may have more behind it.',
+            },
           }),
           example: { data: [example], next: example.position, has_more: false },
         },
       ],
-      errors: [],
+      errors: ['too_many_requests'],
       async handle(call) {
         const after = await positionIn(call.query['after'] as string | undefined, events);
         const { entries, through, more } = await waitForPage(call, after);
@@ -133,6 +144,14 @@ export function eventRoutes({ events, feed, stopping }: EventRouteDeps): Route[]
       },
     },
   ];
+}
+
+function callerName(principal: Principal): string {
+  return principal.kind === 'user'
+    ? `user ${principal.user.id}`
+    : principal.kind === 'client'
+      ? `client ${principal.clientId}`
+      : '';
 }
 
 export function eventEntity({ position, entry }: PlacedEntry, logId: string): object {

@@ -2,7 +2,7 @@
 import { ownerByPhone } from '../../domain/account.js';
 import type { Position } from '../../ports/eventStore.js';
 import {
-  entryId,
+  entryBound,
   type FeedDocument,
   type FeedEntry,
   numberHolders,
@@ -34,32 +34,52 @@ export interface FeedPage {
   /** Everything up to there has been looked at; `undefined`: the feed is empty. */
   readonly through: Position | undefined;
   readonly more: boolean;
+  /** The sources of all that the caller sees. */
+  readonly sources: readonly string[];
 }
+
+const FIELDS = ['client', 'buyer', 'holder', 'merchant'] as const;
 
 /** Entries with one value in one field, of which the caller may see some or all. */
 interface Source {
-  readonly field: 'client' | 'buyer' | 'holder' | 'merchant';
+  readonly field: (typeof FIELDS)[number];
   readonly value: string;
   readonly isSeen?: (entry: FeedEntry) => boolean;
+}
+
+const nameOf = ({ field, value }: Pick<Source, 'field' | 'value'>): string => `${field}=${value}`;
+
+/** The sources that an entry belongs to; none, of another document. */
+export function sourcesNaming(document: FeedDocument): string[] {
+  return FIELDS.flatMap((field) => {
+    const value = (document as Partial<FeedEntry>)[field];
+    return value === undefined ? [] : [nameOf({ field, value })];
+  });
 }
 
 type Feed = Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>;
 
 /**
  * In log order, complete up to `through`: an entry that comes later has a higher position. A page may be empty though
- * more follow, where only some types are wanted.
+ * more follow, where only some entries of a source are wanted, or seen.
  * @throws UnavailableError
  */
 export async function feedPage(feed: Feed, principal: Principal, request: PageRequest): Promise<FeedPage> {
   const { after, types, limit } = request;
   // Before all else: what is read afterwards holds every event up to here.
   const end = await feed.folded();
-  if (end === undefined || (after !== undefined && end <= after))
-    return { entries: [], through: after ?? end, more: false };
   const sources = await sourcesOf(feed, principal);
-  const wanted = types === undefined ? limit + 1 : Math.max(limit + 1, LOOKED_AT);
-  const found = await Promise.all(sources.map(async (source) => entriesOf(feed, source, { after, end, wanted })));
-  const full = found.filter(({ length }) => length === wanted).map((entries) => entries.at(-1)?.position ?? end);
+  const names = sources.map(nameOf);
+  if (end === undefined || (after !== undefined && end <= after))
+    return { entries: [], through: after ?? end, more: false, sources: names };
+  const wanted = ({ isSeen }: Source): number =>
+    types === undefined && isSeen === undefined ? limit + 1 : Math.max(limit + 1, LOOKED_AT);
+  const found = await Promise.all(
+    sources.map(async (source) => entriesOf(feed, source, { after, end, wanted: wanted(source) })),
+  );
+  const full = found
+    .filter(({ length }, index) => length === wanted(sources[index] as Source))
+    .map((entries) => entries.at(-1)?.position ?? end);
   const through = full.reduce((least, one) => (one < least ? one : least), end);
   const seen = new Map<Position, FeedEntry>();
   for (const [index, entries] of found.entries())
@@ -69,9 +89,9 @@ export async function feedPage(feed: Feed, principal: Principal, request: PageRe
   const entries = [...seen]
     .map(([position, entry]) => ({ position, entry }))
     .sort((one, other) => (one.position < other.position ? -1 : 1));
-  if (entries.length <= limit) return { entries, through, more: full.length > 0 };
+  if (entries.length <= limit) return { entries, through, more: full.length > 0, sources: names };
   const page = entries.slice(0, limit);
-  return { entries: page, through: page.at(-1)?.position, more: true };
+  return { entries: page, through: page.at(-1)?.position, more: true, sources: names };
 }
 
 async function entriesOf(
@@ -80,7 +100,7 @@ async function entriesOf(
   { after, end, wanted }: { readonly after: Position | undefined; readonly end: Position; readonly wanted: number },
 ): Promise<PlacedEntry[]> {
   const found = await feed.find({
-    where: { [field]: value, id: { gt: entryId(after ?? ''), lte: entryId(end) } },
+    where: { [field]: value, id: { gt: entryBound(after ?? ''), lte: entryBound(end) } },
     sort: [['id', 1]],
     limit: wanted,
   });

@@ -1,50 +1,120 @@
-/** Long polls of the event feed: one look at its progress serves all that wait in this process. */
+/** Long polls of the event feed: one reading of what is new serves all that wait in this process. */
 import { pause } from '../../lib/async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { entryBound, type FeedDocument } from '../../projections/feed/feed.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import { HttpError } from '../pipeline/errors.js';
+import { sourcesNaming } from './feedPage.js';
 
 const LOOK_MS = 50;
-/** Above this number a request is answered at once, as if nothing had come: each holds a connection. */
-const MAX_WAITING = 1_000;
+/** Each holds a connection. */
+const MOST_WAITING = { inAll: 1_000, perCaller: 20 };
+/** With more new events than these in one look, all are woken. */
+const LOOKED_AT = 1_000;
+
+export interface Wait {
+  /** Whose connection it is. */
+  readonly caller: string;
+  /** Of which an event is waited for (`FeedPage.sources`). */
+  readonly sources: readonly string[];
+  /** The place that has been read up to. */
+  readonly position: Position | undefined;
+  readonly ms: number;
+  /** The caller has left. */
+  readonly left: AbortSignal;
+}
 
 export interface FeedWatch {
   /**
-   * Waits until the feed has gone beyond `position`, by an event of any caller; at most `ms`, and not once the caller
-   * has left or the process stops.
-   * @returns whether it has
-   * @throws UnavailableError
+   * Ends with an event, when the time is over, the caller has left, or the process stops.
+   * @returns whether there may be an event
+   * @throws HttpError `too_many_requests`; UnavailableError
    */
-  beyond(position: Position | undefined, ms: number, left: AbortSignal): Promise<boolean>;
+  wait(wait: Wait): Promise<boolean>;
 }
 
-export function feedWatch(folded: () => Promise<Position | undefined>, stopping: AbortSignal): FeedWatch {
-  let waiting = 0;
-  let looking: Promise<Position | undefined> | undefined;
+interface Waiting extends Pick<Wait, 'sources'> {
+  end(outcome: boolean | Error): void;
+}
 
-  function look(): Promise<Position | undefined> {
-    looking ??= pause(LOOK_MS, stopping)
-      .then(folded)
+export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>, stopping: AbortSignal): FeedWatch {
+  const all = new Set<Waiting>();
+  const byCaller = new Map<string, number>();
+  /** Everything up to there was looked at for all who wait. */
+  let seen: Position = '';
+  let looking = false;
+
+  stopping.addEventListener('abort', () => {
+    for (const one of all) one.end(false);
+  });
+
+  /** The sources that have new events; `undefined`: too many to tell. */
+  async function newSources(now: Position): Promise<ReadonlySet<string> | undefined> {
+    const found = await feed.find({
+      where: { id: { gt: entryBound(seen), lte: entryBound(now) } },
+      sort: [['id', 1]],
+      limit: LOOKED_AT,
+    });
+    return found.length < LOOKED_AT ? new Set(found.flatMap(({ body }) => sourcesNaming(body))) : undefined;
+  }
+
+  async function look(): Promise<void> {
+    while (all.size > 0) {
+      await pause(LOOK_MS, stopping);
+      const now = await feed.folded();
+      if (now === undefined || now <= seen) continue;
+      const sources = await newSources(now);
+      for (const one of all) if (sources === undefined || one.sources.some((name) => sources.has(name))) one.end(true);
+      seen = now;
+    }
+  }
+
+  function start(position: Position | undefined): void {
+    if (looking) return;
+    looking = true;
+    seen = position ?? '';
+    look()
+      .catch((error: unknown) => {
+        for (const one of all) one.end(error as Error);
+      })
       .finally(() => {
-        looking = undefined;
+        looking = false;
+        // One came while the last ones were ended.
+        if (all.size > 0) start(undefined);
       });
-    return looking;
   }
 
   return {
-    async beyond(position, ms, left) {
-      if (waiting >= MAX_WAITING) return false;
-      const over = new AbortController();
-      const ends = AbortSignal.any([left, stopping, over.signal]);
-      const ended = pause(ms, ends).then(() => over.abort());
-      waiting += 1;
+    async wait({ caller, sources, position, ms, left }) {
+      const own = byCaller.get(caller) ?? 0;
+      if (own >= MOST_WAITING.perCaller) throw new HttpError('too_many_requests', { headers: { 'Retry-After': '1' } });
+      if (all.size >= MOST_WAITING.inAll) throw new UnavailableError('too many requests wait for events');
+      if (looking && (position ?? '') < seen) return true;
+      byCaller.set(caller, own + 1);
       try {
-        while (!ends.aborted) {
-          const now = await Promise.race([look(), ended]);
-          if (now !== undefined && now > (position ?? '')) return true;
-        }
-        return false;
+        return await new Promise<boolean>((resolve, reject) => {
+          const timer = setTimeout(() => waiting.end(false), ms);
+          const leave = (): void => waiting.end(false);
+          const waiting: Waiting = {
+            sources,
+            end(outcome) {
+              clearTimeout(timer);
+              left.removeEventListener('abort', leave);
+              all.delete(waiting);
+              if (outcome instanceof Error) reject(outcome);
+              else resolve(outcome);
+            },
+          };
+          all.add(waiting);
+          left.addEventListener('abort', leave);
+          if (left.aborted || stopping.aborted) waiting.end(false);
+          start(position);
+        });
       } finally {
-        waiting -= 1;
-        over.abort();
+        const rest = (byCaller.get(caller) ?? 1) - 1;
+        if (rest > 0) byCaller.set(caller, rest);
+        else byCaller.delete(caller);
       }
     },
   };

@@ -94,8 +94,8 @@ async function merged(sources: readonly Source[], after: Place | undefined, coun
 }
 
 function latestFirst(one: Place, other: Place): number {
-  const [a, b] = [placeText(one), placeText(other)];
-  return a < b ? 1 : a > b ? -1 : 0;
+  if (one.time !== other.time) return one.time < other.time ? 1 : -1;
+  return one.id === other.id ? 0 : one.id < other.id ? 1 : -1;
 }
 
 const placeText = ({ time, id }: Place): string => `${time}.${id}`;

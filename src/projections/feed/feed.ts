@@ -34,7 +34,7 @@ export interface EntryData {
   readonly blocked?: boolean;
 }
 
-/** `e:{position}`. Never changes. `client`, `buyer`, `holder`, `merchant`: those who may know of it. */
+/** `e:{position}.{0 or 1}`. Never changes. `client`, `buyer`, `holder`, `merchant`: those who may know of it. */
 export interface FeedEntry {
   /** The event's id in the log. */
   readonly event_id: string;
@@ -56,9 +56,14 @@ export type FeedDocument = FeedEntry | TransactionParties | GiftParties | Number
 
 const ENTRY = 'e:';
 
-export const entryId = (position: Position): string => ENTRY + position;
+export const entryId = (position: Position): string => `${ENTRY}${position}.0`;
+/** The same event, for the holder whom it takes the gift from. */
+const formerEntryId = (position: Position): string => `${ENTRY}${position}.1`;
 
-export const positionOfEntry = (id: string): Position => id.slice(ENTRY.length);
+/** Follows the ids of all entries up to `position`, and goes before all others. */
+export const entryBound = (position: Position): string => `${ENTRY}${position}${position === '' ? '' : '/'}`;
+
+export const positionOfEntry = (id: string): Position => id.slice(ENTRY.length, id.lastIndexOf('.'));
 
 const transactionParties = (id: string): string => `t:${id}`;
 const giftParties = (id: string): string => `g:${id}`;
@@ -94,6 +99,7 @@ export const feedProjection: Projection<FeedDocument> = {
     const entry = entryId(event.position);
     const { type, stream } = event as Fed;
     if (type === 'GiftsPurchased') return [transactionParties(idOf(stream)), entry];
+    if (type === 'GiftReassigned') return [giftParties(idOf(stream)), entry, formerEntryId(event.position)];
     return type === 'GiftIssued' || CHANGES_PARTIES.has(type) ? [giftParties(idOf(stream)), entry] : [entry];
   },
   contextIds(event) {
@@ -110,6 +116,7 @@ export const feedProjection: Projection<FeedDocument> = {
         ? movedNumber(document as NumberHolders | undefined, event)
         : numberOf(document as UserNumbers | undefined, event);
     const fed = event as Fed;
+    if (id === formerEntryId(event.position)) return formerEntryOf(fed, known as GiftParties | undefined);
     if (id.startsWith(ENTRY)) return entryOf(fed, known);
     if (fed.type === 'GiftsPurchased') return buyerOf(fed);
     if (fed.type === 'GiftIssued') return giftIssued(fed, known as TransactionParties | undefined);
@@ -184,6 +191,13 @@ function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
     ...(held?.holder === undefined ? {} : { holder: held.holder, since: held.since }),
     ...merchantOf(event),
   };
+}
+
+/** Nobody's, where only the buyer had the gift. */
+function formerEntryOf(event: Fed, known: GiftParties | undefined): FeedEntry {
+  const { client: _, buyer: __, holder: ___, since: ____, ...entry } = entryOf(event, known);
+  const before = known?.holdings.findLast(({ from }) => from < event.position);
+  return before?.holder === undefined ? entry : { ...entry, holder: before.holder, since: before.since };
 }
 
 function seenBy({ buyer_id, client_id }: TransactionParties): Pick<FeedEntry, 'buyer' | 'client'> {
