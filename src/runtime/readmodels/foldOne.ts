@@ -47,7 +47,7 @@ export function foldOne(
   if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) return undefined;
   try {
     if (before !== undefined && isUnreadable(before.body)) throw new Error(before.body.$unreadable);
-    const known = context.map((one) => one && inService(one));
+    const known = context.length === 0 ? undefined : context.map((one) => one && inService(one));
     return { id, position: event.position, body: projection.evolve(before?.body, event, id, index, known) };
   } catch (error) {
     const quarantined = quarantineOf(event, id, error);

@@ -61,9 +61,11 @@ export function touchedBy(projection: Projection, event: RecordedEvent): readonl
   return named(projection, event, projection.documentIds(event));
 }
 
+const NO_CONTEXT: readonly never[] = [];
+
 /** What `evolve` reads besides. @throws as `touchedBy` */
 export function contextOf(projection: Projection, event: RecordedEvent): readonly string[] {
-  return named(projection, event, projection.contextIds?.(event) ?? []);
+  return projection.contextIds === undefined ? NO_CONTEXT : named(projection, event, projection.contextIds(event));
 }
 
 function named(projection: Projection, event: RecordedEvent, ids: readonly string[]): readonly string[] {
