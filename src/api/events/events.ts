@@ -1,4 +1,4 @@
-/** The event feed (docs/contract.md#events). */
+/** The event feed (docs/contract.md#list-events). */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
 import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTypes.js';
@@ -14,7 +14,7 @@ import { feedWatch } from './feedWatch.js';
 const MAX_WAIT_S = 30;
 const ID = { type: 'string' } as const;
 
-export const eventSchema = entity('FeedEvent', {
+const eventSchema = entity('FeedEvent', {
   id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
   type: { type: 'string', enum: ALL_ENTRY_TYPES },
   created_at: { type: 'string', format: 'date-time' },
@@ -154,7 +154,7 @@ function callerName(principal: Principal): string {
       : '';
 }
 
-export function eventEntity({ position, entry }: PlacedEntry, logId: string): object {
+function eventEntity({ position, entry }: PlacedEntry, logId: string): object {
   const { event_id: id, type, at: created_at, data } = entry;
   return { id, type, created_at, position: positionText(logId, position), data };
 }

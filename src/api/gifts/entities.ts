@@ -38,7 +38,7 @@ function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   return isReceived(gift) ? 'received' : 'unclaimed';
 }
 
-function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
+export function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
   return isSomebody(receiver) || claimed_by !== undefined;
 }
 

@@ -2,7 +2,6 @@
  * A user's gifts, the latest first (docs/decisions.md#own-gifts). Each has one place: when the user got or bought it,
  * and its id.
  */
-import { isSomebody } from '../../domain/gift/events.js';
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
 import { numberHolds, userHolds } from '../../projections/gifts.js';
 import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
@@ -10,7 +9,7 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
 import type { CursorPage, CursorRequest } from '../representation/cursors.js';
-import { giftIdsOf, giftStatus, type GiftStatus } from './entities.js';
+import { giftIdsOf, giftStatus, type GiftStatus, isReceived } from './entities.js';
 import { findGifts, type GiftModels, type JoinedGift } from './join.js';
 
 export const GIFT_ROLES = ['holder', 'sender'] as const;
@@ -82,8 +81,7 @@ function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): s
 
 /** Not before it is paid for: otherwise anybody could fill a user's list, or learn by a number who has it. */
 function isHeldBy({ gift, transaction, owner }: JoinedGift, userId: string): boolean {
-  const isReceived = isSomebody(gift.receiver) || gift.claimed_by !== undefined;
-  return isReceived && owner === userId && transaction.payment === 'charged';
+  return isReceived(gift) && owner === userId && transaction.payment === 'charged';
 }
 
 async function merged(sources: readonly Source[], after: Place | undefined, count: number): Promise<Place[]> {

@@ -10,7 +10,7 @@ import type { PipelineDeps } from '../pipeline/exchange.js';
 import { idempotencyKey, keyedCommandId, keyRoute, lookUpKey } from '../pipeline/idempotency.js';
 import type { Answer, EarlyCall, Handler, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
-import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, type GiftRouteDeps, modelsToWaitFor, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
 import { redemptionsIn } from './redemptionList.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
@@ -56,8 +56,7 @@ export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key:
             location_id: null,
           }
         : redemptionEntity(giftId, redemption);
-    const waitFor = deps.gifts.readYourWrites === true ? [] : [deps.gifts];
-    return { status: 200, body: { data }, position: event.position, waitFor, replayed };
+    return { status: 200, body: { data }, position: event.position, waitFor: modelsToWaitFor(deps), replayed };
   };
 }
 

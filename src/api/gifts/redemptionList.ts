@@ -42,7 +42,8 @@ export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/redemptions',
       operation: 'listGiftRedemptions',
       summary: 'The redemptions of a gift',
-      description: 'For whoever may look the gift up: all its redemptions, reversed ones too, the latest first.',
+      description:
+        'All redemptions of the gift, reversed ones too, the latest first. Callers are those who look the gift up.',
       tag: 'Redemptions',
       caller: 'user',
       params: GIFT_PARAM,

@@ -6,7 +6,7 @@ import { mayRedeem, mayUnredeem } from '../../domain/gift/decisions.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
-import { contextOf, GIFT_PARAM, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, modelsToWaitFor, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
 import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './redemptionKeys.js';
 import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';
@@ -22,8 +22,7 @@ const UNREDEEM_BODY: Schema = {
 };
 
 export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
-  // Where readers of a gift wait for its stream's events, tills need not wait.
-  const waitFor = deps.gifts.readYourWrites === true ? [] : [deps.gifts];
+  const waitFor = modelsToWaitFor(deps);
   return [
     {
       ...REDEEM_ROUTE,

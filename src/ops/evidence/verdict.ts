@@ -35,8 +35,7 @@ async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Prom
 export function withoutStart({ heads, largest }: HeadChecks, last: EventPlace | null): FirstDifference | null {
   const events = last?.number ?? 0;
   if (heads === 0) return null;
-  if (largest > events)
-    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
+  if (largest > events) return cutOff(largest, last);
   return { change: 'start missing', count: 1, number: 0, event: null, before: null, signed: true };
 }
 
@@ -53,7 +52,12 @@ export function firstDifference(
     return { ...differing, count: missing, signed: differing.number <= largest };
   }
   if (wrong === undefined) return null;
-  if (wrong.size > events)
-    return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
+  if (wrong.size > events) return cutOff(largest, last);
   return { change: 'unknown', count: wrong.size - agreed, number: agreed + 1, event: null, before: null, signed: true };
+}
+
+/** @param largest the size of the largest head @param last the last event that is left */
+function cutOff(largest: number, last: EventPlace | null): FirstDifference {
+  const events = last?.number ?? 0;
+  return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
 }

@@ -193,7 +193,7 @@ function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
   };
 }
 
-/** Nobody's, where only the buyer had the gift. */
+/** Without any reader, where only the buyer had the gift. */
 function formerEntryOf(event: Fed, known: GiftParties | undefined): FeedEntry {
   const { client: _, buyer: __, holder: ___, since: ____, ...entry } = entryOf(event, known);
   const before = known?.holdings.findLast(({ from }) => from < event.position);

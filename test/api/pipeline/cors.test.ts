@@ -5,32 +5,24 @@ import type { AddressInfo } from 'node:net';
 import pino from 'pino';
 import { suite } from 'uvu';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
-import type { Route } from '../../../src/api/pipeline/route.js';
 import { routerMaker } from '../../../src/api/pipeline/router.js';
 import { sendJson } from '../../../src/api/pipeline/send.js';
 import { application } from '../../../src/api/pipeline/server.js';
+import { testRoute } from '../../support/service/testRoute.js';
 
 const LISTED = 'https://shop.example';
 const PREFLIGHT = { 'Access-Control-Request-Method': 'PATCH', 'Access-Control-Request-Headers': 'authorization' };
-
-const route = (method: Route['method'], path: string): Route => ({
-  method,
-  path,
-  operation: `${method} ${path}`,
-  summary: path,
-  tag: 'Test',
-  caller: 'none',
-  answers: [],
-  errors: [],
-  handle: async () => ({ status: 200, body: {} }),
-});
 
 const routerOf = routerMaker(({ path }) => async (ctx) => {
   if (path.endsWith('/refused')) throw new HttpError('forbidden');
   sendJson(ctx, 200, ['Cache-Control', 'no-store'], '{}');
 });
 const routers = [
-  routerOf('/pets', [route('GET', '/pets/:id'), route('PATCH', '/pets/:id'), route('POST', '/pets/:id/refused')]),
+  routerOf('/pets', [
+    testRoute('GET', '/pets/:id'),
+    testRoute('PATCH', '/pets/:id'),
+    testRoute('POST', '/pets/:id/refused'),
+  ]),
 ];
 
 interface Context {

@@ -4,23 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { request as httpRequest } from 'node:http';
 import pino from 'pino';
 import { suite } from 'uvu';
-import type { Route } from '../../../src/api/pipeline/route.js';
 import { mounted, normalizedPath, routerMaker, type SubjectRouter } from '../../../src/api/pipeline/router.js';
 import { application } from '../../../src/api/pipeline/server.js';
+import { testRoute } from '../../support/service/testRoute.js';
 
 const test = suite('router');
-
-const route = (method: Route['method'], path: string): Route => ({
-  method,
-  path,
-  operation: `${method} ${path}`,
-  summary: path,
-  tag: 'Test',
-  caller: 'none',
-  answers: [],
-  errors: [],
-  handle: async () => ({ status: 200, body: {} }),
-});
 
 const tried: string[] = [];
 const routerOf = routerMaker(({ method, path }, allow) => async (ctx) => {
@@ -30,15 +18,15 @@ const routerOf = routerMaker(({ method, path }, allow) => async (ctx) => {
 
 const routers: readonly SubjectRouter[] = [
   routerOf('/api/v2/pets', [
-    route('GET', '/api/v2/pets'),
-    route('GET', '/api/v2/pets/:petId'),
-    route('POST', '/api/v2/pets/count'),
-    route('GET', '/api/v2/pets/count/:kind'),
-    route('GET', '/api/v2/pets/:petId/toys'),
-    route('PATCH', '/api/v2/pets/:petId'),
+    testRoute('GET', '/api/v2/pets'),
+    testRoute('GET', '/api/v2/pets/:petId'),
+    testRoute('POST', '/api/v2/pets/count'),
+    testRoute('GET', '/api/v2/pets/count/:kind'),
+    testRoute('GET', '/api/v2/pets/:petId/toys'),
+    testRoute('PATCH', '/api/v2/pets/:petId'),
   ]),
-  routerOf('/api/v2/petshops', [route('GET', '/api/v2/petshops/:id')]),
-  routerOf('/g', [route('GET', '/g/:id')]),
+  routerOf('/api/v2/petshops', [testRoute('GET', '/api/v2/petshops/:id')]),
+  routerOf('/g', [testRoute('GET', '/g/:id')]),
 ];
 
 /** The answer to a path that is sent as it is. */
@@ -141,7 +129,7 @@ test('answers another method with every method of the path, those of parameters 
 test('tries the routes of one subject and as many steps only', () => {
   const at = mounted(
     ['/api/v2/a', '/api/v2/ab', '/c'].map((prefix) => {
-      const made = routerOf(prefix, [route('GET', `${prefix}/:id`), route('GET', `${prefix}/:id/more`)]);
+      const made = routerOf(prefix, [testRoute('GET', `${prefix}/:id`), testRoute('GET', `${prefix}/:id/more`)]);
       made.bySteps.forEach((router, steps) => {
         if (router === undefined) return;
         Object.assign(router, { routes: () => Object.assign(async () => void tried.push(`${prefix} ${steps}`), {}) });
@@ -165,8 +153,8 @@ test('tries the routes of one subject and as many steps only', () => {
 });
 
 test('refuses two routes of one method and path, and a route outside its prefix', () => {
-  assert.throws(() => routerOf('/a', [route('GET', '/a/:b'), route('GET', '/a/:b')]), /two routes answer GET/);
-  assert.throws(() => routerOf('/a', [route('GET', '/ab')]), /not below/);
+  assert.throws(() => routerOf('/a', [testRoute('GET', '/a/:b'), testRoute('GET', '/a/:b')]), /two routes answer GET/);
+  assert.throws(() => routerOf('/a', [testRoute('GET', '/ab')]), /not below/);
   assert.throws(() => mounted([routerOf('/a', []), routerOf('/a', [])]), /two routers are mounted at/);
 });
 

@@ -1,6 +1,6 @@
 /**
- * Background verifications, repairs and requests of rebuilds of a service. A record holds the last one of each kind and read model, for any
- * process to show.
+ * Background verifications, repairs and requests of rebuilds of a service. A record holds the last one of each kind and
+ * read model, for any process to show.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
