@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
-import { feedPage } from '../src/api/events/feedPage.js';
-import type { Principal } from '../src/api/auth/principal.js';
+import { feedPage, type Viewer } from '../src/projections/feed/feedPage.js';
 import type { Position } from '../src/ports/eventStore.js';
 import { feedProjection } from '../src/projections/feed/feed.js';
 import type { Projection } from '../src/runtime/readmodels/projection.js';
@@ -21,12 +20,7 @@ const LIMIT = 100;
 const PAGES = 200;
 const DEPTHS = [0, 0.25, 0.5, 0.75, 0.99];
 
-const BUYER = {
-  kind: 'user',
-  clientId: 'bench',
-  sessionId: 'bench',
-  user: { id: 'u0', merchant_id: null },
-} as unknown as Principal;
+const BUYER: Viewer = { kind: 'user', user: { id: 'u0', merchant_id: null } };
 
 await onLargeLog('event-feed', async (dir) => {
   const { events } = await openLog(loadConfig({ DATA_DIR: dir }));

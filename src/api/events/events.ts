@@ -1,14 +1,15 @@
 /** The event feed (docs/contract.md#list-events). */
 import type { EventStore, Position } from '../../ports/eventStore.js';
+import { parsedPosition, positionText } from '../../ports/positionText.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
+import { feedEvent } from '../../projections/feed/feedEvent.js';
+import { feedPage, type FeedPage } from '../../projections/feed/feedPage.js';
 import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTypes.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { faultOf } from '../pipeline/errors.js';
-import { parsedPosition, positionText } from '../pipeline/positions.js';
 import type { Principal } from '../auth/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
 import { entity, listSchema, record } from '../representation/schemas.js';
-import { feedPage, type FeedPage, type PlacedEntry } from './feedPage.js';
 import { feedWatch } from './feedWatch.js';
 
 const MAX_WAIT_S = 30;
@@ -138,7 +139,7 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
       async handle(call) {
         const after = await positionIn(call.query['after'] as string | undefined, events);
         const { entries, through, more } = await waitForPage(call, after);
-        const data = entries.map((placed) => eventEntity(placed, events.logId));
+        const data = entries.map((placed) => feedEvent(placed, events.logId));
         const next = through === undefined ? null : positionText(events.logId, through);
         return { status: 200, body: { data, next, has_more: more } };
       },
@@ -152,11 +153,6 @@ function callerName(principal: Principal): string {
     : principal.kind === 'client'
       ? `client ${principal.clientId}`
       : '';
-}
-
-function eventEntity({ position, entry }: PlacedEntry, logId: string): object {
-  const { event_id: id, type, at: created_at, data } = entry;
-  return { id, type, created_at, position: positionText(logId, position), data };
 }
 
 /** @throws HttpError `schema`; UnavailableError */

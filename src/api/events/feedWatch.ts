@@ -2,16 +2,14 @@
 import { pause } from '../../lib/async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { entryBound, type FeedDocument } from '../../projections/feed/feed.js';
+import type { FeedDocument } from '../../projections/feed/feed.js';
+import { newSources } from '../../projections/feed/feedPage.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { HttpError } from '../pipeline/errors.js';
-import { sourcesNaming } from './feedPage.js';
 
 const LOOK_MS = 50;
 /** Each holds a connection. */
 const MOST_WAITING = { inAll: 1_000, perCaller: 20 };
-/** With more new events than these in one look, all are woken. */
-const LOOKED_AT = 1_000;
 
 export interface Wait {
   /** Whose connection it is. */
@@ -49,22 +47,12 @@ export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>
     for (const one of all) one.end(false);
   });
 
-  /** The sources that have new events; `undefined`: too many to tell. */
-  async function newSources(now: Position): Promise<ReadonlySet<string> | undefined> {
-    const found = await feed.find({
-      where: { id: { gt: entryBound(seen), lte: entryBound(now) } },
-      sort: [['id', 1]],
-      limit: LOOKED_AT,
-    });
-    return found.length < LOOKED_AT ? new Set(found.flatMap(({ body }) => sourcesNaming(body))) : undefined;
-  }
-
   async function look(): Promise<void> {
     while (all.size > 0) {
       await pause(LOOK_MS, stopping);
       const now = await feed.folded();
       if (now === undefined || now <= seen) continue;
-      const sources = await newSources(now);
+      const sources = await newSources(feed, seen, now);
       for (const one of all) if (sources === undefined || one.sources.some((name) => sources.has(name))) one.end(true);
       seen = now;
     }

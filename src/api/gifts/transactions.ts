@@ -17,7 +17,8 @@ import { givenBackOf } from './givenBack.js';
 import { joinGifts, withMessage } from './join.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
-import { POSITION_HEADER, positionText, waitUntilProjected } from '../pipeline/positions.js';
+import { positionText } from '../../ports/positionText.js';
+import { POSITION_HEADER, waitUntilProjected } from '../pipeline/positions.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { dataSchema, record } from '../representation/schemas.js';
 import {

@@ -1,5 +1,6 @@
 /** `Gift-Position` (docs/design.md#read-your-writes): `{log id}:{position}`. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
+import { parsedPosition, positionText } from '../../ports/positionText.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ReadBySome } from '../../projections/index.js';
 import { within } from '../../lib/async/within.js';
@@ -8,18 +9,8 @@ import { HttpError } from './errors.js';
 /** How long a read waits for its position, and a write for its read models, ms. */
 const POSITION_WAIT_MS = 1000;
 
-const POSITION = /^([0-9a-f-]{36}):([0-9a-z]{1,64})$/;
-
 /** In an answer the position of its write; in a request the position to wait for. */
 export const POSITION_HEADER = 'Gift-Position';
-
-export const positionText = (logId: string, position: Position): string => `${logId}:${position}`;
-
-/** `undefined`: malformed. */
-export function parsedPosition(text: string): { readonly log: string; readonly position: Position } | undefined {
-  const [, log, position] = POSITION.exec(text) ?? [];
-  return log === undefined || position === undefined ? undefined : { log, position };
-}
 
 export interface Follower {
   /** Waits at most `timeoutMs`. False: not everything up to `position` is in it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { positionText } from '../../../src/api/pipeline/positions.js';
+import { positionText } from '../../../src/ports/positionText.js';
 import { codePool } from '../../../src/commands/codePool.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';

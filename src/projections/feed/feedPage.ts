@@ -1,21 +1,20 @@
-/** A page of the event feed, as one caller sees it (docs/decisions.md#event-feed). */
+/** A page of the event feed, as one viewer sees it (docs/decisions.md#event-feed). */
 import { ownerByPhone } from '../../domain/account.js';
 import type { Position } from '../../ports/eventStore.js';
-import {
-  entryBound,
-  type FeedDocument,
-  type FeedEntry,
-  numberHolders,
-  positionOfEntry,
-  userNumbers,
-} from '../../projections/feed/feed.js';
-import type { EntryType } from '../../projections/feed/entryTypes.js';
-import { type NumberHolders, phoneHolder, userHolder, type UserNumbers } from '../../projections/feed/parties.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import type { Principal } from '../auth/principal.js';
+import type { EntryType } from './entryTypes.js';
+import { entryBound, type FeedDocument, type FeedEntry, numberHolders, positionOfEntry, userNumbers } from './feed.js';
+import { type NumberHolders, phoneHolder, userHolder, type UserNumbers } from './parties.js';
 
 /** Entries of one source that are looked at for a page, where only some are wanted. */
 const LOOKED_AT = 1_000;
+
+/** `merchant`: of the redemptions there alone, as a merchant's webhook endpoint is told of them. */
+export type Viewer =
+  | { readonly kind: 'anonymous' }
+  | { readonly kind: 'client'; readonly clientId: string }
+  | { readonly kind: 'merchant'; readonly merchantId: string }
+  | { readonly kind: 'user'; readonly user: { readonly id: string; readonly merchant_id: string | null } };
 
 export interface PageRequest {
   readonly after: Position | undefined;
@@ -34,13 +33,13 @@ export interface FeedPage {
   /** Everything up to there has been looked at; `undefined`: the feed is empty. */
   readonly through: Position | undefined;
   readonly more: boolean;
-  /** The sources of all that the caller sees. */
+  /** The sources of all that the viewer sees. */
   readonly sources: readonly string[];
 }
 
 const FIELDS = ['client', 'buyer', 'holder', 'merchant'] as const;
 
-/** Entries with one value in one field, of which the caller may see some or all. */
+/** Entries with one value in one field, of which the viewer may see some or all. */
 interface Source {
   readonly field: (typeof FIELDS)[number];
   readonly value: string;
@@ -50,11 +49,25 @@ interface Source {
 const nameOf = ({ field, value }: Pick<Source, 'field' | 'value'>): string => `${field}=${value}`;
 
 /** The sources that an entry belongs to; none, of another document. */
-export function sourcesNaming(document: FeedDocument): string[] {
+function sourcesNaming(document: FeedDocument): string[] {
   return FIELDS.flatMap((field) => {
     const value = (document as Partial<FeedEntry>)[field];
     return value === undefined ? [] : [nameOf({ field, value })];
   });
+}
+
+/** The sources with entries after `after` and up to `through`; `undefined`: too many to tell. @throws UnavailableError */
+export async function newSources(
+  feed: Pick<Feed, 'find'>,
+  after: Position,
+  through: Position,
+): Promise<ReadonlySet<string> | undefined> {
+  const found = await feed.find({
+    where: { id: { gt: entryBound(after), lte: entryBound(through) } },
+    sort: [['id', 1]],
+    limit: LOOKED_AT,
+  });
+  return found.length < LOOKED_AT ? new Set(found.flatMap(({ body }) => sourcesNaming(body))) : undefined;
 }
 
 type Feed = Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>;
@@ -64,11 +77,11 @@ type Feed = Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>
  * more follow, where only some entries of a source are wanted, or seen.
  * @throws UnavailableError
  */
-export async function feedPage(feed: Feed, principal: Principal, request: PageRequest): Promise<FeedPage> {
+export async function feedPage(feed: Feed, viewer: Viewer, request: PageRequest): Promise<FeedPage> {
   const { after, types, limit } = request;
   // Before all else: what is read afterwards holds every event up to here.
   const end = await feed.folded();
-  const sources = await sourcesOf(feed, principal);
+  const sources = await sourcesOf(feed, viewer);
   const names = sources.map(nameOf);
   if (end === undefined || (after !== undefined && end <= after))
     return { entries: [], through: after ?? end, more: false, sources: names };
@@ -107,10 +120,11 @@ async function entriesOf(
   return found.map(({ id, body }) => ({ position: positionOfEntry(id), entry: body as FeedEntry }));
 }
 
-async function sourcesOf(feed: Feed, principal: Principal): Promise<Source[]> {
-  if (principal.kind === 'anonymous') return [];
-  if (principal.kind === 'client') return [{ field: 'client', value: principal.clientId }];
-  const { id, merchant_id } = principal.user;
+async function sourcesOf(feed: Feed, viewer: Viewer): Promise<Source[]> {
+  if (viewer.kind === 'anonymous') return [];
+  if (viewer.kind === 'client') return [{ field: 'client', value: viewer.clientId }];
+  if (viewer.kind === 'merchant') return [{ field: 'merchant', value: viewer.merchantId }];
+  const { id, merchant_id } = viewer.user;
   return [
     { field: 'buyer', value: id },
     { field: 'holder', value: userHolder(id) },
