@@ -8,7 +8,7 @@ import { root } from './build.mjs';
 const HTTP = /^api\//;
 /** These start the service, but choose its engines themselves. */
 const OWN_ENGINES =
-  /^(docs\/|faults\/(files|outages)|api\/fullDisk|service\/erasures|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
+  /^(docs\/|faults\/(files|outages)|api\/(fullDisk|diskFaults)|service\/erasures|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /**
  * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
  * serve.
@@ -23,8 +23,9 @@ const SEVERAL_ROLES =
 const ON_PAIRS =
   /^api\/(followers|health|keyHolders|lateReadModels|projectorGone|pipeline\/(idempotency|positions)|gifts\/(gifts|redemptions|transactions)|ops\/(parked|projections))\./;
 
-/** What an HTTP test of these shows is decided before any engine is asked: the embedded ones are enough. */
-const BEFORE_ENGINES = /^(api\/(hostile|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/frame)|cli\/owner|deploy\/)/;
+/** What a test of these shows is decided above the ports: the embedded engines are enough. */
+const BEFORE_ENGINES =
+  /^(api\/(fuzz|hostile|privacy|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/frame)|cli\/owner|deploy\/)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
