@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 /** The same for every repetition of the command. `bits` of a SHA-256: the command's id can't be derived from it. */
 export function idFrom(
   commandId: string,
-  kind: 'transaction' | 'redemption' | 'voucher' | 'refund' | 'block',
+  kind: 'transaction' | 'redemption' | 'voucher' | 'refund' | 'block' | 'webhookEndpoint' | 'webhookSecret',
   bits: 80 | 128 = 80,
 ): string {
   return createHash('sha256')

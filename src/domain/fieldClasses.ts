@@ -13,6 +13,7 @@ import type { LogRestored } from './restored.js';
 import type { TreeEvent } from './treeHeads.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
 import type { WalletEvent } from './wallet.js';
+import type { WebhookEndpointEvent } from './webhookEndpoint.js';
 
 export type AnyDomainEvent =
   | AccessEvent
@@ -25,7 +26,8 @@ export type AnyDomainEvent =
   | PurchaseEvent
   | TreeEvent
   | VoucherCodeEvent
-  | WalletEvent;
+  | WalletEvent
+  | WebhookEndpointEvent;
 
 export interface FieldClasses<P extends string = string> {
   readonly secret: readonly P[];
@@ -124,6 +126,15 @@ export const FIELD_CLASSES = {
   NotificationFailed: OPEN,
   NotificationUndelivered: OPEN,
   NotificationRequested: OPEN,
+  WebhookEndpointCreated: OPEN,
+  WebhookEndpointChanged: OPEN,
+  WebhookSecretRotated: OPEN,
+  WebhookEndpointDisabled: OPEN,
+  WebhookEndpointEnabled: OPEN,
+  WebhookEndpointDeleted: OPEN,
+  WebhookPingRequested: OPEN,
+  WebhookResendRequested: OPEN,
+  WebhookRecoverRequested: OPEN,
   LogRestored: OPEN,
   TreeStarted: { secret: ['salt_key'], personal: [] },
   TreeHeadSigned: OPEN,

@@ -17,10 +17,11 @@ import { isDisputeCause } from './supportActions.js';
 
 /**
  * `user` by id, `phone` by number in E.164, `username` normalised, `paymentMethod` by reference, `purchase`
- * (what was written in it) by the transaction's id, `supportText` by what support wrote about: the id of a gift or
+ * (what was written in it) by the transaction's id, `webhookSecret` (its data key signs), `supportText` by what support wrote about: the id of a gift or
  * transaction, or as `subjectOfCall` has it.
  */
-export type SubjectKind = 'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase' | 'supportText';
+export type SubjectKind =
+  'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase' | 'supportText' | 'webhookSecret';
 
 /** Finds a subject; `text` is unique within the kind. */
 export interface PersonName {

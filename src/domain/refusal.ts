@@ -40,6 +40,10 @@ export const REFUSALS = {
   gift_code_out: 'gift has a voucher: say voided once its code is worthless.',
   gift_disputed: "gift's payment is disputed.",
   gift_already_cancelled: 'gift is cancelled already.',
+  webhook_endpoint_not_found: 'Webhook endpoint not found',
+  webhook_endpoint_disabled: 'webhook endpoint is disabled.',
+  too_many_webhook_endpoints: 'at most 20 webhook endpoints.',
+  event_not_found: 'Event not found',
   idempotency_key_reused: 'Idempotency key already used with another request.',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -13,6 +13,7 @@ import { redemptionsProjection } from './redemptions.js';
 import { reversalsProjection } from './reversals.js';
 import { transactionsProjection } from './transactions.js';
 import { voucherCodesProjection } from './voucherCodes.js';
+import { webhookEndpointsProjection } from './webhookEndpoints.js';
 
 const ALL = {
   gifts: giftsProjection,
@@ -25,6 +26,7 @@ const ALL = {
   reversals: reversalsProjection,
   byUser: byUserProjection,
   feed: feedProjection,
+  webhookEndpoints: webhookEndpointsProjection,
 } as const;
 
 /** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
@@ -35,6 +37,7 @@ const BY_SOME = [
   'reversals',
   'byUser',
   'feed',
+  'webhookEndpoints',
 ] as const satisfies readonly (keyof typeof ALL)[];
 
 /**

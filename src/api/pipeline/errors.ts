@@ -89,6 +89,10 @@ const REFUSED_WITH = {
   gift_code_out: 409,
   gift_disputed: 409,
   gift_already_cancelled: 409,
+  webhook_endpoint_not_found: 404,
+  webhook_endpoint_disabled: 409,
+  too_many_webhook_endpoints: 409,
+  event_not_found: 422,
   idempotency_key_reused: 422,
 } as const satisfies Record<RefusalCode, number>;
 

@@ -105,6 +105,10 @@ const REPEATS = {
   gift_code_out: ['log', 'open'],
   gift_disputed: ['log', DISPUTE],
   gift_already_cancelled: ['log', 'open'],
+  webhook_endpoint_not_found: ['log', 'open'],
+  webhook_endpoint_disabled: ['log', 'open'],
+  too_many_webhook_endpoints: ['read models', 'open'],
+  event_not_found: ['read models', 'open'],
   idempotency_key_reused: ['request', 'open'],
 } as const satisfies Record<string, readonly [Basis, Repeat]>;
 

@@ -55,6 +55,10 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
     sort: [['id', 1]],
     limit: 101,
   })),
+  webhook_endpoints: [
+    { where: { owner: 's5' }, limit: 101 },
+    { where: { state: 'parked', id: { gt: 'd1' } }, sort: [['id', 1]], limit: 101 },
+  ],
   transactions: [],
 };
 /** Queries on every read model: pages of `verify`, of the totals, and by id. */
@@ -107,6 +111,7 @@ function bodyOf(n: number): Body {
     client: `s${n % 50}`,
     holder: `s${n % 50}`,
     merchant: `s${n % 50}`,
+    owner: `s${n % 50}`,
     held: `u${n % 50}/${at(n)}`,
     changed: at(n),
     added: at(n),

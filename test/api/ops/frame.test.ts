@@ -66,6 +66,7 @@ async function served(
         always: [],
         where: {
           feed: caughtUp,
+          webhookEndpoints: caughtUp,
           parked: caughtUp,
           redemptions: caughtUp,
           reversals: caughtUp,

@@ -17,6 +17,7 @@ const NONE = {
   reversals: follower,
   byUser: follower,
   voucherCodes: follower,
+  webhookEndpoints: follower,
 };
 
 test('a position is read back as it was written; another log’s is ignored, nonsense refused', () => {
@@ -69,6 +70,7 @@ test('waits for followers that all routes read, and for others where a route rea
     reversals: told('reversals', true),
     byUser: told('byUser', true),
     voucherCodes: told('codes', true),
+    webhookEndpoints: told('endpoints', true),
   };
   const gate = positionGate(log, { always: [told('a', true), told('b', true)], where });
   await gate.wait('7');

@@ -15,6 +15,7 @@ import type { LogRestored } from '../../../src/domain/restored.js';
 import type { TreeEvent } from '../../../src/domain/treeHeads.js';
 import { voucherCodeStream } from '../../../src/domain/voucherCode.js';
 import { walletStream } from '../../../src/domain/wallet.js';
+import type { WebhookEndpointEvent } from '../../../src/domain/webhookEndpoint.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 
 const test = suite('audit/giftHistory');
@@ -30,7 +31,10 @@ const STREAMS = {
 } as const;
 
 /** All that happens to gifts: the catalogue, accounts, who saw what and the tree are of no gift's life. */
-type OfGifts = Exclude<AnyDomainEvent, AccessEvent | AccountEvent | CatalogueEvent | LogRestored | TreeEvent>['type'];
+type OfGifts = Exclude<
+  AnyDomainEvent,
+  AccessEvent | AccountEvent | CatalogueEvent | LogRestored | TreeEvent | WebhookEndpointEvent
+>['type'];
 
 /**
  * Where an event of each type stands, in the order in which they are appended here; null: it is of no gift's life

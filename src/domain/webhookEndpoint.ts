@@ -1,0 +1,198 @@
+/**
+ * Where the owner of an endpoint has the events of the feed sent (docs/decisions.md#webhook-endpoints). Stream
+ * `webhookEndpoint-{id}`. What is asked of the deliveries stands here too, so that it outlives the process that took it.
+ */
+import type { Aggregate, DomainEvent, Happened } from './decider.js';
+import { Refusal } from './refusal.js';
+
+export const webhookEndpointStream = (id: string): string => `webhookEndpoint-${id}`;
+
+/** A client gets what was bought through it, a merchant the redemptions at its locations. */
+export interface EndpointOwner {
+  readonly kind: 'client' | 'merchant';
+  readonly id: string;
+}
+
+export const ownerName = ({ kind, id }: EndpointOwner): string => `${kind}:${id}`;
+
+// Events
+
+export interface EndpointSettings {
+  readonly url: string;
+  /** Of the feed's entries; null: all, also of later releases. */
+  readonly types: readonly string[] | null;
+  /** Names no person (docs/decisions.md#webhook-endpoints). */
+  readonly description: string | null;
+}
+
+/** `secret_id`: of the signing secret in the key store. Events up to this one are not delivered. */
+export type WebhookEndpointCreated = DomainEvent<
+  'WebhookEndpointCreated',
+  EndpointSettings & { readonly owner: EndpointOwner; readonly secret_id: string }
+>;
+
+export type WebhookEndpointChanged = DomainEvent<'WebhookEndpointChanged', Partial<EndpointSettings>>;
+
+/** `previous_until`: how long the secret before signs, too (ISO 8601, UTC). */
+export type WebhookSecretRotated = DomainEvent<
+  'WebhookSecretRotated',
+  { readonly secret_id: string; readonly previous_until: string }
+>;
+
+/** `failures`: nothing was delivered for days; `gone`: the receiver answered 410. */
+export type DisabledBy = 'owner' | 'failures' | 'gone';
+
+export type WebhookEndpointDisabled = DomainEvent<'WebhookEndpointDisabled', { readonly cause: DisabledBy }>;
+
+/** Events up to this one, and after the disabling, are not delivered but on request. */
+export type WebhookEndpointEnabled = DomainEvent<'WebhookEndpointEnabled', Nothing>;
+
+export type WebhookEndpointDeleted = DomainEvent<'WebhookEndpointDeleted', Nothing>;
+
+/** The event's own id is the message's. */
+export type WebhookPingRequested = DomainEvent<'WebhookPingRequested', Nothing>;
+
+/** `position`: of the feed's entry, in this log. */
+export type WebhookResendRequested = DomainEvent<
+  'WebhookResendRequested',
+  { readonly event_id: string; readonly position: string }
+>;
+
+/** Everything that was not delivered of what happened since then (ISO 8601, UTC). */
+export type WebhookRecoverRequested = DomainEvent<'WebhookRecoverRequested', { readonly since: string }>;
+
+type Nothing = Readonly<Record<never, never>>;
+
+export type DeliveryRequested = WebhookPingRequested | WebhookResendRequested | WebhookRecoverRequested;
+
+export type WebhookEndpointEvent =
+  | WebhookEndpointCreated
+  | WebhookEndpointChanged
+  | WebhookSecretRotated
+  | WebhookEndpointDisabled
+  | WebhookEndpointEnabled
+  | WebhookEndpointDeleted
+  | DeliveryRequested;
+
+// State
+
+/** `until`: ISO 8601, UTC; absent: the present one. */
+export interface SigningSecret {
+  readonly id: string;
+  readonly until?: string;
+}
+
+export type WebhookEndpoint =
+  | { readonly status: 'none' | 'deleted' }
+  | (EndpointSettings & {
+      readonly status: 'enabled' | 'disabled';
+      readonly owner: EndpointOwner;
+      /** The newest first. */
+      readonly secrets: readonly SigningSecret[];
+    });
+
+export type LiveEndpoint = Extract<WebhookEndpoint, EndpointSettings>;
+
+export const webhookEndpointAggregate: Aggregate<WebhookEndpoint, WebhookEndpointEvent> = {
+  initial: { status: 'none' },
+  evolve(state: WebhookEndpoint, event: Happened<WebhookEndpointEvent>): WebhookEndpoint {
+    if (event.type === 'WebhookEndpointCreated') {
+      const { secret_id, ...created } = event.data;
+      return { ...created, status: 'enabled', secrets: [{ id: secret_id }] };
+    }
+    if (!isLive(state)) return state;
+    switch (event.type) {
+      case 'WebhookEndpointChanged':
+        return { ...state, ...event.data };
+      case 'WebhookSecretRotated':
+        return { ...state, secrets: rotated(state.secrets, event.data) };
+      case 'WebhookEndpointDisabled':
+        return { ...state, status: 'disabled' };
+      case 'WebhookEndpointEnabled':
+        return { ...state, status: 'enabled' };
+      case 'WebhookEndpointDeleted':
+        return { status: 'deleted' };
+      case 'WebhookPingRequested':
+      case 'WebhookResendRequested':
+      case 'WebhookRecoverRequested':
+        return state;
+      default:
+        return (event satisfies never, state);
+    }
+  },
+};
+
+const isLive = (state: WebhookEndpoint): state is LiveEndpoint =>
+  state.status === 'enabled' || state.status === 'disabled';
+
+/** Each adds one to the headers of a delivery. */
+const MOST_SECRETS = 5;
+
+export function rotated(
+  secrets: readonly SigningSecret[],
+  { secret_id, previous_until: until }: WebhookSecretRotated['data'],
+): readonly SigningSecret[] {
+  const before = secrets.map((secret) => ({ until, ...secret }));
+  return [{ id: secret_id }, ...before].slice(0, MOST_SECRETS);
+}
+
+/** Of those that sign at a time (ISO 8601, UTC): the newest first. */
+export function signingSecretIds(secrets: readonly SigningSecret[], at: string): string[] {
+  return secrets.filter(({ until }) => until === undefined || until > at).map(({ id }) => id);
+}
+
+// Decisions
+
+/** How long the secret before signs, too. */
+const OVERLAP_MS = 24 * 3_600_000;
+
+/** @throws Refusal `webhook_endpoint_not_found` */
+export function liveEndpoint(state: WebhookEndpoint): LiveEndpoint {
+  if (!isLive(state)) throw new Refusal('webhook_endpoint_not_found');
+  return state;
+}
+
+/** `disabled`: absent leaves it as it is. */
+export interface EndpointChange extends Partial<EndpointSettings> {
+  readonly disabled?: boolean;
+}
+
+/** @throws Refusal `webhook_endpoint_not_found` */
+export function changeEndpoint(
+  state: WebhookEndpoint,
+  { disabled, ...wanted }: EndpointChange,
+): WebhookEndpointEvent[] {
+  const present = liveEndpoint(state);
+  const changed = Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([field, value]) => JSON.stringify(value) !== JSON.stringify(present[field as keyof EndpointSettings]),
+    ),
+  );
+  const events: WebhookEndpointEvent[] = [];
+  if (Object.keys(changed).length > 0) events.push({ type: 'WebhookEndpointChanged', data: changed });
+  if (disabled === true) events.push(...disableEndpoint(state, 'owner'));
+  if (disabled === false && present.status === 'disabled') events.push({ type: 'WebhookEndpointEnabled', data: {} });
+  return events;
+}
+
+/** Nothing for one that is disabled or gone. */
+export function disableEndpoint(state: WebhookEndpoint, cause: DisabledBy): WebhookEndpointDisabled[] {
+  return state.status === 'enabled' ? [{ type: 'WebhookEndpointDisabled', data: { cause } }] : [];
+}
+
+/** @param now ISO 8601, UTC @throws Refusal `webhook_endpoint_not_found` */
+export function rotateSecret(state: WebhookEndpoint, secretId: string, now: string): WebhookSecretRotated[] {
+  liveEndpoint(state);
+  const previous_until = new Date(Date.parse(now) + OVERLAP_MS).toISOString();
+  return [{ type: 'WebhookSecretRotated', data: { secret_id: secretId, previous_until } }];
+}
+
+export function deleteEndpoint(state: WebhookEndpoint): WebhookEndpointDeleted[] {
+  return isLive(state) ? [{ type: 'WebhookEndpointDeleted', data: {} }] : [];
+}
+
+/** @throws Refusal `webhook_endpoint_not_found`, `webhook_endpoint_disabled` */
+export function requestDelivery<E extends DeliveryRequested>(state: WebhookEndpoint, request: E): E[] {
+  if (liveEndpoint(state).status === 'disabled') throw new Refusal('webhook_endpoint_disabled');
+  return [request];
+}
