@@ -7,8 +7,10 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
 import type { PersonErased } from './erasure.js';
 
-/** At the merchant's own locations. */
-export type Permission = 'redeem' | 'unredeem';
+/** At the merchant's own locations; `webhooks`: the merchant's webhook endpoints. */
+export const PERMISSIONS = ['redeem', 'unredeem', 'webhooks'] as const;
+
+export type Permission = (typeof PERMISSIONS)[number];
 
 /** docs/decisions.md#ops-roles. */
 export type Role = 'support' | 'auditor';

@@ -1,4 +1,5 @@
 /** JSON schemas of entries. A `description` is the fault of a value that does not match the `pattern`. */
+import { PERMISSIONS } from '../domain/account.js';
 import { ARRAY_NAMES, type ArrayName, DEFAULTS } from './file.js';
 
 export interface EntrySchema {
@@ -139,7 +140,7 @@ const PROPERTIES: Readonly<Record<ArrayName, Readonly<Record<string, object>>>> 
     active: bool,
     roles: { type: 'array', items: { enum: ['support', 'auditor'] }, uniqueItems: true },
     merchant_id: id,
-    permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] }, uniqueItems: true },
+    permissions: { type: 'array', items: { enum: PERMISSIONS }, uniqueItems: true },
   },
   clients: { id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids },
   payment_methods: {

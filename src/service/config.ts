@@ -200,6 +200,12 @@ const SETTINGS = {
     'origins, comma-separated, whose pages may call the API from browsers, each as `https://shop.example`, without a path',
     'none',
   ),
+  webhookPrivateAddresses: setting<'refuse' | 'allow'>(
+    'WEBHOOK_PRIVATE_ADDRESSES',
+    oneOf(['refuse', 'allow']),
+    'refuse',
+    '`allow`: webhooks may go to addresses that are not public, and to `http://`, for development',
+  ),
   enginesWaitMs: setting(
     'ENGINES_WAIT_MS',
     wholeNumber(0, 3_600_000),

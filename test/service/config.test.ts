@@ -28,6 +28,7 @@ test('runs whole without any setting', () => {
       roles: ['api', 'projector', 'processor', 'worker'],
       trustedProxies: [],
       corsOrigins: [],
+      webhookPrivateAddresses: 'refuse',
       chargeWaitMs: 2000,
       enginesWaitMs: 60_000,
       accessTokenTtl: 900,
@@ -54,6 +55,7 @@ test('reads every setting', () => {
     APP_URL: 'https://app.example/open/',
     TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
+    WEBHOOK_PRIVATE_ADDRESSES: 'allow',
     CHARGE_WAIT_MS: '0',
     ACCESS_TOKEN_TTL: '60',
     REFRESH_TOKEN_TTL: '61',
@@ -75,6 +77,7 @@ test('reads every setting', () => {
   assert.equal(config.natsUrl, 'nats://a:4222,nats://b:4222');
   assert.deepEqual([...config.roles], ['api', 'worker']);
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
+  assert.equal(config.webhookPrivateAddresses, 'allow');
   assert.deepEqual(config.corsOrigins, ['https://shop.example', 'http://localhost:5173']);
   assert.deepEqual(
     [config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host],

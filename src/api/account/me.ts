@@ -1,5 +1,5 @@
 /** docs/contract.md#show-the-caller */
-import { accountStream, type User } from '../../domain/account.js';
+import { accountStream, PERMISSIONS, type User } from '../../domain/account.js';
 import { userOf } from '../gifts/deps.js';
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
@@ -17,7 +17,7 @@ const meSchema = entity('Me', {
   merchant_id: { ...NULLABLE, description: 'The merchant that the user works for; null for a customer.' },
   permissions: {
     type: 'array',
-    items: { type: 'string', enum: ['redeem', 'unredeem'] },
+    items: { type: 'string', enum: PERMISSIONS },
     description: 'What the user may do at the merchant’s locations.',
   },
   roles: { type: 'array', items: { type: 'string', enum: ['support', 'auditor'] } },

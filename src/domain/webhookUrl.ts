@@ -1,0 +1,28 @@
+/** Where webhooks may go (docs/decisions.md#webhook-endpoints). The host of a name is looked at when it is resolved. */
+import { isPublicAddress } from '../lib/publicAddress.js';
+
+export const LONGEST_URL = 2_048;
+
+/** `privateAddresses`: `http://` and addresses that are not public will do, for development. */
+export interface UrlRules {
+  readonly privateAddresses: boolean;
+}
+
+/** What is wrong, in words that follow the field's name; `undefined`: nothing. */
+export function webhookUrlFault(text: string, { privateAddresses }: UrlRules): string | undefined {
+  if (text.length > LONGEST_URL) return `: at most ${LONGEST_URL} characters`;
+  // What a parser of addresses would pass over or mend.
+  if (!/^[!-[\]-~]+$/.test(text) || !URL.canParse(text)) return 'must be an address, in ASCII';
+  const { protocol, hostname, username, password } = new URL(text);
+  if (!(privateAddresses ? ['https:', 'http:'] : ['https:']).includes(protocol)) return 'must begin with https://';
+  if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) return 'must not have a user or password';
+  if (text.includes('#')) return 'must not have a fragment';
+  const address = literalAddress(hostname);
+  return address === undefined || privateAddresses || isPublicAddress(address) ? undefined : 'must be a public address';
+}
+
+/** Without the brackets of IPv6; `undefined`: a name. The parser has written odd forms of IPv4 as four decimals. */
+export function literalAddress(hostname: string): string | undefined {
+  if (hostname.startsWith('[')) return hostname.slice(1, -1);
+  return /^\d+\.\d+\.\d+\.\d+$/.test(hostname) ? hostname : undefined;
+}
