@@ -41,6 +41,9 @@ import { serve } from './pipeline/pipeline.js';
 import { type Follower, positionGate } from './pipeline/positions.js';
 import { routerMaker } from './pipeline/router.js';
 import { type OnAnswer, application } from './pipeline/server.js';
+import { DELIVERED } from './webhookEndpoints/delivered.js';
+import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
+import { endpointRoutes } from './webhookEndpoints/endpoints.js';
 import { webhookRouter } from './webhooks/webhookRouter.js';
 
 export interface ApiOptions {
@@ -127,6 +130,15 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     }),
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };
+  const webhookDeps = {
+    events: engines.events,
+    subjects,
+    endpoints: models.webhookEndpoints,
+    feed: models.feed,
+    records: engines.store.records,
+    urls: { privateAddresses: config.webhookPrivateAddresses === 'allow' },
+    now: deps.now,
+  };
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
   const routers = [
     auth.router(routerOf),
@@ -145,6 +157,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
         recognise: async (header) => auth.recognise(header, 'any') ?? auth.authenticate(header, 'any'),
       }),
     ),
+    routerOf('/api/v2/webhook-endpoints', [...endpointRoutes(webhookDeps), ...deliveryRoutes(webhookDeps)]),
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version: options.version }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {
@@ -170,7 +183,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     [
       ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
       ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
-      docs(openApiDocument(routes, { version: options.version, publicUrl })),
+      docs(openApiDocument(routes, { version: options.version, publicUrl, webhooks: DELIVERED })),
     ],
     { routers, onAnswer: options.onAnswer, corsOrigins: config.corsOrigins },
   );

@@ -1,4 +1,5 @@
 /** What owners, and the deliveries, do to a webhook endpoint. */
+import { fold } from '../domain/decider.js';
 import { Refusal } from '../domain/refusal.js';
 import {
   changeEndpoint,
@@ -9,7 +10,6 @@ import {
   type EndpointChange,
   type EndpointOwner,
   type EndpointSettings,
-  liveEndpoint,
   ownerName,
   requestDelivery,
   rotateSecret,
@@ -18,9 +18,9 @@ import {
   type WebhookEndpointEvent,
   webhookEndpointStream,
 } from '../domain/webhookEndpoint.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
-import type { CommandContext } from './context.js';
+import { type CommandContext, ownEvents } from './context.js';
 import { type Transacted, transact } from './transact.js';
 import { secretOfCommand } from './webhookSecrets.js';
 
@@ -29,10 +29,34 @@ export interface EndpointDeps {
   readonly subjects: Pick<Subjects, 'ids' | 'secrets'>;
 }
 
-/** An endpoint of this owner; one of another is not found. */
 export interface NamedEndpoint {
   readonly id: string;
   readonly owner: EndpointOwner;
+}
+
+/** One of the caller's, with its stream as just read. */
+export interface OwnEndpoint extends NamedEndpoint {
+  readonly history: readonly RecordedEvent[];
+}
+
+type Events = Pick<EndpointDeps, 'events'>;
+type Done = Promise<Transacted<WebhookEndpoint>>;
+
+/**
+ * A deleted one only for a command that has run.
+ * @throws Refusal `webhook_endpoint_not_found`, also for one of another owner; `idempotency_key_reused`; UnavailableError
+ */
+export async function openOwnEndpoint(
+  { events }: Events,
+  { id, owner }: NamedEndpoint,
+  context: CommandContext,
+): Promise<OwnEndpoint> {
+  const history = await events.read(webhookEndpointStream(id));
+  const state = fold(webhookEndpointAggregate, history);
+  const isOwn = state.status !== 'none' && ownerName(state.owner) === ownerName(owner);
+  if (!isOwn || (state.status === 'deleted' && ownEvents(history, context).length === 0))
+    throw new Refusal('webhook_endpoint_not_found');
+  return { id, owner, history };
 }
 
 /**
@@ -45,8 +69,8 @@ export async function createEndpoint(
   settings: EndpointSettings,
   context: CommandContext,
   mayAdd: () => Promise<void>,
-): Promise<Transacted<WebhookEndpoint>> {
-  return run(events, id, context, async () => {
+): Done {
+  return run(events, { id }, context, async () => {
     await mayAdd();
     const secret_id = await secretOfCommand(subjects, id, context.commandId);
     return [{ type: 'WebhookEndpointCreated', data: { owner, ...settings, secret_id } }];
@@ -55,66 +79,55 @@ export async function createEndpoint(
 
 /** @throws Refusal `webhook_endpoint_not_found`; UnavailableError */
 export async function changeOwnEndpoint(
-  { events }: Pick<EndpointDeps, 'events'>,
-  named: NamedEndpoint,
+  { events }: Events,
+  endpoint: OwnEndpoint,
   change: EndpointChange,
   context: CommandContext,
-): Promise<Transacted<WebhookEndpoint>> {
-  return run(events, named.id, context, (state) => changeEndpoint(ownOf(state, named), change));
+): Done {
+  return run(events, endpoint, context, (state) => changeEndpoint(state, change));
 }
 
 /** @throws Refusal `webhook_endpoint_not_found`; UnavailableError */
 export async function rotateOwnSecret(
   { events, subjects }: EndpointDeps,
-  named: NamedEndpoint,
+  endpoint: OwnEndpoint,
   context: CommandContext,
-): Promise<Transacted<WebhookEndpoint>> {
-  return run(events, named.id, context, async (state) => {
-    ownOf(state, named);
-    return rotateSecret(state, await secretOfCommand(subjects, named.id, context.commandId), context.now);
-  });
+): Done {
+  return run(events, endpoint, context, async (state) =>
+    rotateSecret(state, await secretOfCommand(subjects, endpoint.id, context.commandId), context.now),
+  );
 }
 
-/** @throws Refusal `webhook_endpoint_not_found`; UnavailableError */
-export async function deleteOwnEndpoint(
-  { events }: Pick<EndpointDeps, 'events'>,
-  named: NamedEndpoint,
-  context: CommandContext,
-): Promise<Transacted<WebhookEndpoint>> {
-  return run(events, named.id, context, (state) => deleteEndpoint(ownOf(state, named)));
+/** @throws UnavailableError */
+export async function deleteOwnEndpoint({ events }: Events, endpoint: OwnEndpoint, context: CommandContext): Done {
+  return run(events, endpoint, context, deleteEndpoint);
 }
 
 /** @throws Refusal `webhook_endpoint_not_found`, `webhook_endpoint_disabled`; UnavailableError */
 export async function requestOwnDelivery(
-  { events }: Pick<EndpointDeps, 'events'>,
-  named: NamedEndpoint,
+  { events }: Events,
+  endpoint: OwnEndpoint,
   request: DeliveryRequested,
   context: CommandContext,
-): Promise<Transacted<WebhookEndpoint>> {
-  return run(events, named.id, context, (state) => requestDelivery(ownOf(state, named), request));
+): Done {
+  return run(events, endpoint, context, (state) => requestDelivery(state, request));
 }
 
 /** For the deliveries. No event for one that is disabled or gone. @throws UnavailableError */
 export async function disableFailingEndpoint(
-  { events }: Pick<EndpointDeps, 'events'>,
+  { events }: Events,
   id: string,
   cause: Exclude<DisabledBy, 'owner'>,
   context: CommandContext,
-): Promise<Transacted<WebhookEndpoint>> {
-  return run(events, id, context, (state) => disableEndpoint(state, cause));
-}
-
-/** @throws Refusal `webhook_endpoint_not_found` */
-export function ownOf(state: WebhookEndpoint, { owner }: Pick<NamedEndpoint, 'owner'>): WebhookEndpoint {
-  if (ownerName(liveEndpoint(state).owner) !== ownerName(owner)) throw new Refusal('webhook_endpoint_not_found');
-  return state;
+): Done {
+  return run(events, { id }, context, (state) => disableEndpoint(state, cause));
 }
 
 async function run(
   events: EventStore,
-  id: string,
+  { id, history }: { readonly id: string; readonly history?: OwnEndpoint['history'] },
   context: CommandContext,
   decide: (state: WebhookEndpoint) => readonly WebhookEndpointEvent[] | Promise<readonly WebhookEndpointEvent[]>,
-): Promise<Transacted<WebhookEndpoint>> {
-  return transact(events, webhookEndpointAggregate, webhookEndpointStream(id), context, decide);
+): Done {
+  return transact(events, webhookEndpointAggregate, webhookEndpointStream(id), context, decide, history);
 }

@@ -15,6 +15,12 @@ export interface EndpointOwner {
 
 export const ownerName = ({ kind, id }: EndpointOwner): string => `${kind}:${id}`;
 
+/** Of one owner. */
+export const MOST_ENDPOINTS = 20;
+
+/** Characters. */
+export const LONGEST_DESCRIPTION = 256;
+
 // Events
 
 export interface EndpointSettings {
@@ -83,7 +89,8 @@ export interface SigningSecret {
 }
 
 export type WebhookEndpoint =
-  | { readonly status: 'none' | 'deleted' }
+  | { readonly status: 'none' }
+  | { readonly status: 'deleted'; readonly owner: EndpointOwner }
   | (EndpointSettings & {
       readonly status: 'enabled' | 'disabled';
       readonly owner: EndpointOwner;
@@ -111,7 +118,7 @@ export const webhookEndpointAggregate: Aggregate<WebhookEndpoint, WebhookEndpoin
       case 'WebhookEndpointEnabled':
         return { ...state, status: 'enabled' };
       case 'WebhookEndpointDeleted':
-        return { status: 'deleted' };
+        return { status: 'deleted', owner: state.owner };
       case 'WebhookPingRequested':
       case 'WebhookResendRequested':
       case 'WebhookRecoverRequested':

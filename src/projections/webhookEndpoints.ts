@@ -62,7 +62,7 @@ export const webhookEndpointsProjection: Projection<WebhookDocument> = {
   name: 'webhook_endpoints',
   version: 1,
   hidden: HIDDEN_FIELDS,
-  indexes: [{ fields: ['owner'] }, { fields: ['state'] }],
+  indexes: [{ fields: ['owner', 'state'] }, { fields: ['state'] }],
   types: typesOf<WebhookEndpointEvent['type']>({
     WebhookEndpointCreated: true,
     WebhookEndpointChanged: true,

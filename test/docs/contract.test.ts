@@ -36,7 +36,7 @@ test('every endpoint of clients stands in the contract, and no other', async () 
     /^\/(api|oauth)\//.test(path) ? Object.keys(item).map((method) => `${method.toUpperCase()} ${shape(path)}`) : [],
   );
   const written = new Set(
-    [...CONTRACT.matchAll(/`(GET|POST|PATCH) (\/(?:api|oauth)\/[^`\s]+)`/g)].map(
+    [...CONTRACT.matchAll(/`(GET|POST|PATCH|DELETE) (\/(?:api|oauth)\/[^`\s]+)`/g)].map(
       ([, method = '', path = '']) => `${method} ${shape(path)}`,
     ),
   );

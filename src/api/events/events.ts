@@ -9,49 +9,11 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Principal } from '../auth/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
-import { entity, listSchema, record } from '../representation/schemas.js';
+import { listSchema, record } from '../representation/schemas.js';
+import { eventExample, eventSchema } from './schemas.js';
 import { feedWatch } from './feedWatch.js';
 
 const MAX_WAIT_S = 30;
-const ID = { type: 'string' } as const;
-
-const eventSchema = entity('FeedEvent', {
-  id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
-  type: { type: 'string', enum: ALL_ENTRY_TYPES },
-  created_at: { type: 'string', format: 'date-time' },
-  position: { ...ID, description: 'Its place in the log, as in `Gift-Position`.' },
-  data: {
-    ...record(
-      {
-        transaction_id: ID,
-        gift_id: { ...ID, description: 'Of events of a gift.' },
-        redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
-        location_id: { ...ID, description: 'Where it was redeemed.' },
-        voucher_id: { ...ID, description: 'Of the voucher that it got.' },
-        refund_id: { ...ID, description: 'Of a refund made by support.' },
-        expires_on: { type: 'string', format: 'date', description: 'The new last valid day (UTC).' },
-        blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
-      },
-      ['transaction_id'],
-    ),
-    title: 'FeedEventData',
-    description: 'Ids and state. The gift, transaction or redemption has the rest.',
-  },
-});
-
-const example = {
-  id: '2f0b7a52-6c0e-4b1f-9a40-0c7d1f6e8b11',
-  type: 'gift.redeemed',
-  created_at: '2026-05-04T12:30:00.000Z',
-  position: '5d1f6f0c-8f55-4a3b-9f5e-2f3c1f0f7a11:0000000000001042',
-  data: {
-    transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
-    gift_id: '5f2c9d6a1b7e4c80d3a1',
-    redemption_id: '9a0c4b9df0b4440db5d3',
-    location_id: 'store-7',
-  },
-};
-
 export interface EventRouteDeps {
   readonly events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>;
   readonly feed: ReadModel<FeedDocument>;
@@ -132,7 +94,7 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
               description: 'Whether the next page may have events by now. An empty page may have more behind it.',
             },
           }),
-          example: { data: [example], next: example.position, has_more: false },
+          example: { data: [eventExample], next: eventExample.position, has_more: false },
         },
       ],
       errors: ['too_many_requests'],

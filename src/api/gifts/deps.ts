@@ -5,6 +5,7 @@ import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
 import type { GivenBack } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import { commandContext } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import type { GiftModels } from './join.js';
@@ -30,18 +31,8 @@ export function userOf({ principal }: EarlyCall): UserDocument {
   return principal.user;
 }
 
+/** @throws HttpError forbidden for a client */
 export function contextOf(call: EarlyCall, now: string): CommandContext {
-  const user = userOf(call);
-  return {
-    commandId: call.commandId,
-    ...(call.bodyHash === undefined ? {} : { bodyHash: call.bodyHash }),
-    correlationId: call.requestId,
-    requestId: call.requestId,
-    by: {
-      user: user.id,
-      ...(call.principal.kind === 'user' ? { client: call.principal.clientId } : {}),
-      roles: [...user.roles, ...user.permissions],
-    },
-    now,
-  };
+  userOf(call);
+  return commandContext(call, now);
 }

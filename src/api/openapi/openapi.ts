@@ -3,11 +3,14 @@ import { retryAfterOf } from '../pipeline/repeats.js';
 import { commonErrors } from '../pipeline/pipeline.js';
 import { type Route, type Schema, type SuccessAnswer, mustNotBeCached, takesKeys } from '../pipeline/route.js';
 import { componentSchemas, pascalCase } from './schemas.js';
+import { type DescribedWebhook, webhookItem } from './webhooks.js';
 import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
 
 export interface ApiInfo {
   readonly version: string;
   readonly publicUrl: string;
+  /** Requests that the service makes, by name. */
+  readonly webhooks?: Readonly<Record<string, DescribedWebhook>>;
 }
 
 type Json = Record<string, unknown>;
@@ -38,6 +41,11 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
     const item = (paths[template] ??= {});
     item[route.method.toLowerCase()] = operation(route, parameterNames(template), components.reference);
   }
+  const webhooks = Object.entries(info.webhooks ?? {}).map(([name, webhook]) => {
+    if (names.has(webhook.operation)) throw new Error(`two operations are called ${webhook.operation}`);
+    names.add(webhook.operation);
+    return [name, webhookItem(webhook, components.reference)] as const;
+  });
   const used = new Set(routes.map(({ tag }) => tag));
   const known = Object.entries(TAGS).filter(([name]) => used.has(name));
   return {
@@ -54,6 +62,7 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
       ...[...used].filter((name) => TAGS[name] === undefined).map((name) => ({ name })),
     ],
     paths,
+    ...(webhooks.length === 0 ? {} : { webhooks: Object.fromEntries(webhooks) }),
     components: {
       schemas: { ...components.schemas(), Error: errorSchema },
       headers: HEADERS,

@@ -7,6 +7,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Gifts: 'Looking a gift up and claiming one that was shared.',
   Redemptions: 'Redeeming a gift, and reversing a redemption.',
   Events: 'What has happened, in order, for apps and merchants’ systems that follow along.',
+  'Webhook endpoints': 'Where clients and merchants have the same events sent, as Standard Webhooks.',
   Vouchers: 'Codes for gifts that tills of other systems accept.',
   Webhooks: 'Called by the payment and message providers.',
   'Map tiles': 'Where the stores are.',
@@ -35,7 +36,7 @@ export function overview(): string {
       'Malformed HTTP is 400 `Malformed request.` A target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'The answer is 503 `Service unavailable.` with `Retry-After` when an engine cannot be reached, a read model is too far behind the log, or the log is sealed because the installation moved to another one.',
     '## Trying again',
-    'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body gets the first outcome again, for at least 24 hours, whatever failed in between. ' +
+    'Every POST, PATCH and DELETE under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body gets the first outcome again, for at least 24 hours, whatever failed in between. ' +
       'A refusal with `Retry-After` depends on work under way, such as a charge, and is not stored: the same key may succeed later.',
     '## Reading what was written',
     'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',

@@ -105,7 +105,7 @@ const REPEATS = {
   gift_code_out: ['log', 'open'],
   gift_disputed: ['log', DISPUTE],
   gift_already_cancelled: ['log', 'open'],
-  webhook_endpoint_not_found: ['log', 'open'],
+  webhook_endpoint_not_found: ['read models', 'open'],
   webhook_endpoint_disabled: ['log', 'open'],
   too_many_webhook_endpoints: ['read models', 'open'],
   event_not_found: ['read models', 'open'],

@@ -96,7 +96,7 @@ export interface Answer {
 }
 
 export interface RouteDescription {
-  readonly method: 'GET' | 'POST' | 'PATCH';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** In the syntax of @koa/router, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
   readonly path: string;
   /** The operation id, in camel case and unique. Stable across releases, for generated clients. */

@@ -56,7 +56,7 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
     limit: 101,
   })),
   webhook_endpoints: [
-    { where: { owner: 's5' }, limit: 101 },
+    { where: { owner: 's5', state: { in: ['done1', 'done2'] } }, limit: 101 },
     { where: { state: 'parked', id: { gt: 'd1' } }, sort: [['id', 1]], limit: 101 },
   ],
   transactions: [],

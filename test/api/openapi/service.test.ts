@@ -125,6 +125,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       .filter((operation) => !operation.includes(' /ops/'))
       .sort(),
     [
+      'DELETE /api/v2/webhook-endpoints/{}',
       'GET /api/v2/brands',
       'GET /api/v2/events',
       'GET /api/v2/gifts',
@@ -145,6 +146,9 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /api/v2/transactions',
       'GET /api/v2/transactions/{}',
       'GET /api/v2/transactions/{}/gifts',
+      'GET /api/v2/webhook-endpoints',
+      'GET /api/v2/webhook-endpoints/{}',
+      'GET /api/v2/webhook-endpoints/{}/attempts',
       'GET /checkpoint',
       'GET /g/{}',
       'GET /tile/entries/{}',
@@ -156,15 +160,48 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /tile/{}/{}/{}/{}',
       'GET /tile/{}/{}/{}/{}/{}',
       'PATCH /api/v2/gifts/{}/redemptions/{}',
+      'PATCH /api/v2/webhook-endpoints/{}',
       'POST /api/v2/gifts/{}/claim',
       'POST /api/v2/gifts/{}/redemptions',
       'POST /api/v2/gifts/{}/voucher',
       'POST /api/v2/gifts/{}/voucher/claimed',
       'POST /api/v2/transactions',
+      'POST /api/v2/webhook-endpoints',
+      'POST /api/v2/webhook-endpoints/{}/ping',
+      'POST /api/v2/webhook-endpoints/{}/recover',
+      'POST /api/v2/webhook-endpoints/{}/resend',
+      'POST /api/v2/webhook-endpoints/{}/secret',
       'POST /oauth/revoke',
       'POST /oauth/token',
     ],
   );
+});
+
+test('its webhooks have the bodies of the feed’s events, and what a receiver checks', ({ document }) => {
+  const { webhooks } = document as {
+    webhooks: Record<
+      string,
+      {
+        post: {
+          parameters: { name: string }[];
+          requestBody: { content: Record<string, { schema: { $ref: string } }> };
+        };
+      }
+    >;
+  };
+  const bodies = Object.entries(webhooks).map(([name, { post }]) => [
+    name,
+    post.requestBody.content['application/json']?.schema.$ref,
+  ]);
+  assert.equal(bodies, [
+    ['event', '#/components/schemas/FeedEvent'],
+    ['ping', '#/components/schemas/WebhookPing'],
+  ]);
+  for (const { post } of Object.values(webhooks))
+    assert.equal(
+      post.parameters.map(({ name }) => name),
+      ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+    );
 });
 
 test('every endpoint under /ops names the role that its caller needs', ({ document }) => {

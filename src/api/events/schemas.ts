@@ -1,0 +1,41 @@
+import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
+import { entity, record } from '../representation/schemas.js';
+
+const ID = { type: 'string' } as const;
+
+export const eventSchema = entity('FeedEvent', {
+  id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
+  type: { type: 'string', enum: ALL_ENTRY_TYPES },
+  created_at: { type: 'string', format: 'date-time' },
+  position: { ...ID, description: 'Its place in the log, as in `Gift-Position`.' },
+  data: {
+    ...record(
+      {
+        transaction_id: ID,
+        gift_id: { ...ID, description: 'Of events of a gift.' },
+        redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
+        location_id: { ...ID, description: 'Where it was redeemed.' },
+        voucher_id: { ...ID, description: 'Of the voucher that it got.' },
+        refund_id: { ...ID, description: 'Of a refund made by support.' },
+        expires_on: { type: 'string', format: 'date', description: 'The new last valid day (UTC).' },
+        blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
+      },
+      ['transaction_id'],
+    ),
+    title: 'FeedEventData',
+    description: 'Ids and state. The gift, transaction or redemption has the rest.',
+  },
+});
+
+export const eventExample = {
+  id: '2f0b7a52-6c0e-4b1f-9a40-0c7d1f6e8b11',
+  type: 'gift.redeemed',
+  created_at: '2026-05-04T12:30:00.000Z',
+  position: '5d1f6f0c-8f55-4a3b-9f5e-2f3c1f0f7a11:0000000000001042',
+  data: {
+    transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+    gift_id: '5f2c9d6a1b7e4c80d3a1',
+    redemption_id: '9a0c4b9df0b4440db5d3',
+    location_id: 'store-7',
+  },
+};

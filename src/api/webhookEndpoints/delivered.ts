@@ -1,0 +1,51 @@
+/** What endpoints are sent, as the API's description has it (docs/contract.md#webhook-deliveries). */
+import { eventExample, eventSchema } from '../events/schemas.js';
+import type { DescribedWebhook } from '../openapi/webhooks.js';
+import { entity, record } from '../representation/schemas.js';
+
+const pingSchema = entity('WebhookPing', {
+  id: { type: 'string' },
+  type: { type: 'string', const: 'ping' },
+  created_at: { type: 'string', format: 'date-time' },
+  position: { type: 'string', description: 'Its place in the log, as in `Gift-Position`.' },
+  data: record({}),
+});
+
+const COMMON = {
+  tag: 'Webhook endpoints',
+  headers: {
+    'webhook-id': 'The same at every attempt: `id` of the body. Pass over what you have seen.',
+    'webhook-timestamp': 'When it was sent, in seconds since 1970. Refuse what is older than five minutes.',
+    'webhook-signature':
+      '`v1,` and the HMAC-SHA256, in base64, of `webhook-id`, `webhook-timestamp` and body, joined by dots, under the bytes of the secret behind `whsec_`. After a rotation several, separated by spaces.',
+  },
+  answers: {
+    '2XX': 'It was received. Answer within 15 seconds, and do the work afterwards.',
+    '410': 'The endpoint is no more: it is disabled at once.',
+    default: 'It is sent again, for three days, as `Retry-After` asks for. Redirects are not followed.',
+  },
+} as const;
+
+export const DELIVERED: Readonly<Record<string, DescribedWebhook>> = {
+  event: {
+    ...COMMON,
+    operation: 'receiveEvent',
+    summary: 'An event of the feed',
+    description: 'The body is the entry of `GET /api/v2/events`. Events of a gift come in order, others may overtake.',
+    body: eventSchema,
+    example: eventExample,
+  },
+  ping: {
+    ...COMMON,
+    operation: 'receivePing',
+    summary: 'A ping that you asked for',
+    body: pingSchema,
+    example: {
+      id: '7f0a2d1c-52a1-4d0b-8a1e-6f9c3e2b1d04',
+      type: 'ping',
+      created_at: '2026-05-04T12:30:00.000Z',
+      position: '5d1f6f0c-8f55-4a3b-9f5e-2f3c1f0f7a11:0000000000001043',
+      data: {},
+    },
+  },
+};

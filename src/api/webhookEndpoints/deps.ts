@@ -1,0 +1,15 @@
+import type { EndpointDeps } from '../../commands/webhookEndpoints.js';
+import type { UrlRules } from '../../domain/webhookUrl.js';
+import type { Records } from '../../ports/readStore.js';
+import type { FeedDocument } from '../../projections/feed/feed.js';
+import type { WebhookDocument } from '../../projections/webhookEndpoints.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+
+export interface WebhookEndpointDeps extends EndpointDeps {
+  readonly endpoints: ReadModel<WebhookDocument>;
+  readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
+  readonly records: Pick<Records, 'list'>;
+  readonly urls: UrlRules;
+  /** The present, ISO 8601, UTC. */
+  now(): string;
+}

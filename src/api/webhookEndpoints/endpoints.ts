@@ -1,0 +1,280 @@
+/** docs/contract.md#webhook-endpoints */
+import { idFrom } from '../../commands/commandIds.js';
+import type { CommandContext } from '../../commands/context.js';
+import { type Transacted, upToOwn } from '../../commands/transact.js';
+import {
+  changeOwnEndpoint,
+  createEndpoint,
+  deleteOwnEndpoint,
+  openOwnEndpoint,
+  type OwnEndpoint,
+  rotateOwnSecret,
+} from '../../commands/webhookEndpoints.js';
+import { secretTexts } from '../../commands/webhookSecrets.js';
+import { Refusal } from '../../domain/refusal.js';
+import {
+  type EndpointChange,
+  type EndpointOwner,
+  type EndpointSettings,
+  MOST_ENDPOINTS,
+  ownerName,
+  type WebhookEndpointCreated,
+  type WebhookSecretRotated,
+} from '../../domain/webhookEndpoint.js';
+import { webhookUrlFault } from '../../domain/webhookUrl.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import {
+  type EndpointDocument,
+  endpointDocument,
+  webhookEndpointsProjection,
+} from '../../projections/webhookEndpoints.js';
+import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
+import { keyedGate } from '../auth/gate.js';
+import { commandContext } from '../pipeline/commandContext.js';
+import { faultOf } from '../pipeline/errors.js';
+import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
+import { dataSchema, listSchema, record } from '../representation/schemas.js';
+import type { WebhookEndpointDeps } from './deps.js';
+import { allOwnEndpoints, ownEndpoint, ownerOf } from './ownEndpoints.js';
+import {
+  createdSchema,
+  endpointEntity,
+  endpointExample,
+  endpointSchema,
+  secretExample,
+  secretSchema,
+  SETTINGS,
+} from './schemas.js';
+
+const PATH = '/api/v2/webhook-endpoints';
+export const ENDPOINT_PATH = `${PATH}/:endpointId`;
+
+/** Of every route. */
+export const COMMON = {
+  tag: 'Webhook endpoints',
+  caller: 'any',
+  noStore: true,
+  reads: ['webhookEndpoints'],
+} as const satisfies Partial<Route>;
+
+export const NAMED = { ...COMMON, params: { endpointId: 'The endpoint’s id.' } } as const satisfies Partial<Route>;
+
+/** Of one owner: creations that wait for their turn. */
+const MOST_WAITING = 20;
+/** How long a creation waits for the read model, which counts the endpoints, ms. */
+const COUNT_MS = 1_000;
+
+export const endpointIdOf = ({ params }: EarlyCall): string => params['endpointId'] ?? '';
+
+/** @throws HttpError `forbidden`; Refusal `webhook_endpoint_not_found`; UnavailableError */
+export async function openedBy(
+  early: EarlyCall,
+  deps: WebhookEndpointDeps,
+): Promise<{ readonly own: OwnEndpoint; readonly context: CommandContext }> {
+  const context = commandContext(early, deps.now());
+  const named = { id: endpointIdOf(early), owner: ownerOf(early) };
+  return { own: await openOwnEndpoint(deps, named, context), context };
+}
+
+/** @throws HttpError `schema` */
+function checkUrl(url: string | undefined, { urls }: WebhookEndpointDeps): void {
+  const fault = url === undefined ? undefined : webhookUrlFault(url, urls);
+  if (fault !== undefined) throw faultOf('url', fault);
+}
+
+/** The endpoint as the command left it. */
+function endpointAfter(id: string, done: Transacted): EndpointDocument {
+  const document = foldDocument(webhookEndpointsProjection, upToOwn(done), endpointDocument(id));
+  if (document === undefined) throw new Error('an endpoint was changed that has no events');
+  return document as EndpointDocument;
+}
+
+type WithSecret = RecordedEvent & { readonly data: (WebhookEndpointCreated | WebhookSecretRotated)['data'] };
+
+/** @throws UnavailableError */
+async function secretMadeBy({ subjects }: WebhookEndpointDeps, { own }: Transacted): Promise<string> {
+  const made = own.find((event): event is WithSecret => 'secret_id' in event.data);
+  if (made === undefined) throw new Error('no secret was made');
+  const [secret] = await secretTexts(subjects, [made.data.secret_id]);
+  return secret as string;
+}
+
+/** What an answer to a command says besides its body. */
+export function written(
+  { endpoints }: Pick<WebhookEndpointDeps, 'endpoints'>,
+  { own, replayed }: Transacted,
+): Pick<Answer, 'position' | 'replayed' | 'waitFor'> {
+  return { position: own.at(-1)?.position, replayed, waitFor: [endpoints] };
+}
+
+export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
+  const { endpoints, events } = deps;
+  const turns = keyedGate(MOST_WAITING);
+
+  /** Counts what earlier turns have added, too. */
+  async function refuseTooMany(owner: EndpointOwner): Promise<void> {
+    const end = await events.end();
+    if (end !== undefined && !(await endpoints.reached(end, COUNT_MS)))
+      throw new UnavailableError('webhook endpoints can’t be counted: their read model is behind the log');
+    if ((await allOwnEndpoints(endpoints, owner)).length >= MOST_ENDPOINTS)
+      throw new Refusal('too_many_webhook_endpoints');
+  }
+
+  return [
+    {
+      ...COMMON,
+      method: 'POST',
+      path: PATH,
+      operation: 'createWebhookEndpoint',
+      summary: 'Create a webhook endpoint',
+      description:
+        'Has events sent to an address of yours, from now on: those that `GET /api/v2/events` shows to the client’s token, or redemptions at the merchant, for its users with the permission `webhooks`. They come as Standard Webhooks, at least once each, in order for each gift. At most 20 endpoints.',
+      body: record(SETTINGS, ['url']),
+      bodyExample: { url: endpointExample.url, types: endpointExample.types, description: endpointExample.description },
+      answers: [
+        {
+          status: 201,
+          description: 'The endpoint, with its secret.',
+          schema: dataSchema(createdSchema),
+          example: { data: { ...endpointExample, secret: secretExample } },
+        },
+      ],
+      errors: ['forbidden', 'too_many_webhook_endpoints', 'too_many_requests'],
+      async open(early) {
+        const owner = ownerOf(early);
+        return async (call) => {
+          const { url, types = null, description = null } = call.body as Partial<EndpointSettings> & { url: string };
+          checkUrl(url, deps);
+          const id = idFrom(call.commandId, 'webhookEndpoint', 128);
+          const context = commandContext(call, deps.now());
+          const done = await turns.run(ownerName(owner), async () =>
+            createEndpoint(deps, { id, owner }, { url, types, description }, context, async () => refuseTooMany(owner)),
+          );
+          const secret = await secretMadeBy(deps, done);
+          const data = { ...endpointEntity(endpointAfter(id, done)), secret };
+          return { status: 201, body: { data }, ...written(deps, done), unstored: true };
+        };
+      },
+    },
+    {
+      ...COMMON,
+      method: 'GET',
+      path: PATH,
+      operation: 'listWebhookEndpoints',
+      summary: 'The caller’s webhook endpoints',
+      description: 'Those of the client, or of the merchant, in the order of their creation.',
+      answers: [
+        {
+          status: 200,
+          description: 'All of them.',
+          schema: dataSchema(listSchema(endpointSchema)),
+          example: { data: [endpointExample] },
+        },
+      ],
+      errors: ['forbidden'],
+      async handle(call) {
+        return { status: 200, body: { data: (await allOwnEndpoints(endpoints, ownerOf(call))).map(endpointEntity) } };
+      },
+    },
+    {
+      ...NAMED,
+      method: 'GET',
+      path: ENDPOINT_PATH,
+      operation: 'getWebhookEndpoint',
+      summary: 'Show a webhook endpoint',
+      answers: [
+        {
+          status: 200,
+          description: 'The endpoint.',
+          schema: dataSchema(endpointSchema),
+          example: { data: endpointExample },
+        },
+      ],
+      errors: ['forbidden', 'webhook_endpoint_not_found'],
+      async handle(call) {
+        const found = await ownEndpoint(endpoints, ownerOf(call), endpointIdOf(call));
+        return { status: 200, body: { data: endpointEntity(found) } };
+      },
+    },
+    {
+      ...NAMED,
+      method: 'PATCH',
+      path: ENDPOINT_PATH,
+      operation: 'changeWebhookEndpoint',
+      summary: 'Change, disable or enable a webhook endpoint',
+      description:
+        'Fields that are absent stay as they are. An endpoint that is enabled gets what happens from then on; `recover` sends what came meanwhile.',
+      body: record({ ...SETTINGS, disabled: { type: 'boolean' } }, []),
+      bodyExample: { disabled: true },
+      answers: [
+        {
+          status: 200,
+          description: 'The endpoint.',
+          schema: dataSchema(endpointSchema),
+          example: { data: { ...endpointExample, disabled: true, disabled_by: 'owner' } },
+        },
+      ],
+      errors: ['forbidden', 'webhook_endpoint_not_found'],
+      async open(early) {
+        const { own, context } = await openedBy(early, deps);
+        return async (call) => {
+          const change = call.body as EndpointChange;
+          checkUrl(change.url, deps);
+          const done = await changeOwnEndpoint(deps, own, change, context);
+          return {
+            status: 200,
+            body: { data: endpointEntity(endpointAfter(own.id, done)) },
+            ...written(deps, done),
+          };
+        };
+      },
+    },
+    {
+      ...NAMED,
+      method: 'DELETE',
+      path: ENDPOINT_PATH,
+      operation: 'deleteWebhookEndpoint',
+      summary: 'Delete a webhook endpoint',
+      description: 'Nothing is delivered any more, what was under way included.',
+      answers: [{ status: 200, description: 'It is gone.', schema: record({}), example: {} }],
+      errors: ['forbidden', 'webhook_endpoint_not_found'],
+      async open(early) {
+        const { own, context } = await openedBy(early, deps);
+        return async () => {
+          const done = await deleteOwnEndpoint(deps, own, context);
+          return { status: 200, body: {}, ...written(deps, done) };
+        };
+      },
+    },
+    {
+      ...NAMED,
+      method: 'POST',
+      path: `${ENDPOINT_PATH}/secret`,
+      operation: 'rotateWebhookSecret',
+      summary: 'Give a webhook endpoint a new secret',
+      description: 'For 24 hours deliveries are signed with the secret before, too.',
+      answers: [
+        {
+          status: 200,
+          description: 'The new secret.',
+          schema: dataSchema(secretSchema),
+          example: {
+            data: { id: endpointExample.id, secret: secretExample, previous_until: '2026-05-05T12:30:00.000Z' },
+          },
+        },
+      ],
+      errors: ['forbidden', 'webhook_endpoint_not_found'],
+      async open(early) {
+        const { own, context } = await openedBy(early, deps);
+        return async () => {
+          const done = await rotateOwnSecret(deps, own, context);
+          const [rotation] = done.own as readonly (RecordedEvent & WebhookSecretRotated)[];
+          const secret = await secretMadeBy(deps, done);
+          const data = { id: own.id, secret, previous_until: rotation?.data.previous_until };
+          return { status: 200, body: { data }, ...written(deps, done), unstored: true };
+        };
+      },
+    },
+  ];
+}

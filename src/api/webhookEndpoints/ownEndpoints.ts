@@ -1,0 +1,38 @@
+/** Whose webhook endpoints a caller sees (docs/decisions.md#webhook-endpoints). */
+import { type EndpointOwner, ownerName } from '../../domain/webhookEndpoint.js';
+import { Refusal } from '../../domain/refusal.js';
+import { type EndpointDocument, endpointDocument, type WebhookDocument } from '../../projections/webhookEndpoints.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { EarlyCall } from '../pipeline/route.js';
+
+type Endpoints = Pick<ReadModel<WebhookDocument>, 'find' | 'get'>;
+
+/** @throws HttpError `forbidden` */
+export function ownerOf({ principal }: Pick<EarlyCall, 'principal'>): EndpointOwner {
+  if (principal.kind === 'client') return { kind: 'client', id: principal.clientId };
+  if (principal.kind === 'user') {
+    const { merchant_id: id, permissions } = principal.user;
+    if (id !== null && permissions.includes('webhooks')) return { kind: 'merchant', id };
+  }
+  throw new HttpError('forbidden');
+}
+
+/** @throws Refusal `webhook_endpoint_not_found`; UnavailableError */
+export async function ownEndpoint(endpoints: Endpoints, owner: EndpointOwner, id: string): Promise<EndpointDocument> {
+  const document = (await endpoints.get(endpointDocument(id))) as EndpointDocument | undefined;
+  if (document === undefined || document.state === 'deleted' || document.owner !== ownerName(owner))
+    throw new Refusal('webhook_endpoint_not_found');
+  return document;
+}
+
+/** In the order of their creation. @throws UnavailableError */
+export async function allOwnEndpoints(endpoints: Endpoints, owner: EndpointOwner): Promise<EndpointDocument[]> {
+  const found = await endpoints.find({
+    where: { owner: ownerName(owner), state: { in: ['enabled', 'disabled'] satisfies EndpointDocument['state'][] } },
+  });
+  const placeOf = ({ created_at, endpoint_id }: EndpointDocument): string => `${created_at} ${endpoint_id}`;
+  return found
+    .map(({ body }) => body as EndpointDocument)
+    .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
+}

@@ -1,0 +1,122 @@
+import { type DisabledBy, LONGEST_DESCRIPTION } from '../../domain/webhookEndpoint.js';
+import { LONGEST_URL } from '../../domain/webhookUrl.js';
+import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
+import type { EndpointDocument } from '../../projections/webhookEndpoints.js';
+import type { Schema } from '../pipeline/route.js';
+import { entity } from '../representation/schemas.js';
+
+const TYPES = {
+  type: ['array', 'null'],
+  items: {
+    type: 'string',
+    enum: ALL_ENTRY_TYPES,
+    // The list of all would be too long.
+    'x-errors': { enum: 'types: not a type of event; /openapi.json lists them' },
+  },
+  description: 'Only events of these types; null: of all, also of later releases.',
+} as const satisfies Schema;
+
+/** Of a body. */
+export const SETTINGS = {
+  url: {
+    type: 'string',
+    maxLength: LONGEST_URL,
+    description: 'An `https://` address, without user, password and fragment. It must hold no secret.',
+  },
+  types: { ...TYPES, minItems: 1, maxItems: ALL_ENTRY_TYPES.length, uniqueItems: true },
+  description: {
+    type: ['string', 'null'],
+    maxLength: LONGEST_DESCRIPTION,
+    description: 'Your own words. They must name no person.',
+  },
+} as const satisfies Readonly<Record<string, Schema>>;
+
+const DISABLED_BY: readonly DisabledBy[] = ['owner', 'failures', 'gone'];
+
+const FIELDS = {
+  id: { type: 'string' },
+  url: { type: 'string' },
+  types: TYPES,
+  description: { type: ['string', 'null'] },
+  disabled: { type: 'boolean', description: 'Nothing is delivered.' },
+  disabled_by: {
+    type: ['string', 'null'],
+    enum: [...DISABLED_BY, null],
+    description:
+      '`owner`: a call; `failures`: nothing could be delivered for five days; `gone`: the receiver answered 410. null where it is not disabled.',
+  },
+  created_at: { type: 'string', format: 'date-time' },
+} as const satisfies Readonly<Record<string, Schema>>;
+
+const SECRET = {
+  type: 'string',
+  description: 'What deliveries are signed with (Standard Webhooks). It is shown this once.',
+} as const satisfies Schema;
+
+export const endpointSchema = entity('WebhookEndpoint', FIELDS);
+
+export const createdSchema = entity('CreatedWebhookEndpoint', { ...FIELDS, secret: SECRET });
+
+export const secretSchema = entity('WebhookSecret', {
+  id: { type: 'string', description: 'Of the endpoint.' },
+  secret: SECRET,
+  previous_until: {
+    type: 'string',
+    format: 'date-time',
+    description: 'Until then deliveries are signed with the secret before, too.',
+  },
+});
+
+export const attemptSchema = entity('WebhookAttempt', {
+  id: { type: 'string' },
+  event_id: { type: 'string', description: '`webhook-id` of the delivery: of the event, or of the ping.' },
+  position: { type: ['string', 'null'], description: 'Of the event; null for a ping.' },
+  type: { type: 'string', enum: [...ALL_ENTRY_TYPES, 'ping'] },
+  at: { type: 'string', format: 'date-time' },
+  status: { type: ['integer', 'null'], description: 'Of the answer; null: there was none.' },
+  error: { type: ['string', 'null'], description: 'Why there was no answer.' },
+  response: { type: 'string', description: 'How the answer began, at most 1,024 bytes.' },
+  duration_ms: { type: 'integer' },
+  next_at: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'When it is tried again; null: it was delivered, or given up.',
+  },
+});
+
+export const endpointExample = {
+  id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  url: 'https://shop.example/hooks/gifts',
+  types: ['gift.redeemed', 'gift.unredeemed'],
+  description: 'Accounting',
+  disabled: false,
+  disabled_by: null,
+  created_at: '2026-05-04T12:30:00.000Z',
+};
+
+export const secretExample = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD0Bm6YwHRO6M=';
+
+export const attemptExample = {
+  id: '0b9d3c52-7e41-4c07-9a35-5b1d4b3f6a10',
+  event_id: '2f0b7a52-6c0e-4b1f-9a40-0c7d1f6e8b11',
+  position: '5d1f6f0c-8f55-4a3b-9f5e-2f3c1f0f7a11:0000000000001042',
+  type: 'gift.redeemed',
+  at: '2026-05-04T12:30:00.412Z',
+  status: 503,
+  error: null,
+  response: 'upstream is down',
+  duration_ms: 87,
+  next_at: '2026-05-04T12:30:06.120Z',
+};
+
+export function endpointEntity({
+  endpoint_id: id,
+  url,
+  types,
+  description,
+  state,
+  disabled_by,
+  created_at,
+}: EndpointDocument): Readonly<Record<keyof typeof FIELDS, unknown>> {
+  return { id, url, types, description, disabled: state === 'disabled', disabled_by: disabled_by ?? null, created_at };
+}
