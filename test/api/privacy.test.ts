@@ -72,10 +72,15 @@ const CATALOGUE = {
     person('till-a', { merchant_id: 'm-a', permissions: ['redeem', 'unredeem'] }),
     person('till-b', { merchant_id: 'm-b', permissions: ['redeem', 'unredeem'] }),
     person('till-mute', { merchant_id: 'm-a', permissions: [] }),
+    person('hooks-a', { merchant_id: 'm-a', permissions: ['webhooks'] }),
+    person('hooks-b', { merchant_id: 'm-b', permissions: ['webhooks'] }),
     person('helper', { roles: ['support'] }),
     person('checker', { roles: ['auditor'] }),
   ],
-  clients: [{ id: 'privacy-client', secret_hash: hashed('privacy-client-secret'), name: 'App' }],
+  clients: [
+    { id: 'privacy-client', secret_hash: hashed('privacy-client-secret'), name: 'App' },
+    { id: 'privacy-other', secret_hash: hashed('privacy-other-secret'), name: 'Other app' },
+  ],
   payment_methods: [
     { reference: 'pm_card_visa', kind: 'card', users: ['olivia', 'noah'], customer: 'cus_of_olivia_and_noah' },
     { reference: 'pm_card_flaky', kind: 'card', users: ['olivia'], customer: 'cus_flaky_olivia' },
@@ -105,7 +110,7 @@ const transactions: string[] = [];
 const buyerOf = new Map<string, string>();
 
 interface Heard {
-  /** A user, `client`, or `nobody`. */
+  /** A user, `client`, `other-client`, or `nobody`. */
   readonly caller: string;
   readonly asked: string;
   readonly reply: Reply;
@@ -118,8 +123,8 @@ async function hear(caller: string, method: string, path: string, body?: unknown
   const token =
     caller === 'nobody'
       ? undefined
-      : caller === 'client'
-        ? await service.clientToken(CLIENT)
+      : caller.endsWith('client')
+        ? await service.clientToken(caller === 'client' ? CLIENT : 'privacy-other')
         : await service.userToken(caller, CLIENT);
   if (token !== undefined) credentials.add(token);
   const reply = await service.ask(method, path, {
@@ -225,6 +230,7 @@ test.before(async () => {
   await eventually(async () => (await hear('checker', 'GET', '/checkpoint')).status === 200);
   await everyoneAsksEverything();
   await badRequests();
+  await everyOwnersWebhooks();
   await eventually(async () => service.log.some((line) => line.includes('simulated notification failed')));
 });
 test.after(() => service.close());
@@ -312,6 +318,43 @@ async function everyoneAsksEverything(): Promise<void> {
       await Promise.all([...USERS, 'client', 'nobody'].map((caller) => hear(caller, method, target + query, body)));
     }
   }
+}
+
+interface Hooked {
+  readonly id: string;
+  readonly owner: string;
+  readonly secrets: readonly string[];
+}
+const hooked: Hooked[] = [];
+const HOOKS = '/api/v2/webhook-endpoints';
+const OWNERS = ['client', 'other-client', 'hooks-a', 'hooks-b'];
+
+/** Every owner makes an endpoint, and every caller tries everything on each; its owner is last. */
+async function everyOwnersWebhooks(): Promise<void> {
+  for (const owner of OWNERS) {
+    const made = await hear(owner, 'POST', HOOKS, { url: `https://${owner}.example/` }, `privacy-key-hooks-${owner}`);
+    assert.equal(made.status, 201, made.text);
+    const { id, secret } = made.json.data;
+    const rotated = await hear(owner, 'POST', `${HOOKS}/${id}/secret`);
+    hooked.push({ id, owner, secrets: [secret, rotated.json.data.secret] });
+  }
+  const known = await service.ask('GET', '/api/v2/events?types[]=transaction.created', {
+    token: await service.clientToken(CLIENT),
+  });
+  const [{ id: event_id, position }] = known.json.data;
+  for (const { id, owner } of hooked)
+    for (const caller of [...OWNERS.filter((one) => one !== owner), 'till-a', 'olivia', 'helper', 'nobody', owner]) {
+      await hear(caller, 'GET', HOOKS);
+      const path = `${HOOKS}/${id}`;
+      await hear(caller, 'GET', path);
+      await hear(caller, 'GET', `${path}/attempts`);
+      await hear(caller, 'PATCH', path, { description: 'changed' });
+      await hear(caller, 'POST', `${path}/ping`);
+      await hear(caller, 'POST', `${path}/recover`, { since: '2026-05-04T12:30:00Z' });
+      await hear(caller, 'POST', `${path}/resend`, { event_id, position });
+      if (caller !== owner) await hear(caller, 'POST', `${path}/secret`);
+      await hear(caller, 'DELETE', path);
+    }
 }
 
 /** Requests that go wrong in ways that might make something be told. */
@@ -703,6 +746,37 @@ test('lists of purchases hold the caller’s own, and all of them', () => {
     const own = transactions.filter((id) => buyerOf.get(id) === caller);
     assert.deepEqual(shown.sort(), own.sort(), caller);
     assert.ok(caller === 'olivia' || reply.json.data.length === shown.length);
+  }
+});
+
+test('a webhook endpoint is its owner’s alone, and so is what it is sent', () => {
+  for (const { id, owner } of hooked) {
+    const about = heard.filter(({ asked }) => asked.includes(`${HOOKS}/${id}`));
+    for (const { caller, asked, reply } of about) {
+      const others = OWNERS.includes(caller) ? 404 : caller === 'nobody' ? 401 : 403;
+      // Of events through a client, only that client’s endpoints are sent any.
+      const own = asked.endsWith('/resend') && owner !== 'client' ? [422] : [200, 202];
+      assert.ok((caller === owner ? own : [others]).includes(reply.status), `${caller} ${asked} ${reply.status}`);
+    }
+    assert.ok(about.length > 60, String(about.length));
+    for (const one of heard)
+      if (one.caller !== owner)
+        assert.ok(!showsIn(one, id), `${one.caller} ${one.asked} shows the endpoint of ${owner}`);
+  }
+});
+
+test('a webhook’s secret is shown once, and stands in no log, event or record', async () => {
+  const store = await service.openStore();
+  const records = await store.records.list('', 100_000);
+  await store.close();
+  const kept = service.log.join('') + JSON.stringify([records, await wholeLog()]);
+  assert.equal(new Set(hooked.flatMap(({ secrets }) => secrets)).size, 2 * OWNERS.length);
+  for (const secret of hooked.flatMap(({ secrets }) => secrets)) {
+    assert.equal(heard.filter((one) => showsIn(one, secret)).length, 1);
+    const base64 = secret.replace('whsec_', '');
+    const bytes = Buffer.from(base64, 'base64');
+    for (const text of [base64, bytes.toString('base64url'), bytes.toString('hex')])
+      assert.ok(!kept.includes(text), 'a secret stands where it must not');
   }
 });
 
