@@ -70,6 +70,9 @@ const pool: Record<string, string[]> = {
   parkedId: Array.from({ length: 24 }, (_, n) => `stuck-${n}`),
   expiry_date: ['2031-05-04', '2020-05-04', '2026-02-30'],
   ticket: ['T-1', 'not one'],
+  url: ['https://shop.example/hooks', 'https://1.1.1.1:8443/', 'http://shop.example', 'https://127.0.0.1/'],
+  since: ['2026-05-04T12:30:00Z', '2026-05-04T12:30:00.5+01:00', 'yesterday'],
+  description: ['Accounting'],
 };
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
 const REFERENCES = {
@@ -120,6 +123,12 @@ test.before(async () => {
   const bought = await service.ask('GET', `/api/v2/gifts/${gifts[0]}`, { token: till });
   pool['transactionId'] = [bought.json.data.transaction_id, 'nothing'];
   const ann = await service.userToken('ann');
+  const { json: seen } = await service.ask('GET', '/api/v2/events?limit=1', {
+    token: await service.clientToken(),
+    headers: { 'gift-position': `${service.events.logId}:${await service.events.end()}` },
+  });
+  pool['event_id'] = [seen.data[0].id];
+  pool['position'] = [seen.data[0].position];
   tokens = [
     ann,
     ann,
@@ -184,7 +193,11 @@ function valid(given: Json, name = '', parent = ''): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...(schema.enum as unknown[]));
   if (schema.anyOf !== undefined) return fc.oneof(...(schema.anyOf as Json[]).map((one) => valid(one, name, parent)));
+  if (Array.isArray(schema.type))
+    return fc.oneof(...(schema.type as string[]).map((type) => valid({ ...schema, type }, name, parent)));
   switch (schema.type) {
+    case 'null':
+      return fc.constant(null);
     case 'object': {
       const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>);
       const model = Object.fromEntries(properties.map(([key, property]) => [key, valid(property, key, name)]));
@@ -197,7 +210,7 @@ function valid(given: Json, name = '', parent = ''): fc.Arbitrary<unknown> {
           );
     }
     case 'array':
-      return fc.array(valid(schema.items as Json, name, parent), {
+      return (schema.uniqueItems === true ? fc.uniqueArray : fc.array)(valid(schema.items as Json, name, parent), {
         minLength: (schema.minItems ?? 0) as number,
         maxLength: 3,
       });
@@ -369,6 +382,20 @@ function hold({ method, path, operation }: DescribedOperation, made: Made, reply
   }
 }
 
+/** Some that are enabled, whatever has been done to earlier ones. */
+async function endpoints(): Promise<string[]> {
+  const path = '/api/v2/webhook-endpoints';
+  const token = await service.clientToken();
+  const present = (await service.ask('GET', path, { token })).json.data as Json[];
+  for (const { id } of present) await service.ask('PATCH', `${path}/${id}`, { token, body: { disabled: false } });
+  const ids = present.map(({ id }) => id as string);
+  while (ids.length < 6) {
+    const made = await service.ask('POST', path, { token, body: { url: 'https://shop.example/' } });
+    ids.push(made.json.data.id as string);
+  }
+  return ids;
+}
+
 test('every answer is one that the description says, whatever is asked', async () => {
   const succeeded: string[] = [];
   const operations = operationsOf(document as object);
@@ -377,6 +404,7 @@ test('every answer is one that the description says, whatever is asked', async (
     // What has come before has used up most gifts.
     if (operation.method === 'POST' && operation.path.startsWith('/ops/gifts/'))
       pool['giftId'] = [...(await buy(service, 'latte', Array(8).fill({ user_id: 'bob' }))), '0'.repeat(20)];
+    if (operation.path.includes('{endpointId}')) pool['endpointId'] = await endpoints();
     const name = `${operation.method} ${operation.path}`;
     const success = (): boolean => [...statuses].some((status) => status < 300);
     for (let round = 0; round === 0 || (round < ROUNDS && !success() && !BY_CHANCE.has(name)); round++) {
