@@ -8,6 +8,7 @@ import { type GiftsPurchased, type PurchaseReceiver, transactionStream } from '.
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
 import { brokenCardLimit } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
+import { type SendingFacts, sendTime } from '../domain/sending.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
@@ -35,6 +36,8 @@ export interface PurchaseRequest {
   readonly message: string;
   /** Absent: one gift to be shared by URL. */
   readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
+  /** With its zone; absent: receivers are notified at once. */
+  readonly send_at?: string;
 }
 
 export interface Purchased {
@@ -73,8 +76,8 @@ export async function findPurchase(
 }
 
 /**
- * @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount, receivers),
- * with the field of the first receiver that is refused; UnavailableError
+ * @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount, receivers, time
+ * of sending), with the field that is refused; UnavailableError
  */
 export async function purchaseGifts(
   deps: PurchaseDeps,
@@ -133,6 +136,8 @@ async function gather(
   const broken = method.kind === 'card' ? brokenCardLimit(total) : undefined;
   if (broken !== undefined) throw new Refusal(broken);
   const receivers = await receiversOf(deps, asked);
+  const expires_on = daysAfter(context.now, product.valid_days);
+  const sending = sendingOf(request, receivers, { now: context.now, expires_on });
   const { bodyHash, ...personal } = await personalOf(deps, transactionId, request.message, receivers, context.bodyHash);
   const purchase = {
     transaction_id: transactionId,
@@ -144,8 +149,9 @@ async function gather(
     sale_price: product.sale_price,
     total,
     payment_reference: request.payment_reference,
-    expires_on: daysAfter(context.now, product.valid_days),
+    expires_on,
     ...personal,
+    ...sending,
   };
   return { purchase, bodyHash };
 }
@@ -178,6 +184,17 @@ async function personalOf(
 interface NamedReceiver {
   readonly user_id?: string;
   readonly number?: string;
+}
+
+function sendingOf(
+  { send_at }: PurchaseRequest,
+  receivers: readonly NamedReceiver[],
+  facts: SendingFacts,
+): Pick<GiftsPurchased['data'], 'send_at'> {
+  if (send_at === undefined) return {};
+  if (!receivers.some(({ user_id, number }) => user_id !== undefined || number !== undefined))
+    throw new Refusal('nobody_to_send_to', 'send_at');
+  return { send_at: sendTime(send_at, facts, 'send_at') };
 }
 
 async function receiversOf(

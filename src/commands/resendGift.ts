@@ -1,5 +1,5 @@
 import { giftStream, isSomebody } from '../domain/gift/events.js';
-import { refuseUnlessUsable } from '../domain/gift/decisions.js';
+import { isHeldBack, refuseUnlessUsable } from '../domain/gift/decisions.js';
 import { notificationAggregate, notificationAttempts, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import type { CommandContext } from './context.js';
@@ -26,8 +26,10 @@ export async function resendGift(
     const { next, nextNumber } = notificationAttempts(stream, history);
     // Names the receiver: a later reassignment notifies the new one itself.
     const gift_revision = stream.at(-1)?.revision;
-    // The receiver of a gift that is charged and not issued yet is notified once it is issued.
-    if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('notification_pending');
+    // The receiver of a gift that is charged and not issued yet is notified once it is issued, of a scheduled one once
+    // it is released.
+    if (gift_revision === undefined || next.do !== 'nothing' || isHeldBack(gift))
+      throw new Refusal('notification_pending');
     return [
       {
         type: 'NotificationRequested',

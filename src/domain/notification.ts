@@ -12,7 +12,7 @@ export type Channel = 'sms' | 'push';
 interface Numbered {
   /** From 1. */
   readonly attempt: number;
-  /** The id of the event that asked for it: the gift's issue, a reassignment or a request. */
+  /** The id of the event that asked for it: the gift's issue or release, a reassignment or a request. */
   readonly asked_by: string;
 }
 
@@ -114,7 +114,7 @@ export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly revision: number;
 };
 
-/** The gift's issue, a reassignment, or support's request. */
+/** The gift's issue or release, a reassignment, or support's request. */
 export interface Occasion {
   readonly id: string;
   readonly position: string;
@@ -170,12 +170,18 @@ function occasionsOf(
   gift: readonly Placed<GiftEvent>[],
   notification: readonly Placed<NotificationEvent>[],
 ): Occasion[] {
+  let receiver: Occasion['receiver'] | undefined;
+  // What happens before a scheduled gift is released is told with its release.
+  let heldBack = false;
   const given = gift.flatMap((event): (Omit<Occasion, 'outdated'> & { readonly revision: number })[] => {
     const { id, position, revision } = event;
-    if (event.type === 'GiftIssued')
-      return isSomebody(event.data.receiver) ? [{ id, position, revision, receiver: 'bought' }] : [];
-    if (event.type !== 'GiftReassigned') return [];
-    return [{ id, position, revision, receiver: event.data.receiver }];
+    if (event.type === 'GiftIssued') {
+      receiver = isSomebody(event.data.receiver) ? 'bought' : undefined;
+      heldBack = event.data.scheduled === true;
+    } else if (event.type === 'GiftReassigned') receiver = event.data.receiver;
+    else if (event.type === 'GiftReleased') heldBack = false;
+    else return [];
+    return heldBack || receiver === undefined ? [] : [{ id, position, revision, receiver }];
   });
   const latest = given.at(-1);
   const requested = notification.flatMap((event): Occasion[] => {
@@ -185,10 +191,10 @@ function occasionsOf(
     const to = given.findLast((one) => one.revision <= data.gift_revision);
     return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
   });
-  const own = given.map(({ id, position, receiver }, index): Occasion => ({
+  const own = given.map(({ id, position, receiver: to }, index): Occasion => ({
     id,
     position,
-    receiver,
+    receiver: to,
     outdated: index < given.length - 1,
   }));
   return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));

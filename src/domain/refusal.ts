@@ -30,6 +30,10 @@ export const REFUSALS = {
   amount_too_small: 'Amount too small: a card is charged at least 0.30.',
   amount_too_large: 'Amount too large: a card is charged at most 999999.99.',
   receiver_not_found: 'Receiver not found.',
+  invalid_send_at:
+    'send_at must be a time with its zone, to come, at most 366 days ahead and no later than the gifts expire.',
+  nobody_to_send_to: 'send_at needs a receiver.',
+  nothing_to_send: 'nothing to send: it was sent, or never scheduled.',
   person_not_found: 'Person not found',
   number_of_user: 'this number is that of a user: erase the user.',
   invalid_phone_number: 'Invalid phone number.',

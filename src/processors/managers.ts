@@ -1,12 +1,14 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
-import type { GiftCancelled, GiftIssued, GiftReassigned } from '../domain/gift/events.js';
+import type { GiftCancelled, GiftIssued, GiftReassigned, GiftReleased } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
+import type { SendingEvent } from '../domain/sending.js';
 import { disputeManager } from './dispute/manager.js';
 import type { Contact } from './notification/address.js';
 import { notificationManager } from './notification/manager.js';
 import type { NotifyDeps } from './notification/notifyStep.js';
+import { knownPurchases } from './notification/knownPurchases.js';
 import { resendManager } from './notification/resendManager.js';
 import type { ChargeDeps } from './purchase/chargeStep.js';
 import { purchaseManager } from './purchase/manager.js';
@@ -19,12 +21,16 @@ export const MANAGERS = [purchaseManager, notificationManager, resendManager, re
 
 export const FEED_TYPES = feedTypes(MANAGERS);
 
-/** An undelivered message asks for nothing: support may ask for a resend. */
+/**
+ * An undelivered message asks for nothing: support may ask for a resend. Scheduled gifts are released by
+ * `src/ops/schedule/`.
+ */
 type FeedEvent =
-  | PurchaseEvent
+  | Exclude<PurchaseEvent, SendingEvent>
   | GiftIssued
   | GiftCancelled
   | GiftReassigned
+  | GiftReleased
   | Exclude<NotificationEvent, { type: 'NotificationUndelivered' }>
   | WorkParked
   | WorkRetried;
@@ -37,7 +43,10 @@ type FollowedBy<M> = M extends { readonly events: infer E } ? keyof E : never;
 export interface Lookups
   extends Pick<ChargeDeps, 'paymentMethod'>, Pick<NotifyDeps, 'contact' | 'numberOf' | 'openText' | 'launchUrl'> {}
 
-export type ManagerDeps = StepDeps & Lookups & Pick<ChargeDeps, 'wallets'> & Pick<NotifyDeps, 'senderName'>;
+export type ManagerDeps = StepDeps &
+  Lookups &
+  Pick<ChargeDeps, 'wallets'> &
+  Pick<NotifyDeps, 'senderName' | 'purchase'>;
 
 export function processManagers({
   paymentMethod,
@@ -56,6 +65,7 @@ export function processManagers({
       openText,
       launchUrl,
       senderName: senderNames(contact),
+      purchase: knownPurchases(deps.events),
       wallets: walletPayments(deps.events, deps.writer),
     }),
   };

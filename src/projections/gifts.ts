@@ -52,9 +52,10 @@ export interface GiftDocument {
   readonly updated_at: string;
 }
 
-/** `GiftIssued` repeats the purchase, and no answer shows a block. */
+/** `GiftIssued` repeats the purchase, no answer shows a block, and the transaction says whether it was sent. */
 type Folded = Happened<
-  GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' | 'RedemptionVoided' }>
+  | GiftsPurchased
+  | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' | 'RedemptionVoided' | 'GiftReleased' }>
 >;
 
 export const userHolds = (userId: string): string => `u${userId}/`;

@@ -11,6 +11,7 @@ import type { Projection } from '../runtime/readmodels/projection.js';
 import { openReadModel, type ReadModel } from '../runtime/readmodels/readModel.js';
 import { redemptionsProjection } from './redemptions.js';
 import { reversalsProjection } from './reversals.js';
+import { scheduleProjection } from './schedule.js';
 import { transactionsProjection } from './transactions.js';
 import { voucherCodesProjection } from './voucherCodes.js';
 import { webhookEndpointsProjection } from './webhookEndpoints.js';
@@ -27,6 +28,7 @@ const ALL = {
   byUser: byUserProjection,
   feed: feedProjection,
   webhookEndpoints: webhookEndpointsProjection,
+  schedule: scheduleProjection,
 } as const;
 
 /** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
@@ -38,6 +40,7 @@ const BY_SOME = [
   'byUser',
   'feed',
   'webhookEndpoints',
+  'schedule',
 ] as const satisfies readonly (keyof typeof ALL)[];
 
 /**

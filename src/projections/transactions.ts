@@ -9,6 +9,7 @@ import type {
   PaymentCharged,
   PaymentDeclined,
 } from '../domain/purchase/events.js';
+import type { SendingEvent } from '../domain/sending.js';
 import type { SealedText } from '../lib/seal.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
@@ -30,61 +31,106 @@ export interface TransactionDocument {
   /** Absent: the buyer need not authenticate. Both values are the provider's. */
   readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
+  /** When it is to be sent; null: not before the buyer names a time; absent: at once. */
+  readonly send_at?: string | null;
+  /** When that began. Of a purchase with `send_at`. */
+  readonly sent_at?: string;
   readonly created_at: string;
   readonly updated_at: string;
 }
 
-type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentCharged | PaymentDeclined>;
+type Settling = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentCharged | PaymentDeclined>;
+type Sending = Happened<Exclude<SendingEvent, { type: 'SendFinished' }>>;
 
-export const transactionsProjection: Projection<TransactionDocument> = {
-  name: 'transactions',
-  // Tests deploy it over a made-up version 1.
-  version: 2,
-  hidden: HIDDEN_FIELDS,
-  indexes: [],
-  types: typesOf<Folded['type']>({
-    GiftsPurchased: true,
-    PaymentAuthenticationRequired: true,
-    PaymentCharged: true,
-    PaymentDeclined: true,
-  }),
-  creates: ['GiftsPurchased'],
-  // After the charge's answer no event is folded.
-  isFinal: ({ payment }) => payment !== 'pending',
-  documentIds: (event: RecordedEvent) => [idOf(event.stream)],
-  evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
-    const folded = event as unknown as Folded;
-    if (folded.type === 'GiftsPurchased') {
-      const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = folded.data;
-      const made = { created_at: folded.at, updated_at: folded.at };
-      return {
-        buyer_id,
-        seed,
-        count: receivers.length,
-        product_id,
-        brand_id,
-        sale_price,
-        total,
-        message,
-        expires_on,
-        payment: 'pending',
-        ...made,
-      };
-    }
-    if (document === undefined) throw new Error(`${folded.type} of a transaction that was never made`);
-    // The first answer counts, as in `purchaseAggregate`.
-    if (document.payment !== 'pending') return document;
-    if (folded.type === 'PaymentAuthenticationRequired') {
-      const { payment_id, action } = folded.data;
-      return copyWith(document, { authentication: { payment_id, action }, updated_at: folded.at });
-    }
-    return copyWith(document, {
-      payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined',
-      settled_at: folded.at,
-      updated_at: folded.at,
-    });
-  },
-};
+const SETTLING = typesOf<Settling['type']>({
+  GiftsPurchased: true,
+  PaymentAuthenticationRequired: true,
+  PaymentCharged: true,
+  PaymentDeclined: true,
+});
+
+function made({ data, at }: Happened<GiftsPurchased>): TransactionDocument {
+  const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = data;
+  return {
+    buyer_id,
+    seed,
+    count: receivers.length,
+    product_id,
+    brand_id,
+    sale_price,
+    total,
+    message,
+    expires_on,
+    payment: 'pending',
+    created_at: at,
+    updated_at: at,
+  };
+}
+
+function settled(
+  document: TransactionDocument,
+  event: Exclude<Settling, { type: 'GiftsPurchased' }>,
+): TransactionDocument {
+  // The first answer counts, as in `purchaseAggregate`.
+  if (document.payment !== 'pending') return document;
+  if (event.type === 'PaymentAuthenticationRequired') {
+    const { payment_id, action } = event.data;
+    return copyWith(document, { authentication: { payment_id, action }, updated_at: event.at });
+  }
+  return copyWith(document, {
+    payment: event.type === 'PaymentCharged' ? 'charged' : 'declined',
+    settled_at: event.at,
+    updated_at: event.at,
+  });
+}
+
+function sent(document: TransactionDocument, event: Sending): TransactionDocument {
+  const { send_at } = event.data;
+  return event.type === 'SendStarted'
+    ? copyWith(document, { send_at, sent_at: event.at, updated_at: event.at })
+    : copyWith(document, { send_at, updated_at: event.at });
+}
+
+/** Its receivers are not to know of its gifts yet (docs/decisions.md#scheduled-sending). */
+export const isUnsent = ({ send_at, sent_at }: Pick<TransactionDocument, 'send_at' | 'sent_at'>): boolean =>
+  send_at !== undefined && sent_at === undefined;
+
+function makeTransactions(
+  fold: Pick<Projection<TransactionDocument>, 'version' | 'previous'>,
+  later: readonly Sending['type'][],
+): Projection<TransactionDocument> {
+  return {
+    name: 'transactions',
+    ...fold,
+    hidden: HIDDEN_FIELDS,
+    indexes: [],
+    types: [...SETTLING, ...later],
+    creates: ['GiftsPurchased'],
+    // After the charge's answer only the sending is folded.
+    isFinal: (document) => document.payment === 'declined' || (document.payment === 'charged' && !isUnsent(document)),
+    documentIds: (event: RecordedEvent) => [idOf(event.stream)],
+    evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
+      const folded = event as unknown as Settling | Sending;
+      if (folded.type === 'GiftsPurchased') {
+        const bought = made(folded);
+        const { send_at } = folded.data;
+        return send_at === undefined || later.length === 0 ? bought : copyWith(bought, { send_at });
+      }
+      if (document === undefined) throw new Error(`${folded.type} of a transaction that was never made`);
+      return folded.type === 'SendRescheduled' || folded.type === 'SendStarted'
+        ? sent(document, folded)
+        : settled(document, folded);
+    },
+  };
+}
+
+// Tests deploy it over a made-up version 1.
+const transactions2 = makeTransactions({ version: 2 }, []);
+
+export const transactionsProjection = makeTransactions(
+  { version: 3, previous: [transactions2 as unknown as Projection] },
+  typesOf<Sending['type']>({ SendRescheduled: true, SendStarted: true }),
+);
 
 /** `undefined`: no purchase. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {

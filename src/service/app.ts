@@ -34,6 +34,7 @@ import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from '../projections/index.js';
 import { LED, readinessOf } from './readiness.js';
 import { repeatErasures } from './repeatErasures.js';
+import { startScheduler } from '../ops/schedule/scheduler.js';
 import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
 import { followers } from '../runtime/supervision/followers.js';
@@ -153,6 +154,18 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const processes = config.roles.has('processor')
       ? open.add(startProcesses({ engines, models, subjects, publicUrl, logger, holder, followers: parts }))
       : undefined;
+    if (config.roles.has('processor'))
+      open.add(
+        startScheduler({
+          events: engines.events,
+          store: engines.store,
+          schedule: models.schedule,
+          now: currentTime,
+          holder,
+          logger,
+          followers: parts,
+        }),
+      );
     const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
     if (config.roles.has('processor'))
       open.add(parts.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));

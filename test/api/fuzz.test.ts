@@ -8,7 +8,7 @@ import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { PASSING, answerOf, checked } from '../support/service/answers.js';
 import { chosenServers } from '../support/engines/engines.js';
-import { buy, redeem } from '../support/service/giftFlow.js';
+import { buy, purchaseOf, redeem } from '../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
 import {
   type DescribedOperation,
@@ -73,6 +73,7 @@ const pool: Record<string, string[]> = {
   url: ['https://shop.example/hooks', 'https://1.1.1.1:8443/', 'http://shop.example', 'https://127.0.0.1/'],
   since: ['2026-05-04T12:30:00Z', '2026-05-04T12:30:00.5+01:00', 'yesterday'],
   description: ['Accounting'],
+  send_at: [new Date(Date.now() + 86_400_000).toISOString(), 'now', '2026-02-30T09:00:00Z'],
 };
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
 const REFERENCES = {
@@ -121,7 +122,11 @@ test.before(async () => {
   for (const gift of gifts.slice(0, 4))
     pool['redemptionId']?.push((await redeem(service, gift)).json.data.id as string);
   const bought = await service.ask('GET', `/api/v2/gifts/${gifts[0]}`, { token: till });
-  pool['transactionId'] = [bought.json.data.transaction_id, 'nothing'];
+  const scheduled = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte', [{ user_id: 'bob' }], { sendAt: pool['send_at']?.[0] ?? '' }),
+  });
+  pool['transactionId'] = [bought.json.data.transaction_id, scheduled.json.data.id, 'nothing'];
   const ann = await service.userToken('ann');
   const { json: seen } = await service.ask('GET', '/api/v2/events?limit=1', {
     token: await service.clientToken(),

@@ -107,6 +107,8 @@ interface Known {
 }
 const gifts: Known[] = [];
 const transactions: string[] = [];
+/** A gift to mia that is to be sent next year. */
+let later = '';
 const buyerOf = new Map<string, string>();
 
 interface Heard {
@@ -143,12 +145,13 @@ async function bought(
   message: string,
   receivers: readonly object[],
   reference = 'pm_card_visa',
+  sendAt?: string,
 ): Promise<string[]> {
   const reply = await hear(
     sender,
     'POST',
     '/api/v2/transactions',
-    purchaseOf(product, receivers, { message, reference }),
+    purchaseOf(product, receivers, { message, reference, ...(sendAt === undefined ? {} : { sendAt }) }),
     `privacy-key-${message.slice(-9)}`,
   );
   assert.equal(reply.status, 201, reply.text);
@@ -183,6 +186,14 @@ test.before(async () => {
   const [claimed = ''] = await bought('noah', 'p-qr', 'Wish-claimed-22', [{}]);
   const [hidden = ''] = await bought('noah', 'p-qr', 'Wish-hidden-333', [{}], 'pm_card_visa');
   await movedGift();
+  [later = ''] = await bought('noah', 'p-pin', 'Wish-later-77777', [{ user_id: 'mia' }], 'pm_card_visa', NEXT_YEAR);
+  gifts.push({
+    id: later,
+    message: 'Wish-later-77777',
+    sender: 'noah',
+    owner: 'mia',
+    receiver: { mia: 'mia', noah: 'mia' },
+  });
   const [flaky = ''] = await bought(
     'olivia',
     'p-qr',
@@ -279,6 +290,9 @@ function queryOf(document: object, operation: Json): string {
   return all.length === 0 ? '' : `?${all.join('&')}`;
 }
 
+const RESCHEDULED = '/api/v2/transactions/{transactionId}';
+const NEXT_YEAR = new Date(Date.now() + 300 * 86_400_000).toISOString();
+
 /** Every caller asks every operation of the description about every gift and purchase, with every relation. */
 async function everyoneAsksEverything(): Promise<void> {
   const { json } = await hear('nobody', 'GET', '/openapi.json');
@@ -314,7 +328,12 @@ async function everyoneAsksEverything(): Promise<void> {
         )
       )
         continue;
-      const body = method === 'GET' || target.endsWith('/claim') ? undefined : bodies[target.split('/').at(-1) ?? ''];
+      const body =
+        method === 'GET' || target.endsWith('/claim')
+          ? undefined
+          : path === RESCHEDULED
+            ? { send_at: NEXT_YEAR }
+            : bodies[target.split('/').at(-1) ?? ''];
       await Promise.all([...USERS, 'client', 'nobody'].map((caller) => hear(caller, method, target + query, body)));
     }
   }
@@ -698,6 +717,12 @@ test('receiver_id is the owner’s and the naming buyer’s to see, wherever a g
   assert.ok(seen > 100);
 });
 
+test('before its time no list or feed shows a scheduled gift, but to its buyer and client', () => {
+  const unasked = heard.filter(({ asked }) => /^GET \/api\/v2\/(gifts|events|transactions)(\?|$)/.test(asked));
+  const knowing = unasked.filter((one) => showsIn(one, later)).map(({ caller }) => caller);
+  assert.deepEqual([...new Set(knowing)].sort(), ['client', 'noah']);
+});
+
 test('a purchase is its buyer’s alone; without a token none of it is visible', () => {
   const [first, second] = transactions;
   for (const { caller, asked, reply } of heard) {
@@ -725,7 +750,7 @@ test('lists of gifts and payment methods hold the caller’s own, and all of the
   };
   for (const { caller, reply } of answered('/api/v2/gifts')) {
     const shown = (reply.json.data as Json[]).filter(({ gift_status }) => gift_status !== 'cancelled');
-    const own = gifts.filter(({ sender, owner }) => sender === caller || owner === caller);
+    const own = gifts.filter(({ id, sender, owner }) => sender === caller || (owner === caller && id !== later));
     assert.deepEqual(shown.map(({ id }) => id as string).sort(), own.map(({ id }) => id).sort(), caller);
     assert.ok(caller === 'olivia' || reply.json.data.length === shown.length);
   }

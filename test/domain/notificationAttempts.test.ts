@@ -129,6 +129,23 @@ test('skips a request that was decided on before a reassignment and appended aft
   assert.equal(later.do === 'start' && later.occasion.receiver, { user_id: 'dan' });
 });
 
+test('the receiver of a scheduled gift is notified by its release, not before, and its last receiver alone', () => {
+  const scheduled = {
+    type: 'GiftIssued',
+    data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' }, scheduled: true },
+  } as unknown as GiftEvent;
+  const released: GiftEvent = { type: 'GiftReleased', data: { transaction_id: 't' } };
+  assert.is(after(scheduled).next.do, 'nothing');
+  assert.is(after(scheduled, reassigned('cat')).next.do, 'nothing');
+  const { next } = after(scheduled, released);
+  assert.equal(next.do === 'start' && [next.number, next.occasion.id, next.occasion.receiver], [1, '2', 'bought']);
+  const moved = after(scheduled, reassigned('cat'), released);
+  assert.equal(moved.next.do === 'start' && moved.next.occasion.receiver, { user_id: 'cat' });
+  const own = { attempt: 1, asked_by: '2' };
+  assert.is(after(scheduled, released, started(own), sent(own)).next.do, 'nothing');
+  assert.is(after(scheduled, released, started(own), sent(own), reassigned('cat')).next.do, 'start');
+});
+
 test('notifies the new receiver by phone for a request after a reassignment', () => {
   const number: GiftEvent = {
     type: 'GiftReassigned',

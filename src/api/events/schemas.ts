@@ -17,6 +17,11 @@ export const eventSchema = entity('FeedEvent', {
         location_id: { ...ID, description: 'Where it was redeemed.' },
         voucher_id: { ...ID, description: 'Of the voucher that it got.' },
         refund_id: { ...ID, description: 'Of a refund made by support.' },
+        send_at: {
+          type: ['string', 'null'],
+          format: 'date-time',
+          description: 'When a purchase is to be sent; null: not before its buyer names a time.',
+        },
         expires_on: { type: 'string', format: 'date', description: 'The new last valid day (UTC).' },
         blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
       },

@@ -61,6 +61,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
   const { id, gift, transaction } = joined;
   const [gift_status, status, status_code] = STATUS[statusOf(joined)];
   const settledAt = transaction.payment === 'charged' ? transaction.settled_at : undefined;
+  const sentAt = transaction.send_at === undefined ? settledAt : transaction.sent_at;
   const shortcode = shortcodeOf(id);
   const expiresOn = expiryOf(joined);
   return {
@@ -81,7 +82,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     expiry_date: expiresOn,
     created_at: plainTime(transaction.created_at),
     updated_at: plainTime(transaction.updated_at > gift.updated_at ? transaction.updated_at : gift.updated_at),
-    sent_date: settledAt === undefined ? '' : plainTime(settledAt),
+    sent_date: sentAt === undefined ? '' : plainTime(sentAt),
     deleted_at: null,
     assigned_date: null,
     assigned_client: null,
@@ -99,6 +100,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     gift_status,
     status_code,
     status,
+    ...(transaction.send_at === undefined || transaction.buyer_id !== user.id ? {} : { send_at: transaction.send_at }),
   };
 }
 
@@ -191,5 +193,6 @@ export function transactionEntity(id: string, transaction: TransactionDocument, 
     purchased_at_date: dateOf(transaction.created_at),
     purchased_at_time: timeOfDay(transaction.created_at),
     status: transactionStatus(transaction, givenBack),
+    ...(transaction.send_at === undefined ? {} : { send_at: transaction.send_at }),
   };
 }

@@ -5,6 +5,7 @@
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
 import { numberHolds, userHolds } from '../../projections/gifts.js';
 import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
+import { isUnsent } from '../../projections/transactions.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
@@ -79,9 +80,12 @@ function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): s
   return as !== 'holder' && transaction.buyer_id === userId ? timeKey(transaction.created_at) : undefined;
 }
 
-/** Not before it is paid for: otherwise anybody could fill a user's list, or learn by a number who has it. */
+/**
+ * Not before it is paid for: otherwise anybody could fill a user's list, or learn by a number who has it. Nor before it
+ * is sent (docs/decisions.md#scheduled-sending).
+ */
 function isHeldBy({ gift, transaction, owner }: JoinedGift, userId: string): boolean {
-  return isReceived(gift) && owner === userId && transaction.payment === 'charged';
+  return isReceived(gift) && owner === userId && transaction.payment === 'charged' && !isUnsent(transaction);
 }
 
 async function merged(sources: readonly Source[], after: Place | undefined, count: number): Promise<Place[]> {

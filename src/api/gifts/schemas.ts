@@ -24,6 +24,12 @@ const PLAIN_TIME: Schema = {
 };
 const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
 const DATE: Schema = { type: 'string', format: 'date' };
+const SEND_AT: Schema = {
+  ...ISO_TIME,
+  type: ['string', 'null'],
+  description:
+    'Of a purchase that was given such a time, for its buyer: when it is sent, or was; null: not before a time is named.',
+};
 
 export const redemptionSchema = entity('Redemption', {
   id: ID,
@@ -46,64 +52,68 @@ export const reversedSchema = entity('ReversedRedemption', {
   },
 });
 
-export const giftSchema = entity('Gift', {
-  id: GIFT_ID,
-  shortcode: {
-    type: 'string',
-    pattern: '^[0-9A-HJKMNP-TV-Z]{16}$',
-    description: 'Another spelling of the id; read without regard to case.',
-  },
-  sender_id: { type: 'string', description: "The buyer's user id." },
-  receiver_id: {
-    type: 'string',
-    description: "The owner's user id, shown to the owner and to a buyer who named that user; else empty.",
-  },
-  purchase_id: { type: 'string', description: 'The product bought.' },
-  transaction_id: ID,
-  message_id: ID,
-  voucher_id: { ...NULL, description: "The gift's voucher, once it has one." },
-  redeemed_id: { ...NULL, description: 'The redemption, while redeemed.' },
-  code: EMPTY,
-  vid: EMPTY,
-  redeem_code: EMPTY,
-  reminder_sent: EMPTY,
-  type: EMPTY,
-  expiry_date: { ...DATE, description: 'The last valid day, in UTC.' },
-  created_at: PLAIN_TIME,
-  updated_at: PLAIN_TIME,
-  sent_date: {
-    type: 'string',
-    pattern: '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$',
-    description: 'When the charge settled; empty before.',
-  },
-  deleted_at: NULL,
-  assigned_date: NULL,
-  assigned_client: NULL,
-  viewed_date: NULL,
-  viewed_client: NULL,
-  account_id: NULL,
-  order_id: NULL,
-  cover_image_url: NULL,
-  image_url: NULL,
-  theme_id: EMPTY,
-  theme_info: record({
-    clientIds: { type: 'array', items: { type: 'string' } },
-    name: EMPTY,
+export const giftSchema = entity(
+  'Gift',
+  {
+    id: GIFT_ID,
+    shortcode: {
+      type: 'string',
+      pattern: '^[0-9A-HJKMNP-TV-Z]{16}$',
+      description: 'Another spelling of the id; read without regard to case.',
+    },
+    sender_id: { type: 'string', description: "The buyer's user id." },
+    receiver_id: {
+      type: 'string',
+      description: "The owner's user id, shown to the owner and to a buyer who named that user; else empty.",
+    },
+    purchase_id: { type: 'string', description: 'The product bought.' },
+    transaction_id: ID,
+    message_id: ID,
+    voucher_id: { ...NULL, description: "The gift's voucher, once it has one." },
+    redeemed_id: { ...NULL, description: 'The redemption, while redeemed.' },
+    code: EMPTY,
+    vid: EMPTY,
+    redeem_code: EMPTY,
+    reminder_sent: EMPTY,
     type: EMPTY,
-    label: EMPTY,
-    id: EMPTY,
-  }),
-  launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
-  reminders_sent: { type: 'array', items: { type: 'string' } },
-  is_expired: { type: 'boolean' },
-  gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-  status_code: {
-    type: 'string',
-    enum: ['PE', 'SE', 'UC', 'RE', 'CA'],
-    description: 'SE: has a receiver; UC: has none yet.',
+    expiry_date: { ...DATE, description: 'The last valid day, in UTC.' },
+    created_at: PLAIN_TIME,
+    updated_at: PLAIN_TIME,
+    sent_date: {
+      type: 'string',
+      pattern: '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$',
+      description: 'When the charge settled, or a scheduled gift was sent; empty before.',
+    },
+    deleted_at: NULL,
+    assigned_date: NULL,
+    assigned_client: NULL,
+    viewed_date: NULL,
+    viewed_client: NULL,
+    account_id: NULL,
+    order_id: NULL,
+    cover_image_url: NULL,
+    image_url: NULL,
+    theme_id: EMPTY,
+    theme_info: record({
+      clientIds: { type: 'array', items: { type: 'string' } },
+      name: EMPTY,
+      type: EMPTY,
+      label: EMPTY,
+      id: EMPTY,
+    }),
+    launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
+    reminders_sent: { type: 'array', items: { type: 'string' } },
+    is_expired: { type: 'boolean' },
+    gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+    status_code: {
+      type: 'string',
+      enum: ['PE', 'SE', 'UC', 'RE', 'CA'],
+      description: 'SE: has a receiver; UC: has none yet.',
+    },
+    status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
   },
-  status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
-});
+  { send_at: SEND_AT },
+);
 
 const messageSchema = entity('Message', {
   id: ID,
@@ -157,20 +167,24 @@ export const adjustmentCodesSchema = entity('AdjustmentCodes', {
   adjustment_codes: { type: 'array', items: { type: 'string' } },
 });
 
-export const transactionSchema = entity('Transaction', {
-  id: ID,
-  retail: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'The total, in pounds.' },
-  created_at: PLAIN_TIME,
-  updated_at: PLAIN_TIME,
-  gifts: { type: 'array', items: GIFT_ID, description: 'Ids of the gifts bought.' },
-  purchased_at_date: DATE,
-  purchased_at_time: { type: 'string', pattern: '^\\d\\d:\\d\\d:\\d\\d$' },
-  status: {
-    type: 'string',
-    enum: TRANSACTION_STATUSES,
-    description: '`disputed`: the buyer’s bank claims the money, or has taken it back.',
+export const transactionSchema = entity(
+  'Transaction',
+  {
+    id: ID,
+    retail: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'The total, in pounds.' },
+    created_at: PLAIN_TIME,
+    updated_at: PLAIN_TIME,
+    gifts: { type: 'array', items: GIFT_ID, description: 'Ids of the gifts bought.' },
+    purchased_at_date: DATE,
+    purchased_at_time: { type: 'string', pattern: '^\\d\\d:\\d\\d:\\d\\d$' },
+    status: {
+      type: 'string',
+      enum: TRANSACTION_STATUSES,
+      description: '`disputed`: the buyer’s bank claims the money, or has taken it back.',
+    },
   },
-});
+  { send_at: SEND_AT },
+);
 
 const SHARED_KINDS = {
   messages: messageSchema,

@@ -1,5 +1,6 @@
 /** Purchases (docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome, docs/decisions.md#pages). */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
+import { rescheduleSend, SEND_NOW } from '../../commands/rescheduleSend.js';
 import { copyWith } from '../../domain/copyWith.js';
 import type { GivenBack } from '../../domain/purchase/status.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -13,6 +14,7 @@ import { type Embedded, embeddedCollector } from '../representation/embedded.js'
 import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { giftIdsOf, type Viewer, giftEntity, transactionEntity } from './entities.js';
+import { upToOwn } from '../../commands/transact.js';
 import { givenBackOf } from './givenBack.js';
 import { joinGifts, withMessage } from './join.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
@@ -34,6 +36,8 @@ import {
 } from './schemas.js';
 
 const MAX_RECEIVERS = 10_000;
+/** Of a time as text. */
+const MAX_TIME = 40;
 
 const PURCHASE_BODY: Schema = {
   title: 'Purchase',
@@ -75,6 +79,12 @@ const PURCHASE_BODY: Schema = {
             description: 'Shown to the receivers.',
             'x-errors': { pattern: 'purchase.message must not contain NUL characters' },
           },
+          send_at: {
+            type: 'string',
+            maxLength: MAX_TIME,
+            description:
+              'When receivers are notified and find their gifts: ISO 8601 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
+          },
         },
         ['type', 'reference'],
       ),
@@ -89,12 +99,24 @@ const PURCHASE_BODY: Schema = {
   ),
 };
 
+const RESCHEDULE_BODY: Schema = {
+  title: 'Reschedule',
+  ...record({
+    send_at: {
+      type: ['string', 'null'],
+      maxLength: MAX_TIME,
+      description: `ISO 8601 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`,
+    },
+  }),
+};
+
 interface PurchaseBody {
   readonly payment: { readonly reference: string };
   readonly purchase: {
     readonly reference: string;
     readonly message?: string;
     readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
+    readonly send_at?: string;
   };
 }
 
@@ -114,6 +136,7 @@ const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'The log position of t
 const REFUSED_RECEIVER = {
   [FIELD_HEADER]: 'The first receiver that is refused, as `purchase.receivers[1].phone_number`; counted from 0.',
 };
+const REFUSED_TIME = { [FIELD_HEADER]: 'The field of the time.' };
 const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank demands authentication, the answer is 402 with `next_action`: the buyer has 15 minutes for it in ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` shows the outcome.';
@@ -285,6 +308,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         payment_needs_authentication: BOUGHT_NOT_PAID,
         receiver_not_found: REFUSED_RECEIVER,
         invalid_phone_number: REFUSED_RECEIVER,
+        invalid_send_at: REFUSED_TIME,
+        nobody_to_send_to: REFUSED_TIME,
       },
       errors: [
         'payment_declined',
@@ -296,6 +321,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         'amount_too_large',
         'receiver_not_found',
         'invalid_phone_number',
+        'nobody_to_send_to',
+        'invalid_send_at',
       ],
       async open(early) {
         const context = contextOf(early, deps.now());
@@ -308,6 +335,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             payment_reference: payment.reference,
             message: purchase.message ?? '',
             ...(purchase.receivers === undefined ? {} : { receivers: purchase.receivers }),
+            ...(purchase.send_at === undefined ? {} : { send_at: purchase.send_at }),
           };
           return purchased(
             earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request).catch(namedInBody)),
@@ -336,6 +364,49 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
         return async ({ embeds }) =>
           answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early), { givenBack });
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/api/v2/transactions/:transactionId',
+      operation: 'rescheduleTransaction',
+      summary: 'Change when gifts are sent',
+      description:
+        'For the buyer of a purchase with `send_at`, until it is sent: another time, `now`, or null, which sends nothing until a time is named. Sent once, whatever is changed at the last moment.',
+      tag: 'Transactions',
+      caller: 'user',
+      params: { transactionId: 'The transaction’s id.' },
+      body: RESCHEDULE_BODY,
+      bodyExample: { send_at: '2026-12-24T09:00:00+01:00' },
+      answers: [
+        {
+          status: 200,
+          description: 'The transaction.',
+          headers: LOCATION,
+          schema: dataSchema(transactionSchema),
+          example: { data: { ...transactionExample, send_at: '2026-12-24T08:00:00.000Z' } },
+        },
+      ],
+      errorHeaders: { invalid_send_at: REFUSED_TIME },
+      errors: ['transaction_not_found', 'nothing_to_send', 'invalid_send_at'],
+      async open(early) {
+        const { id } = await find(early);
+        const context = contextOf(early, deps.now());
+        return async ({ body }) => {
+          const { send_at } = body as unknown as { readonly send_at: string | null };
+          const changed = await rescheduleSend(deps, id, context, send_at);
+          const transaction = transactionIn(upToOwn(changed));
+          if (transaction === undefined) throw new Error('a purchase was changed and is not there');
+          const position = changed.own.at(-1)?.position;
+          if (position !== undefined) await waitUntilProjected(position, [deps.transactions]);
+          const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
+          const answered = {
+            status: 200,
+            headers: locationOf(id),
+            body: { data: transactionEntity(id, transaction, givenBack) },
+          };
+          return { ...answered, replayed: changed.replayed, ...(position === undefined ? {} : { position }) };
+        };
       },
     },
     {

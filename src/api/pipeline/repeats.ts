@@ -94,6 +94,10 @@ const REPEATS = {
   amount_too_large: ['read models', 'kept'],
   cannot_use_payment_method: ['read models', 'kept'],
   receiver_not_found: ['read models', 'kept'],
+  // The allowed times change with time.
+  invalid_send_at: ['log', 'open'],
+  nobody_to_send_to: ['request', 'kept'],
+  nothing_to_send: ['log', 'open'],
   person_not_found: ['log', 'open'],
   number_of_user: ['log', 'open'],
   erasure_waits: ['log', 'open'],

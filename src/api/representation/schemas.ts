@@ -8,9 +8,13 @@ export function record(
   return { type: 'object', additionalProperties: false, required, properties };
 }
 
-/** A record that the API's description lists by its title. All fields are required. */
-export function entity(title: string, properties: Readonly<Record<string, Schema>>): Schema {
-  return { title, ...record(properties) };
+/** A record that the API's description lists by its title. All fields but the `optional` ones are required. */
+export function entity(
+  title: string,
+  properties: Readonly<Record<string, Schema>>,
+  optional: Readonly<Record<string, Schema>> = {},
+): Schema {
+  return { title, ...record({ ...properties, ...optional }, Object.keys(properties)) };
 }
 
 /** `{data}` with an entity or a list, and the embedded kinds; their `description` says when they are there. */

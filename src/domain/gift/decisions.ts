@@ -4,6 +4,7 @@ import {
   type GiftClaimed,
   type GiftIssued,
   type GiftRedeemed,
+  type GiftReleased,
   type GiftUnredeemed,
   isSomebody,
   type RedemptionVoided,
@@ -165,6 +166,16 @@ export function assignVoucher(gift: IssuedGift, facts: GiftFacts, voucher: Vouch
 
 export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancelled[] {
   return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: why }] : [];
+}
+
+/** Its receiver is not to know of it yet (docs/decisions.md#scheduled-sending). */
+export function isHeldBack({ issued, released }: Pick<IssuedGift, 'issued' | 'released'>): boolean {
+  return issued.scheduled === true && released !== true;
+}
+
+export function release(gift: IssuedGift): GiftReleased[] {
+  if (gift.status === 'cancelled' || !isHeldBack(gift)) return [];
+  return [{ type: 'GiftReleased', data: { transaction_id: gift.issued.transaction_id } }];
 }
 
 /**

@@ -14,7 +14,7 @@ export const isSomebody = ({ user_id, phone_id }: Receiver): boolean => user_id 
 
 /**
  * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase.
- * Secret: `receiver.phone_id`.
+ * Secret: `receiver.phone_id`. `scheduled`: the receiver is to know of it from `GiftReleased` on only.
  */
 export type GiftIssued = DomainEvent<
   'GiftIssued',
@@ -29,8 +29,12 @@ export type GiftIssued = DomainEvent<
     readonly receiver: Receiver;
     readonly purchased_at: string;
     readonly expires_on: string;
+    readonly scheduled?: true;
   }
 >;
+
+/** The time of a scheduled gift has come: its receiver is notified, and finds it (docs/decisions.md#scheduled-sending). */
+export type GiftReleased = DomainEvent<'GiftReleased', { readonly transaction_id: string }>;
 
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
 
@@ -105,6 +109,7 @@ export type GiftExtended = DomainEvent<
 
 export type GiftEvent =
   | GiftIssued
+  | GiftReleased
   | GiftClaimed
   | GiftRedeemed
   | GiftUnredeemed

@@ -23,6 +23,8 @@ export interface IssuedGift {
   /** In order of time. As in the events: reading a ticket takes the key store. */
   readonly blockedBy?: readonly Block[];
   readonly refundId?: string;
+  /** Of a scheduled gift. */
+  readonly released?: true;
 }
 
 export type Gift = { readonly status: 'none' } | IssuedGift;
@@ -33,6 +35,8 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
     if (event.type === 'GiftIssued') return { status: 'issued', issued: event.data, redemptions: [] };
     if (state.status === 'none') return state;
     switch (event.type) {
+      case 'GiftReleased':
+        return copyWith(state, { released: true });
       case 'GiftClaimed':
         return copyWith(state, { claimedBy: event.data.user_id });
       case 'GiftRedeemed': {

@@ -1,4 +1,4 @@
-import type { GiftIssued, Receiver } from '../gift/events.js';
+import { type GiftIssued, isSomebody, type Receiver } from '../gift/events.js';
 import { deriveGiftIds, type GiftIds, giftIdsIn } from '../giftIds.js';
 import {
   giftsInRefunds,
@@ -85,6 +85,7 @@ export function issueGift(
   index: number,
   own: Pick<GiftIds, 'message_id'>,
 ): GiftIssued {
+  const receiver = receiverOf(purchase.receivers[index]);
   return {
     type: 'GiftIssued',
     data: {
@@ -95,9 +96,10 @@ export function issueGift(
       brand_id: purchase.brand_id,
       value: purchase.sale_price,
       sender_id: purchase.buyer_id,
-      receiver: receiverOf(purchase.receivers[index]),
+      receiver,
       purchased_at: purchasedAt,
       expires_on: purchase.expires_on,
+      ...(purchase.send_at === undefined || !isSomebody(receiver) ? {} : { scheduled: true }),
     },
   };
 }

@@ -4,6 +4,7 @@ import type { SealedText } from '../../lib/seal.js';
 import type { DomainEvent } from '../decider.js';
 import type { ReversalEvent } from '../disputes.js';
 import type { RefundEvent } from '../refund.js';
+import type { SendingEvent } from '../sending.js';
 
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
@@ -15,7 +16,8 @@ export interface PurchaseReceiver {
 
 /**
  * Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived), `receivers[].phone_id`. Personal:
- * `message`, sealed. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
+ * `message`, sealed. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC). `send_at` (ISO 8601,
+ * UTC): when receivers are to be notified; absent: at once.
  */
 export type GiftsPurchased = DomainEvent<
   'GiftsPurchased',
@@ -32,6 +34,7 @@ export type GiftsPurchased = DomainEvent<
     readonly expires_on: string;
     readonly message: SealedText;
     readonly receivers: readonly PurchaseReceiver[];
+    readonly send_at?: string;
   }
 >;
 
@@ -101,4 +104,5 @@ export type PurchaseEvent =
   | PaymentCharged
   | PaymentDeclined
   | RefundEvent
-  | ReversalEvent;
+  | ReversalEvent
+  | SendingEvent;

@@ -3,6 +3,7 @@ import { copyWith } from '../copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
 import { evolveReversals, NO_REVERSALS, type Reversals } from '../disputes.js';
 import { evolveOutside, evolveRefunds, type Refunds } from '../refund.js';
+import { evolveSending, type Sending } from '../sending.js';
 import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PurchaseEvent } from './events.js';
 
 /** `required`: since when; `failed`: the provider's code. */
@@ -28,6 +29,8 @@ export type Purchase =
       readonly refunds: Refunds;
       readonly authentication?: Authentication;
       readonly reversals?: Reversals;
+      /** Absent: receivers are notified at once. */
+      readonly sending?: Sending;
     };
 
 export type MadePurchase = Exclude<Purchase, { status: 'none' }>;
@@ -36,7 +39,15 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
   initial: { status: 'none' },
   evolve(state: Purchase, event: Happened<PurchaseEvent>): Purchase {
     if (event.type === 'GiftsPurchased')
-      return { status: 'pending', purchase: event.data, purchasedAt: event.at, refunds: new Map() };
+      return {
+        status: 'pending',
+        purchase: event.data,
+        purchasedAt: event.at,
+        refunds: new Map(),
+        ...(event.data.send_at === undefined
+          ? {}
+          : { sending: { status: 'scheduled', sendAt: event.data.send_at } as const }),
+      };
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'ChargeStarted':
@@ -74,6 +85,10 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'DisputeClosed':
       case 'DisputeSettled':
         return { ...state, reversals: evolveReversals(reversalsOf(state), event) };
+      case 'SendRescheduled':
+      case 'SendStarted':
+      case 'SendFinished':
+        return { ...state, sending: evolveSending(state.sending, event) };
       default:
         return (event satisfies never, state);
     }

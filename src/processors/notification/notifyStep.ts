@@ -25,6 +25,8 @@ import { type Cause, causeOf } from '../runner/cause.js';
 import type { StepDeps } from '../runner/stepDeps.js';
 
 export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'retryPolicy' | 'mayAct'> {
+  /** As it was made; the same object for some time, so that the gifts of one purchase share it. @throws UnavailableError */
+  readonly purchase: (transactionId: string) => Promise<GiftsPurchased['data']>;
   /** `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
   /** `''`: no name. @throws UnavailableError */

@@ -1,5 +1,5 @@
-/** Every notification but the first. */
-import type { GiftReassigned } from '../../domain/gift/events.js';
+/** Every notification but the first of a gift that is sent at once. */
+import type { GiftReassigned, GiftReleased } from '../../domain/gift/events.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
@@ -23,7 +23,7 @@ interface ResendIntent {
   readonly generation: number;
 }
 
-type ResendTrigger = NotificationRequested | GiftReassigned | WorkParked | WorkRetried;
+type ResendTrigger = NotificationRequested | GiftReassigned | GiftReleased | WorkParked | WorkRetried;
 
 const resume = ({ generation }: ResendWork, instance: string): readonly ResendIntent[] => [
   { do: 'resend', instance, generation },
@@ -32,7 +32,13 @@ const resume = ({ generation }: ResendWork, instance: string): readonly ResendIn
 export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendIntent, NotifyDeps> = {
   name: 'notification',
   steps: [NOTIFY_STEP],
-  events: { NotificationRequested: true, GiftReassigned: true, WorkParked: true, WorkRetried: true },
+  events: {
+    NotificationRequested: true,
+    GiftReassigned: true,
+    GiftReleased: true,
+    WorkParked: true,
+    WorkRetried: true,
+  },
   instancesOf(event, open) {
     if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return [idOf(event.stream)];
     const { entity } = event.data;

@@ -1,8 +1,7 @@
-import { readGiftAndNotification, readPurchase } from '../../commands/readStreams.js';
+import { readGiftAndNotification } from '../../commands/readStreams.js';
 import type { GiftIssued } from '../../domain/gift/events.js';
 import { notificationAttempts, type Occasion } from '../../domain/notification.js';
-import type { GiftsPurchased } from '../../domain/purchase/events.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import {
   type Attempt,
@@ -23,7 +22,7 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
     (event): event is RecordedEvent & { readonly data: GiftIssued['data'] } => event.type === 'GiftIssued',
   );
   if (issued === undefined) throw new Error('a resend of a gift that was never issued');
-  const purchase = await purchaseOf(deps.events, issued.data.transaction_id);
+  const purchase = await deps.purchase(issued.data.transaction_id);
   const cancelled = gift.some(({ type }) => type === 'GiftCancelled');
   const attempt = (number: number, occasion: Occasion): Attempt => ({
     giftId,
@@ -41,10 +40,4 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
     await resumeAttempt(deps, attempt(number, occasion), memory, { startedAt, channel, last: causeOf(last) });
   }
   return false;
-}
-
-async function purchaseOf(events: EventStore, transactionId: string): Promise<GiftsPurchased['data']> {
-  const purchase = await readPurchase(events, transactionId);
-  if (purchase.status === 'none') throw new Error('a gift names a purchase that was never made');
-  return purchase.purchase;
 }

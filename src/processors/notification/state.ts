@@ -46,8 +46,9 @@ export function reactToNotification(
 ): NotificationReaction {
   switch (event.type) {
     case 'GiftIssued': {
-      const { receiver, transaction_id, index } = event.data;
-      if (!isSomebody(receiver)) return NOTHING;
+      const { receiver, transaction_id, index, scheduled } = event.data;
+      // Its release asks for the notification, months later.
+      if (!isSomebody(receiver) || scheduled === true) return NOTHING;
       const together = event.metadata.commandId !== issueCommand(instance);
       const due: NotificationWork = {
         stage: 'due',

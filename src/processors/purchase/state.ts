@@ -5,6 +5,7 @@ import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/par
 import type { ReversalEvent } from '../../domain/disputes.js';
 import type { GiftsPurchased, PurchaseEvent, PurchaseReceiver } from '../../domain/purchase/events.js';
 import type { RefundEvent } from '../../domain/refund.js';
+import type { SendingEvent } from '../../domain/sending.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
@@ -33,7 +34,7 @@ export interface PurchaseIntent {
 
 /** Includes its notifications' events: it stays open while its receivers' phone numbers are needed. */
 export type PurchaseTrigger =
-  | Exclude<PurchaseEvent, RefundEvent | ReversalEvent>
+  | Exclude<PurchaseEvent, RefundEvent | ReversalEvent | SendingEvent>
   | GiftIssued
   | NotificationSent
   | NotificationFailed
@@ -101,7 +102,11 @@ function goOn(state: PurchaseWork, instance: string): PurchaseReaction {
 }
 
 function bought(purchase: GiftsPurchased['data'], instance: string, cause: Cause): PurchaseReaction {
-  const toNotify = purchase.receivers.reduce((count, receiver) => (isToBeNotified(receiver) ? count + 1 : count), 0);
+  // A scheduled purchase is closed once its gifts are issued, and waits for nothing.
+  const toNotify =
+    purchase.send_at === undefined
+      ? purchase.receivers.reduce((count, receiver) => (isToBeNotified(receiver) ? count + 1 : count), 0)
+      : 0;
   const state: PurchaseWork = {
     stage: 'bought',
     purchase,

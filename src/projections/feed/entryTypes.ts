@@ -18,6 +18,8 @@ type ShownOfPurchase = Shown<
   | 'DisputeOpened'
   | 'DisputeClosed'
   | 'DisputeSettled'
+  | 'SendStarted'
+  | 'SendFinished'
 >;
 
 /** What did not happen is no news but to who cancelled it. */
@@ -34,7 +36,9 @@ export const ENTRY_TYPES = {
   GiftsRefunded: 'transaction.refunded',
   RefundedAtProvider: 'transaction.refunded',
   RefundFailed: 'transaction.refund_failed',
+  SendRescheduled: 'transaction.rescheduled',
   GiftIssued: 'gift.issued',
+  GiftReleased: 'gift.released',
   GiftClaimed: 'gift.claimed',
   GiftRedeemed: 'gift.redeemed',
   GiftUnredeemed: 'gift.unredeemed',

@@ -13,6 +13,7 @@ import { ENTRY_TYPES, type EntryType, type FedEvent } from './entryTypes.js';
 import {
   type GiftParties,
   holdingAt,
+  holdingBefore,
   holdingOf,
   isBlockedAt,
   type NumberHolders,
@@ -30,6 +31,8 @@ export interface EntryData {
   readonly refund_id?: string;
   /** The last valid day (UTC). */
   readonly expires_on?: string;
+  /** When it is to be sent: ISO 8601, UTC; null: not before the buyer names a time. */
+  readonly send_at?: string | null;
   /** After the event: several causes may block a gift. */
   readonly blocked?: boolean;
 }
@@ -80,6 +83,7 @@ const TRANSACTION = kindOf(transactionStream('-'));
 
 /** Of a gift that has been issued. */
 const CHANGES_PARTIES: ReadonlySet<string> = new Set<FedEvent['type']>([
+  'GiftReleased',
   'GiftClaimed',
   'GiftReassigned',
   'GiftBlocked',
@@ -142,14 +146,17 @@ function giftIssued(
   bought: TransactionParties | undefined,
 ): GiftParties {
   if (bought === undefined) throw new Error(`${type} of a purchase that was never made`);
-  const { transaction_id, purchased_at, receiver } = data;
-  return { ...bought, transaction_id, holdings: [holdingOf(position, purchased_at, receiver)], blocks: [] };
+  const { transaction_id, purchased_at, receiver, scheduled } = data;
+  const holdings = [holdingOf(position, purchased_at, receiver)];
+  return { ...bought, transaction_id, holdings, blocks: [], ...(scheduled === undefined ? {} : { scheduled: {} }) };
 }
 
 function changed(before: GiftParties | undefined, event: Fed): GiftParties {
   if (before === undefined) throw new Error(`${event.type} of a gift that was never issued`);
   const { position: from, at } = event;
   switch (event.type) {
+    case 'GiftReleased':
+      return { ...before, scheduled: { released: from } };
     case 'GiftClaimed':
       return { ...before, holdings: [...before.holdings, holdingOf(from, at, event.data)] };
     case 'GiftReassigned':
@@ -169,12 +176,12 @@ function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
   const { id: event_id, type, at, stream, position } = event;
   const entry = { event_id, type: ENTRY_TYPES[type], at };
   if (event.type === 'GiftsPurchased')
-    return { ...entry, data: { transaction_id: idOf(stream) }, ...seenBy(buyerOf(event)) };
+    return { ...entry, data: { transaction_id: idOf(stream), ...sendingOf(event) }, ...seenBy(buyerOf(event)) };
   if (known === undefined) throw new Error(`${type} in ${stream}, which no purchase led to`);
   if (kindOf(stream) === TRANSACTION)
     return {
       ...entry,
-      data: { transaction_id: idOf(stream), ...refundOf(event) },
+      data: { transaction_id: idOf(stream), ...refundOf(event), ...sendingOf(event) },
       ...seenBy(known as TransactionParties),
     };
   const gift =
@@ -196,7 +203,7 @@ function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
 /** Without any reader, where only the buyer had the gift. */
 function formerEntryOf(event: Fed, known: GiftParties | undefined): FeedEntry {
   const { client: _, buyer: __, holder: ___, since: ____, ...entry } = entryOf(event, known);
-  const before = known?.holdings.findLast(({ from }) => from < event.position);
+  const before = known === undefined ? undefined : holdingBefore(known, event.position);
   return before?.holder === undefined ? entry : { ...entry, holder: before.holder, since: before.since };
 }
 
@@ -206,6 +213,11 @@ function seenBy({ buyer_id, client_id }: TransactionParties): Pick<FeedEntry, 'b
 
 function refundOf(event: Fed): Pick<EntryData, 'refund_id'> {
   return event.type === 'GiftsRefunded' || event.type === 'RefundFailed' ? { refund_id: event.data.refund_id } : {};
+}
+
+function sendingOf(event: Fed): Pick<EntryData, 'send_at'> {
+  if (event.type === 'SendRescheduled') return { send_at: event.data.send_at };
+  return event.type === 'GiftsPurchased' && event.data.send_at !== undefined ? { send_at: event.data.send_at } : {};
 }
 
 function stateAfter(event: Fed, gift: GiftParties): Omit<EntryData, 'transaction_id'> {

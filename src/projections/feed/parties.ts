@@ -22,6 +22,8 @@ export interface GiftParties extends TransactionParties {
   readonly transaction_id: string;
   readonly holdings: readonly Holding[];
   readonly blocks: readonly { readonly from: Position; readonly cause: string; readonly blocked: boolean }[];
+  /** Of a scheduled gift: nobody is its holder before the event at `released` (docs/decisions.md#scheduled-sending). */
+  readonly scheduled?: { readonly released?: Position };
 }
 
 export function holdingOf(from: Position, since: string, { user_id, phone_id }: Receiver): Holding {
@@ -44,9 +46,19 @@ export interface UserNumbers {
   readonly phone_ids: readonly string[];
 }
 
-/** The latest at or before `position`. */
-export function holdingAt({ holdings }: Pick<GiftParties, 'holdings'>, position: Position): Holding | undefined {
+/** The latest at or before `position`; `undefined` also while its receiver is not to know of it. */
+export function holdingAt(
+  { holdings, scheduled }: Pick<GiftParties, 'holdings' | 'scheduled'>,
+  position: Position,
+): Holding | undefined {
+  if (scheduled !== undefined && (scheduled.released === undefined || position < scheduled.released)) return undefined;
   return holdings.findLast(({ from }) => from <= position);
+}
+
+/** The latest before `position`; as `holdingAt`. */
+export function holdingBefore(gift: GiftParties, position: Position): Holding | undefined {
+  const before = gift.holdings.findLast(({ from }) => from < position);
+  return holdingAt(gift, position) === undefined ? undefined : before;
 }
 
 export function isBlockedAt({ blocks }: Pick<GiftParties, 'blocks'>, position: Position): boolean {

@@ -160,6 +160,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /tile/{}/{}/{}/{}',
       'GET /tile/{}/{}/{}/{}/{}',
       'PATCH /api/v2/gifts/{}/redemptions/{}',
+      'PATCH /api/v2/transactions/{}',
       'PATCH /api/v2/webhook-endpoints/{}',
       'POST /api/v2/gifts/{}/claim',
       'POST /api/v2/gifts/{}/redemptions',

@@ -70,6 +70,7 @@ async function served(
           parked: caughtUp,
           redemptions: caughtUp,
           reversals: caughtUp,
+          schedule: caughtUp,
           byUser: caughtUp,
           voucherCodes: caughtUp,
         },

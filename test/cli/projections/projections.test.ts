@@ -16,6 +16,7 @@ import { transactionStream } from '../../../src/domain/purchase/events.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { giftsProjection } from '../../../src/projections/gifts.js';
+import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { buildOf } from '../../../src/runtime/readmodels/buildNumbers.js';
 import { putPreviousBuild } from '../../../src/runtime/readmodels/previousBuilds.js';
@@ -486,7 +487,7 @@ test('shows what readers use while a deployed version is built, and who keeps it
     const { events, store } = engines;
     await servesEarlier(engines);
     await putPreviousBuild(store, 'transactions', {
-      number: 2_000_003,
+      number: transactionsProjection.version * 1_000_000 + 3,
       until: Date.now() + 60_000,
       release: { number: 1, until: Date.now() + 60_000 },
     });
@@ -500,7 +501,9 @@ test('shows what readers use while a deployed version is built, and who keeps it
     );
     assert.match(
       out,
-      /transactions: version 2, build 3 is kept until .* \(gift projections rollback transactions\)\ntransactions: version 1 is kept until .* \(the release that made it takes it into use again\)/,
+      new RegExp(
+        `transactions: version ${transactionsProjection.version}, build 3 is kept until .* \\(gift projections rollback transactions\\)\ntransactions: version 1 is kept until .* \\(the release that made it takes it into use again\\)`,
+      ),
     );
     const release: Projection = {
       ...(giftsProjection as unknown as Projection),

@@ -20,6 +20,7 @@ import {
   mayUnredeem,
   ownerOf,
   redeem,
+  release,
   refuseNewVoucher,
   reverseOrVoid,
   unredeem,
@@ -417,6 +418,17 @@ test('voids for whom may reverse, and only gifts that are paid for', () => {
   given(giftAggregate, issued())
     .when(cancelKey({ payment: 'declined' }))
     .refused('gift_cancelled');
+});
+
+test('a scheduled gift is released once, unless it was cancelled', () => {
+  const scheduled = issued({ scheduled: true });
+  const released = { type: 'GiftReleased', data: { transaction_id: 't' } } as const;
+  const decided = (...events: GiftEvent[]): GiftEvent[] => release(given(giftAggregate, ...events).state as IssuedGift);
+  assert.deepEqual(decided(scheduled), [released]);
+  assert.deepEqual(decided(scheduled, redeemed('r')), [released], 'its receiver may look at it');
+  assert.deepEqual(decided(scheduled, released), []);
+  assert.deepEqual(decided(scheduled, { type: 'GiftCancelled', data: { reason: 'r' } }), []);
+  assert.deepEqual(decided(issued()), []);
 });
 
 test.run();

@@ -31,6 +31,13 @@ async function told(
   { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {},
 ): Promise<string[]> {
   const asked: string[] = [];
+  const purchase = {
+    transaction_id: 't',
+    buyer_id: 'buyer',
+    product_name: 'Flat white',
+    message: '',
+    receivers: [phone(1)],
+  } as unknown as GiftsPurchased['data'];
   const deps: NotifyDeps = {
     events: house.events,
     bus: {
@@ -49,17 +56,11 @@ async function told(
     numberOf: house.deps.numberOf,
     openText: house.deps.openText,
     senderName: async () => 'Ann',
+    purchase: async () => purchase,
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
     retryPolicy: RETRY_POLICY,
     mayAct,
   };
-  const purchase = {
-    transaction_id: 't',
-    buyer_id: 'buyer',
-    product_name: 'Flat white',
-    message: '',
-    receivers: [phone(1)],
-  } as unknown as GiftsPurchased['data'];
   const work: NotificationWork = {
     stage: 'due',
     transactionId: 't',

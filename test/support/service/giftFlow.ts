@@ -6,7 +6,7 @@ import type { Reply, Service } from './service.js';
 export function purchaseOf(
   product: string,
   receivers?: readonly object[],
-  more: { readonly reference?: string; readonly message?: string } = {},
+  more: { readonly reference?: string; readonly message?: string; readonly sendAt?: string } = {},
 ): object {
   return {
     payment: { method: 'card', reference: more.reference ?? 'pm_card_visa' },
@@ -15,6 +15,7 @@ export function purchaseOf(
       reference: product,
       ...(receivers === undefined ? {} : { receivers }),
       ...(more.message === undefined ? {} : { message: more.message }),
+      ...(more.sendAt === undefined ? {} : { send_at: more.sendAt }),
     },
   };
 }

@@ -54,7 +54,7 @@ export interface House {
   ): Promise<{ close(): Promise<void> }>;
   buy(
     receivers: readonly PurchaseReceiver[],
-    options?: { reference?: string; price?: number; at?: string; correlationId?: string },
+    options?: { reference?: string; price?: number; at?: string; correlationId?: string; sendAt?: string },
   ): Promise<Bought>;
   append(stream: string, type: string, data: object, at?: string, correlationId?: string): Promise<void>;
   /** The types of a stream's events. */
@@ -151,7 +151,7 @@ export async function openHouse(): Promise<House> {
       closers.push(() => workers.close());
       return workers;
     },
-    async buy(receivers, { reference = 'pm_card_visa', price = 250, at, correlationId } = {}) {
+    async buy(receivers, { reference = 'pm_card_visa', price = 250, at, correlationId, sendAt } = {}) {
       const transactionId = randomUUID();
       const seed = randomBytes(32).toString('hex');
       const data = {
@@ -167,6 +167,7 @@ export async function openHouse(): Promise<House> {
         expires_on: '2099-01-01',
         message: 'Enjoy',
         receivers,
+        ...(sendAt === undefined ? {} : { send_at: sendAt }),
       };
       await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
       return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };

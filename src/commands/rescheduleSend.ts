@@ -1,0 +1,31 @@
+/** The buyer of a scheduled purchase names another time, or none (docs/decisions.md#scheduled-sending). */
+import { transactionStream } from '../domain/purchase/events.js';
+import { purchaseAggregate } from '../domain/purchase/state.js';
+import { reschedule, sendTime } from '../domain/sending.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { CommandContext } from './context.js';
+import { type Transacted, transact } from './transact.js';
+
+/** At once. */
+export const SEND_NOW = 'now';
+
+/**
+ * `sendAt`: a time with its zone, `SEND_NOW`, or null: not before another time is named.
+ * @throws Refusal `nothing_to_send`, `invalid_send_at`; UnavailableError
+ */
+export async function rescheduleSend(
+  deps: { readonly events: EventStore },
+  transactionId: string,
+  context: CommandContext,
+  sendAt: string | null,
+): Promise<Transacted> {
+  const { now } = context;
+  return transact(deps.events, purchaseAggregate, transactionStream(transactionId), context, (state) => {
+    if (state.status === 'none' || sendAt === null || sendAt === SEND_NOW)
+      return reschedule(state, sendAt === SEND_NOW ? now : sendAt);
+    // What is sent already is refused before the time that is asked for.
+    reschedule(state, null);
+    const { expires_on } = state.purchase;
+    return reschedule(state, sendTime(sendAt, { now, expires_on }, 'send_at'));
+  });
+}

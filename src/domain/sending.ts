@@ -1,0 +1,95 @@
+/** When the gifts of a purchase are sent to their receivers (docs/decisions.md#scheduled-sending). In the transaction's stream. */
+import type { DomainEvent } from './decider.js';
+import { Refusal } from './refusal.js';
+
+// Events
+
+/** The buyer names another time (ISO 8601, UTC); null: nothing is sent until one is named. */
+export type SendRescheduled = DomainEvent<'SendRescheduled', { readonly send_at: string | null }>;
+
+/** The time has come: it is fixed from here on, and the gifts are released one by one. */
+export type SendStarted = DomainEvent<'SendStarted', { readonly send_at: string }>;
+
+/** Every gift is released that could be. */
+export type SendFinished = DomainEvent<'SendFinished', Readonly<Record<never, never>>>;
+
+export type SendingEvent = SendRescheduled | SendStarted | SendFinished;
+
+// State
+
+/** Of a purchase whose buyer named a time. `sendAt`: ISO 8601, UTC; null: not before a time is named. */
+export interface Sending {
+  readonly status: 'scheduled' | 'started' | 'finished';
+  readonly sendAt: string | null;
+}
+
+export function evolveSending(sending: Sending | undefined, event: SendingEvent): Sending {
+  switch (event.type) {
+    case 'SendRescheduled':
+      return { status: 'scheduled', sendAt: event.data.send_at };
+    case 'SendStarted':
+      return { status: 'started', sendAt: event.data.send_at };
+    case 'SendFinished':
+      return { status: 'finished', sendAt: sending?.sendAt ?? null };
+    default:
+      return event satisfies never;
+  }
+}
+
+// Decisions
+
+/** A leap year, so that the same day of the next year can be named. */
+const MOST_DAYS = 366;
+const DAY_MS = 86_400_000;
+const WITH_ZONE =
+  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/** A purchase, as far as its sending depends on it. */
+interface Sendable {
+  readonly status: 'none' | 'pending' | 'charged' | 'declined';
+  readonly sending?: Sending;
+}
+
+export interface SendingFacts {
+  /** ISO 8601, UTC. */
+  readonly now: string;
+  /** The last valid day of the gifts (UTC). */
+  readonly expires_on: string;
+}
+
+/** @returns ISO 8601, UTC. @throws Refusal `invalid_send_at` */
+export function sendTime(text: string, { now, expires_on }: SendingFacts, field: string): string {
+  const time = timeWithZone(text);
+  const ahead = time === undefined ? 0 : time - Date.parse(now);
+  if (time === undefined || ahead <= 0 || ahead > MOST_DAYS * DAY_MS) throw new Refusal('invalid_send_at', field);
+  const sendAt = new Date(time).toISOString();
+  if (sendAt.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
+  return sendAt;
+}
+
+/** Milliseconds since the epoch; `undefined`: no time, or one without a zone. */
+function timeWithZone(text: string): number | undefined {
+  const day = WITH_ZONE.exec(text)?.[1];
+  if (day === undefined) return undefined;
+  const midnight = Date.parse(`${day}T00:00:00Z`);
+  // The 30th of February is read as the 2nd of March.
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return undefined;
+  return Date.parse(text);
+}
+
+/** @throws Refusal `nothing_to_send`: sent at once, or already, or declined */
+export function reschedule(state: Sendable, sendAt: string | null): SendRescheduled[] {
+  if (state.status === 'declined' || state.sending?.status !== 'scheduled') throw new Refusal('nothing_to_send');
+  return state.sending.sendAt === sendAt ? [] : [{ type: 'SendRescheduled', data: { send_at: sendAt } }];
+}
+
+/** Only of a purchase that is paid for. */
+export function startSend({ status, sending }: Sendable, now: string): SendStarted[] {
+  if (status !== 'charged' || sending?.status !== 'scheduled') return [];
+  if (sending.sendAt === null || sending.sendAt > now) return [];
+  return [{ type: 'SendStarted', data: { send_at: sending.sendAt } }];
+}
+
+export function finishSend({ sending }: Sendable): SendFinished[] {
+  return sending?.status === 'started' ? [{ type: 'SendFinished', data: {} }] : [];
+}

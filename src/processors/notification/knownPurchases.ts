@@ -1,0 +1,28 @@
+import { readPurchase } from '../../commands/readStreams.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { NotifyDeps } from './notifyStep.js';
+
+/** A purchase takes up to a megabyte. */
+const MOST = 8;
+
+/**
+ * Purchases never change, and ten thousand gifts may be released at once: each would read its purchase, with as many
+ * receivers.
+ */
+export function knownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'] {
+  const known = new Map<string, ReturnType<NotifyDeps['purchase']>>();
+  const read: NotifyDeps['purchase'] = async (transactionId) => {
+    const purchase = await readPurchase(events, transactionId);
+    if (purchase.status === 'none') throw new Error('a gift names a purchase that was never made');
+    return purchase.purchase;
+  };
+  return (transactionId) => {
+    const found = known.get(transactionId) ?? read(transactionId);
+    known.delete(transactionId);
+    known.set(transactionId, found);
+    found.catch(() => known.get(transactionId) === found && known.delete(transactionId));
+    const [oldest] = known.keys();
+    if (known.size > MOST && oldest !== undefined) known.delete(oldest);
+    return found;
+  };
+}
