@@ -195,6 +195,18 @@ test('ids that name what every object has, or nothing', async () => {
       refused(await ask('GET', `/api/v2/product-tags/categories/${inPath}`), 404, 'Category not found');
       refused(await ask('GET', `/api/v2/transactions/${inPath}/gifts`), 404, 'transaction not found');
       refused(await ask('GET', `/api/v2/tiles/${inPath}`), 422, 'Invalid tile.');
+      const token = await service.clientToken();
+      for (const [method, path] of [
+        ['GET', ''],
+        ['DELETE', ''],
+        ['POST', '/ping'],
+        ['GET', '/attempts'],
+      ] as const)
+        refused(
+          await service.ask(method, `/api/v2/webhook-endpoints/${inPath}${path}`, { token }),
+          404,
+          'Webhook endpoint not found',
+        );
     }
   }
 });

@@ -65,7 +65,12 @@ const MOST_WAITING = 20;
 /** How long a creation waits for the read model, which counts the endpoints, ms. */
 const COUNT_MS = 1_000;
 
-export const endpointIdOf = ({ params }: EarlyCall): string => params['endpointId'] ?? '';
+/** @throws Refusal `webhook_endpoint_not_found` for what can be no id */
+export function endpointIdOf({ params }: EarlyCall): string {
+  const { endpointId = '' } = params;
+  if (!/^[0-9a-f]{32}$/.test(endpointId)) throw new Refusal('webhook_endpoint_not_found');
+  return endpointId;
+}
 
 /** @throws HttpError `forbidden`; Refusal `webhook_endpoint_not_found`; UnavailableError */
 export async function openedBy(
@@ -73,7 +78,8 @@ export async function openedBy(
   deps: WebhookEndpointDeps,
 ): Promise<{ readonly own: OwnEndpoint; readonly context: CommandContext }> {
   const context = commandContext(early, deps.now());
-  const named = { id: endpointIdOf(early), owner: ownerOf(early) };
+  const owner = ownerOf(early);
+  const named = { id: endpointIdOf(early), owner };
   return { own: await openOwnEndpoint(deps, named, context), context };
 }
 

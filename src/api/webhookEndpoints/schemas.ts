@@ -27,6 +27,7 @@ export const SETTINGS = {
   description: {
     type: ['string', 'null'],
     maxLength: LONGEST_DESCRIPTION,
+    pattern: '^[^\\p{Cc}]*$',
     description: 'Your own words. They must name no person.',
   },
 } as const satisfies Readonly<Record<string, Schema>>;

@@ -165,6 +165,7 @@ const FAULTS: readonly [body: unknown, message: string, field: string | null][] 
   [{ types: 'gift.redeemed' }, 'types must be a list or null', 'types'],
   [{ types: ['gift.redeemed', 'gift.redeemed'] }, 'types is not valid', 'types'],
   [{ description: 'x'.repeat(257) }, 'description: at most 256 characters', 'description'],
+  [{ description: 'a\u0000b' }, 'description is not valid', 'description'],
   [{ description: '\ud800' }, 'description must not have half of a character (an unpaired surrogate)', 'description'],
   [{ secret: 'mine' }, 'secret is not a known field', 'secret'],
 ];
