@@ -56,7 +56,16 @@ test(
   'is not ready before what every route answers from is built, but waits for nothing else',
   installed(async (house) => {
     const models = await told(house);
-    const some = ['by_user', 'feed', 'parked', 'redemptions', 'reversals', 'voucher_codes'];
+    const some = [
+      'by_user',
+      'feed',
+      'parked',
+      'redemptions',
+      'reversals',
+      'schedule',
+      'voucher_codes',
+      'webhook_endpoints',
+    ];
     assert.equal(
       Object.keys(models)
         .filter((name) => models[name]?.ready)
