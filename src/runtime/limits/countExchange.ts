@@ -1,0 +1,69 @@
+/**
+ * Tells other processes what this one has counted, and hears what they have, by one record a process
+ * (docs/limits.md#counted-together). The record of an ended process counts until its windows end: no restart gives
+ * back what was counted.
+ */
+import { randomUUID } from 'node:crypto';
+import { pause } from '../../lib/async/pause.js';
+import { CLOCK_SLACK_MS } from '../../lib/clock.js';
+import type { Records } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { FollowerRun } from '../supervision/followers.js';
+import type { SharedCounter, ToldCount } from './sharedCounter.js';
+
+/** `{process}`. `1` is the version of the record's shape. */
+const PREFIX = 'limits/1/';
+const EVERY_MS = 1_000;
+/** The least time between two exchanges, however fast counters grow. */
+const SOONEST_MS = 100;
+
+type Told = Readonly<Record<string, readonly ToldCount[]>>;
+
+/**
+ * Runs until it is aborted, and then tells the others once more. Where the records are away, each process goes on
+ * counting by itself.
+ * @param counters of different names
+ */
+export function countExchange(
+  counters: readonly SharedCounter[],
+  records: Pick<Records, 'list' | 'put'>,
+): (run: Pick<FollowerRun, 'signal' | 'well' | 'onTrouble'>) => Promise<void> {
+  const ownKey = PREFIX + randomUUID();
+  let toldLast = '';
+
+  async function tell(): Promise<void> {
+    const told: Told = Object.fromEntries(counters.map((counter) => [counter.quota.name, counter.tell()]));
+    const ends = Object.values(told).flatMap((counts) => counts.map(([, windowEndsMs]) => windowEndsMs));
+    const text = JSON.stringify(told);
+    if (ends.length === 0 || text === toldLast) return;
+    const last = ends.reduce((one, other) => Math.max(one, other));
+    await records.put(ownKey, told, { expiresAt: last + CLOCK_SLACK_MS });
+    toldLast = text;
+  }
+
+  async function hear(): Promise<void> {
+    const others = (await records.list<Told>(PREFIX)).filter(({ key }) => key !== ownKey);
+    for (const counter of counters) counter.hear(others.flatMap(({ value }) => value[counter.quota.name] ?? []));
+  }
+
+  return async ({ signal, well, onTrouble }) => {
+    let round = new AbortController();
+    const endRound = (): void => round.abort();
+    signal.addEventListener('abort', endRound);
+    for (const counter of counters) counter.onGrowth = endRound;
+    while (!signal.aborted) {
+      round = new AbortController();
+      try {
+        await tell();
+        await hear();
+        well();
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        onTrouble(error);
+      }
+      await pause(SOONEST_MS, signal);
+      await pause(EVERY_MS - SOONEST_MS, round.signal);
+    }
+    await tell();
+  };
+}
