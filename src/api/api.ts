@@ -9,6 +9,7 @@ import { paymentQuestions } from '../commands/paymentAction.js';
 import type { Config } from '../service/config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../ports/engines.js';
+import type { LimitTally } from '../metrics/limits.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';
@@ -33,6 +34,7 @@ import { giftRouters } from './gifts/giftRouters.js';
 import { type Readiness, health } from './health.js';
 import { keyOwner } from './pipeline/idempotency.js';
 import { metricsPage } from './metrics.js';
+import { openLimits } from './limits/limits.js';
 import { docs } from './openapi/docs.js';
 import { openApiDocument } from './openapi/openapi.js';
 import { opsRouters } from './ops/opsRouters.js';
@@ -66,6 +68,7 @@ export interface ApiOptions {
   readonly readiness?: Readiness;
   readonly metrics?: Metrics;
   readonly onAnswer?: OnAnswer;
+  readonly onLimited?: LimitTally;
 }
 
 /** @throws UnavailableError */
@@ -117,6 +120,9 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       );
     },
   };
+  const limits = open.add(
+    openLimits({ settings: config, records: engines.store.records, hash, followers, onLimited: options.onLimited }),
+  );
   const pipeline: PipelineDeps = {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
@@ -128,6 +134,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }),
       where: models,
     }),
+    limits,
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };
   const webhookDeps = {

@@ -9,6 +9,7 @@ import { measuredEventStore } from './eventStore.js';
 import { exposition } from './exposition.js';
 import { type FollowersShown, showFollowers } from './followers.js';
 import { type ProcessOptions, showProcess } from './nodeProcess.js';
+import { type LimitTally, countLimited } from './limits.js';
 import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
 import { type RequestTally, countRequests } from './requests.js';
@@ -16,6 +17,7 @@ import { showState } from './state.js';
 
 export interface Metrics {
   readonly requests: RequestTally;
+  readonly limited: LimitTally;
   readonly providers: ProviderCallWatch;
   measure(engines: Engines): Engines;
   /** Call it once. @param processes `undefined` where this process runs no process managers */
@@ -34,10 +36,12 @@ export function openMetrics(options: ProcessOptions): Metrics {
   const registry = new Registry();
   const show = exposition(registry);
   const requests = countRequests(show);
+  const limited = countLimited(show);
   const providers = countProviderCalls(show);
   const shown = showProcess(show, options);
   return {
     requests,
+    limited,
     providers,
     measure: (engines) => ({
       ...engines,

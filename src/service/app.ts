@@ -206,6 +206,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           own,
           stopping: stopping.signal,
           onAnswer,
+          onLimited: metrics.limited,
           ...shown,
         },
         open,

@@ -206,6 +206,30 @@ const SETTINGS = {
     'refuse',
     '`allow`: webhooks may go to addresses that are not public, and to `http://`, for development',
   ),
+  clientRateLimit: setting(
+    'CLIENT_RATE_LIMIT',
+    wholeNumber(0, 1_000_000_000),
+    6_000_000,
+    'requests a minute of one client and its users; 0: no limit ([limits](docs/limits.md))',
+  ),
+  userRateLimit: setting(
+    'USER_RATE_LIMIT',
+    wholeNumber(0, 1_000_000_000),
+    3_000_000,
+    'requests a minute of one user; 0: no limit',
+  ),
+  unknownGiftsPerCaller: setting(
+    'UNKNOWN_GIFTS_PER_CALLER',
+    wholeNumber(0, 1_000_000),
+    200,
+    'look-ups of unknown gifts in 15 minutes by one user of one client; 0: no limit',
+  ),
+  unknownGiftsPerAddress: setting(
+    'UNKNOWN_GIFTS_PER_ADDRESS',
+    wholeNumber(0, 1_000_000),
+    400,
+    'look-ups of unknown gifts in 15 minutes by one address, as `TRUSTED_PROXIES` tells it; 0: no limit',
+  ),
   enginesWaitMs: setting(
     'ENGINES_WAIT_MS',
     wholeNumber(0, 3_600_000),

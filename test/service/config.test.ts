@@ -29,6 +29,10 @@ test('runs whole without any setting', () => {
       trustedProxies: [],
       corsOrigins: [],
       webhookPrivateAddresses: 'refuse',
+      clientRateLimit: 6_000_000,
+      userRateLimit: 3_000_000,
+      unknownGiftsPerCaller: 200,
+      unknownGiftsPerAddress: 400,
       chargeWaitMs: 2000,
       enginesWaitMs: 60_000,
       accessTokenTtl: 900,
@@ -56,6 +60,10 @@ test('reads every setting', () => {
     TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
     WEBHOOK_PRIVATE_ADDRESSES: 'allow',
+    CLIENT_RATE_LIMIT: '4',
+    USER_RATE_LIMIT: '3',
+    UNKNOWN_GIFTS_PER_CALLER: '0',
+    UNKNOWN_GIFTS_PER_ADDRESS: '1',
     CHARGE_WAIT_MS: '0',
     ACCESS_TOKEN_TTL: '60',
     REFRESH_TOKEN_TTL: '61',
@@ -79,6 +87,8 @@ test('reads every setting', () => {
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
   assert.equal(config.webhookPrivateAddresses, 'allow');
   assert.deepEqual(config.corsOrigins, ['https://shop.example', 'http://localhost:5173']);
+  const { clientRateLimit, userRateLimit, unknownGiftsPerCaller, unknownGiftsPerAddress } = config;
+  assert.deepEqual([clientRateLimit, userRateLimit, unknownGiftsPerCaller, unknownGiftsPerAddress], [4, 3, 0, 1]);
   assert.deepEqual(
     [config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host],
     ['https://gifts.example', 'https://app.example/open/', 9000, 0, '::1'],

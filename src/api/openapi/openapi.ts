@@ -1,7 +1,14 @@
 import { CODE_HEADER, ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
 import { retryAfterOf } from '../pipeline/repeats.js';
 import { commonErrors } from '../pipeline/pipeline.js';
-import { type Route, type Schema, type SuccessAnswer, mustNotBeCached, takesKeys } from '../pipeline/route.js';
+import {
+  type Route,
+  type Schema,
+  type SuccessAnswer,
+  isLimited,
+  mustNotBeCached,
+  takesKeys,
+} from '../pipeline/route.js';
 import { componentSchemas, pascalCase } from './schemas.js';
 import { type DescribedWebhook, webhookItem } from './webhooks.js';
 import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
@@ -194,10 +201,13 @@ function requestBody(route: Route, body: Schema, reference: Reference): Json {
 
 const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
 
+const LIMIT_HEADERS = { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy') };
+
 function everyAnswer(route: Route): Json {
   return {
     'X-Request-Id': header('RequestId'),
     ...(mustNotBeCached(route) ? { 'Cache-Control': header('CacheControl') } : {}),
+    ...(isLimited(route) ? LIMIT_HEADERS : {}),
   };
 }
 
@@ -245,6 +255,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
     errors.some(({ code }) => 'Retry-After' in retryAfterOf(code))
   )
     headers['Retry-After'] = header('RetryAfter');
+  if (route.giftParam !== undefined && (status === 404 || status === 429)) Object.assign(headers, LIMIT_HEADERS);
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }

@@ -38,6 +38,8 @@ export function overview(): string {
     '## Trying again',
     'Every POST, PATCH and DELETE under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body gets the first outcome again, for at least 24 hours, whatever failed in between. ' +
       'A refusal with `Retry-After` depends on work under way, such as a charge, and is not stored: the same key may succeed later.',
+    '## Limits',
+    'Beyond a limit the answer is 429 `Too many requests.` with `Retry-After`: of requests by client and by user, and of look-ups of unknown gifts by caller and by address. `RateLimit-Policy` names the limits of a request (`q` in `w` seconds), `RateLimit` what is left of each (`r`, for `t` seconds more), as draft-ietf-httpapi-ratelimit-headers has them.',
     '## Reading what was written',
     'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',
     '## Asking again',
@@ -69,6 +71,16 @@ export const HEADERS = {
     description: 'Seconds until the next attempt.',
     schema: { type: 'integer', minimum: 1 },
     example: 1,
+  },
+  RateLimit: {
+    description: 'What is left: `r` requests for `t` seconds more, by policy. Absent where nothing is limited.',
+    schema: { type: 'string' },
+    example: '"user";r=2999988;t=41, "client";r=5999730;t=12',
+  },
+  RateLimitPolicy: {
+    description: 'The limits: `q` requests in `w` seconds.',
+    schema: { type: 'string' },
+    example: '"user";q=3000000;w=60, "client";q=6000000;w=60',
   },
   ErrorField: {
     description:

@@ -26,6 +26,8 @@ const EXPOSED = [
   'Gift-Position',
   'Idempotent-Replayed',
   'Location',
+  'RateLimit',
+  'RateLimit-Policy',
   'Retry-After',
   'WWW-Authenticate',
   'X-Request-Id',

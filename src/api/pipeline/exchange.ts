@@ -4,6 +4,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { Principal } from '../auth/principal.js';
+import type { Limits } from '../limits/limitedRequest.js';
 import { callerLeft } from './callerLeft.js';
 import type { HeldKey, KeyOwner } from './idempotency.js';
 import type { PositionGate } from './positions.js';
@@ -20,6 +21,8 @@ export interface PipelineDeps {
   /** Holders of idempotency keys; absent: a request that died holds its key for 30 s. */
   readonly keys?: KeyOwner;
   readonly positions: PositionGate;
+  /** Absent: none. */
+  readonly limits?: Limits;
   /** An answer could not be stored for its idempotency key; the caller gets it all the same. */
   onUnstored(error: unknown, requestId: string): void;
 }

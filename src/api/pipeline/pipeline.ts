@@ -17,6 +17,7 @@ import {
   authenticate,
   authorise,
   handle,
+  limit,
   openEntity,
   parseBody,
   readKey,
@@ -31,6 +32,7 @@ import {
 const CHECKS: readonly Step[] = [
   authenticate,
   authorise,
+  limit,
   readKey,
   readPosition,
   resolveParameters,
@@ -65,7 +67,14 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     }
     if (exchange.replayed) return;
     const { held } = exchange;
-    const decide = async (): Promise<Answer> => decided(route, decision, exchange, deps);
+    const decide = async (): Promise<Answer> => {
+      try {
+        return await decided(route, decision, exchange, deps);
+      } catch (error) {
+        if (isUnknownGift(route, answerOf(error).code)) deps.limits?.takeUnknownGift(exchange);
+        throw error;
+      }
+    };
     const answer = await (held === undefined ? decide() : decidedWithKey(held, exchange, deps, decide));
     const showing = held === undefined ? shown(answer) : undefined;
     if (showing !== undefined) await showing;
@@ -97,6 +106,13 @@ async function decided(
   }
   await deps.positions.waitForEnd(reads);
   return run(decision, exchange);
+}
+
+/** A redemption's proof says of unknown gifts that there is no redemption. */
+function isUnknownGift({ giftParam, method }: Route, code: ErrorCode): boolean {
+  return (
+    giftParam !== undefined && (code === 'gift_not_found' || (method === 'GET' && code === 'redemption_not_found'))
+  );
 }
 
 async function run(decision: readonly StepAction[], exchange: Exchange): Promise<Answer> {

@@ -11,4 +11,7 @@ export interface RequestState {
   noStore?: boolean;
   /** Large answers are compressed for callers that ask for it. */
   compressed?: boolean;
+  /** The headers `RateLimit` and `RateLimit-Policy` of every answer. */
+  rateLimit?: string;
+  rateLimitPolicy?: string;
 }

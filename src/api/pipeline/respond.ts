@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { type Coding, codingFor, compressed, compressedStream } from './compression.js';
 import type { StoredAnswer } from './idempotency.js';
+import { limitHeaders } from '../limits/limitHeaders.js';
 import { jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate } from './positions.js';
 import type { RequestState } from './requestState.js';
@@ -14,7 +15,7 @@ const NO_STORE = ['Cache-Control', 'no-store'] as const;
 /** `undefined` (not a promise): sent without a wait. */
 export function respond(ctx: Context, positions: PositionGate, answer: Answer): Promise<void> | undefined {
   const { body, position } = answer;
-  const headers: string[] = [];
+  const headers = [...limitHeaders(ctx.state as RequestState)];
   if (answer.headers !== undefined)
     for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
   if (position !== undefined) headers.push(POSITION_HEADER, positions.format(position));
@@ -61,7 +62,7 @@ export function replay(ctx: Context, positions: PositionGate, stored: StoredAnsw
   sendJson(
     ctx,
     stored.status,
-    [...Object.entries(headers).flat(), ...place, ...REPLAYED, ...noStore],
+    [...Object.entries(headers).flat(), ...place, ...REPLAYED, ...noStore, ...limitHeaders(ctx.state as RequestState)],
     stored.body ?? '',
   );
 }

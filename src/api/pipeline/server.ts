@@ -5,6 +5,7 @@ import { tracingOn } from '../../tracing/spans.js';
 import { type Cors, corsFor } from './cors.js';
 import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
+import { limitHeaders } from '../limits/limitHeaders.js';
 import { allowOf } from './respond.js';
 import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';
@@ -150,6 +151,8 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   }
   setCommonHeaders(ctx);
   ctx.status = status;
+  const limits = limitHeaders(state);
+  for (let at = 0; at < limits.length; at += 2) ctx.set(limits[at] as string, limits[at + 1] as string);
   ctx.set({ ...allowOf(status, state), ...headers });
   if (state.noStore === true) ctx.set('Cache-Control', 'no-store');
   ctx.type = 'application/json';

@@ -15,7 +15,7 @@ import { POSITION_HEADER } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import type { RequestState } from './requestState.js';
 import { replay, reportFault } from './respond.js';
-import { type Route, type RouteDescription, takesKeys } from './route.js';
+import { type Route, type RouteDescription, isLimited, takesKeys } from './route.js';
 import { bodyValidator, queryValidator } from './validation.js';
 
 export interface Step {
@@ -63,6 +63,21 @@ export const authorise: Step = {
           if (principal.kind !== 'user' || !principal.user.roles.some((role) => roles.includes(role)))
             throw new HttpError('forbidden');
         },
+};
+
+export const limit: Step = {
+  name: 'limit',
+  errors: (route) => (isLimited(route) || route.giftParam !== undefined ? ['too_many_requests'] : []),
+  of: (route, { limits }) => {
+    if (limits === undefined) return undefined;
+    const counts = isLimited(route);
+    const guesses = route.giftParam !== undefined;
+    if (!counts && !guesses) return undefined;
+    return (exchange) => {
+      if (counts) limits.takeRequest(exchange);
+      if (guesses) limits.refuseGuesser(exchange);
+    };
+  },
 };
 
 export const readKey: Step = {
@@ -161,11 +176,12 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
 export const openEntity: Step = {
   name: 'open entity',
   errors: ({ giftParam }) => (giftParam === undefined ? [] : ['gift_not_found']),
-  of: ({ open }) =>
+  of: ({ open, giftParam }, { limits }) =>
     open === undefined
       ? undefined
       : async (exchange) => {
           exchange.handler = await open(exchange);
+          if (giftParam !== undefined) limits?.refuseGuesser(exchange);
         },
 };
 

@@ -225,11 +225,18 @@ test('answers stand with schema, example and headers', () => {
     required: ['data'],
     properties: { data: { $ref: '#/components/schemas/Pet' } },
   });
-  assert.equal(Object.keys(at(one, 'headers') as object), ['X-Request-Id', 'Location']);
+  assert.equal(Object.keys(at(one, 'headers') as object), [
+    'X-Request-Id',
+    'RateLimit',
+    'RateLimit-Policy',
+    'Location',
+  ]);
   const renamed = at(operationOf(document, 'patch', '/api/v2/pets/{petId}'), 'responses', '200');
   assert.equal(Object.keys(at(renamed, 'headers') as object), [
     'X-Request-Id',
     'Cache-Control',
+    'RateLimit',
+    'RateLimit-Policy',
     'Gift-Position',
     'Idempotent-Replayed',
   ]);
@@ -262,7 +269,8 @@ test('every error stands under its status with its exact message', () => {
     schema_2: { value: { error: 'Invalid name.' } },
     idempotency_key_reused: { value: { error: 'Idempotency key already used with another request.' } },
   });
-  assert.ok('Retry-After' in (at(responses, '429', 'headers') as object));
+  for (const name of ['Retry-After', 'RateLimit', 'RateLimit-Policy'])
+    assert.ok(name in (at(responses, '429', 'headers') as object), name);
   assert.ok('WWW-Authenticate' in (at(responses, '401', 'headers') as object));
   assert.ok('Idempotent-Replayed' in (at(responses, '402', 'headers') as object));
   assert.not.ok('Idempotent-Replayed' in (at(responses, '400', 'headers') as object));

@@ -63,6 +63,20 @@ test('lets generators make useful types: every array, object and alternative has
   assert.equal(silent, []);
 });
 
+test('describes 429 and its headers for every operation that a client or user calls', ({ document }) => {
+  const limited = operationsOf(document).filter(
+    ({ path, operation }) =>
+      path.startsWith('/g/') ||
+      (path.startsWith('/api/') && (operation['security'] as object[]).every((one) => Object.keys(one).length > 0)),
+  );
+  assert.ok(limited.length > 25);
+  for (const { method, path, operation } of limited) {
+    const { headers } = (operation['responses'] as Record<string, { headers: Record<string, unknown> }>)['429'] ?? {};
+    for (const name of ['Retry-After', 'RateLimit', 'RateLimit-Policy'])
+      assert.ok(headers?.[name] !== undefined, `${method} ${path}: ${name}`);
+  }
+});
+
 test('every whole number of a query has its bounds, every default is described', ({ document }) => {
   const parameters = Object.values(
     document['paths'] as Record<

@@ -60,7 +60,10 @@ test('lets a page of a listed origin read answers and errors, with their headers
       [status, LISTED, 'Origin'],
       path,
     );
-    assert.match(reply.headers.get('access-control-expose-headers') ?? '', /Error-Code.*Gift-Position.*X-Request-Id/);
+    assert.match(
+      reply.headers.get('access-control-expose-headers') ?? '',
+      /Error-Code.*Gift-Position.*RateLimit, RateLimit-Policy, Retry-After.*X-Request-Id/,
+    );
     assert.equal(reply.headers.get('access-control-allow-credentials'), null);
     assert.ok(reply.headers.get('x-content-type-options') !== null);
   }

@@ -1,0 +1,70 @@
+/** Guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that there are not. */
+import { LRUCache } from 'lru-cache';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { SharedCounter, Standing } from '../../runtime/limits/sharedCounter.js';
+import { networkOf } from '../auth/address.js';
+import type { Principal } from '../auth/principal.js';
+import type { RequestState } from '../pipeline/requestState.js';
+import { noteLimit } from './limitHeaders.js';
+import type { LimitedRequest, Limits, Refuse } from './limitedRequest.js';
+
+/** What a caller has left of its own limit where its address is full: others at the address go on. */
+const SHARE_AT_FULL_ADDRESS = 1 / 10;
+
+/** Addresses whose hash is in memory. */
+const REMEMBERED = 10_000;
+
+/** `undefined`: no such limit. */
+interface GuessCounters {
+  readonly caller: SharedCounter | undefined;
+  readonly address: SharedCounter | undefined;
+}
+
+export function guessLimits(
+  { caller, address }: GuessCounters,
+  hash: KeyedHash,
+  refuse: Refuse,
+): Pick<Limits, 'refuseGuesser' | 'takeUnknownGift'> {
+  const hashes = new LRUCache<string, string>({ max: REMEMBERED });
+
+  /** Records hold no address. */
+  const networkKey = (text: string): string => {
+    let key = hashes.get(text);
+    if (key === undefined) hashes.set(text, (key = hash('address', networkOf(text))));
+    return key;
+  };
+
+  const hasShare = (own: Standing | undefined): boolean =>
+    own !== undefined && caller !== undefined && own.left > caller.quota.limit * (1 - SHARE_AT_FULL_ADDRESS);
+
+  function refuseGuesser(request: LimitedRequest): void {
+    // Saves most look-ups the reading of their address.
+    if (caller?.isEmpty !== false && address?.isEmpty !== false) return;
+    const key = callerKey(request.principal);
+    const own = key === undefined ? undefined : caller?.look(key);
+    if (caller !== undefined && own?.left === 0) throw refuse(request, caller.quota, own);
+    const all = address?.look(networkKey(request.address));
+    if (address !== undefined && all?.left === 0 && !hasShare(own)) throw refuse(request, address.quota, all);
+  }
+
+  return {
+    refuseGuesser,
+    takeUnknownGift(request) {
+      refuseGuesser(request);
+      const state = request.ctx.state as RequestState;
+      const key = callerKey(request.principal);
+      if (caller !== undefined && key !== undefined) {
+        const before = caller.take(key);
+        noteLimit(state, caller.quota, before, before.left - 1);
+      }
+      if (address === undefined) return;
+      const before = address.take(networkKey(request.address));
+      if (key === undefined) noteLimit(state, address.quota, before, before.left - 1);
+    },
+  };
+}
+
+function callerKey(principal: Principal): string | undefined {
+  if (principal.kind === 'anonymous') return undefined;
+  return principal.kind === 'user' ? `${principal.clientId} ${principal.user.id}` : principal.clientId;
+}

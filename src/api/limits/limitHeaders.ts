@@ -1,0 +1,28 @@
+/** `RateLimit` and `RateLimit-Policy`, as draft-ietf-httpapi-ratelimit-headers-10 has them (docs/limits.md#headers). */
+import type { Quota, Standing } from '../../runtime/limits/sharedCounter.js';
+import type { RequestState } from '../pipeline/requestState.js';
+
+const LIMIT_HEADER = 'RateLimit';
+const POLICY_HEADER = 'RateLimit-Policy';
+
+export const policyItem = ({ name, limit, windowSeconds }: Quota): string => `"${name}";q=${limit};w=${windowSeconds}`;
+
+export const limitItem = ({ name }: Quota, left: number, seconds: number): string => `"${name}";r=${left};t=${seconds}`;
+
+export const listed = (list: string | undefined, item: string): string =>
+  list === undefined ? item : `${list}, ${item}`;
+
+/** For every answer to the request from now on. */
+export function noteLimit(state: RequestState, quota: Quota, { seconds }: Standing, left: number): void {
+  state.rateLimit = listed(state.rateLimit, limitItem(quota, left, seconds));
+  state.rateLimitPolicy = listed(state.rateLimitPolicy, policyItem(quota));
+}
+
+/** Names and values in turn; none where nothing limits the request. */
+export function limitHeaders({ rateLimit, rateLimitPolicy }: RequestState): readonly string[] {
+  return rateLimit === undefined || rateLimitPolicy === undefined
+    ? NONE
+    : [LIMIT_HEADER, rateLimit, POLICY_HEADER, rateLimitPolicy];
+}
+
+const NONE: readonly string[] = [];

@@ -1,0 +1,66 @@
+/** How much a caller may ask for (docs/limits.md). All processes count together. */
+import type { Closeable } from '../../lib/async/resources.js';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { LimitName, LimitTally } from '../../metrics/limits.js';
+import type { Records } from '../../ports/readStore.js';
+import { countExchange } from '../../runtime/limits/countExchange.js';
+import { SharedCounter } from '../../runtime/limits/sharedCounter.js';
+import type { Followers } from '../../runtime/supervision/followers.js';
+import { tooManyRequests } from '../auth/throttle.js';
+import type { RequestState } from '../pipeline/requestState.js';
+import { guessLimits } from './guessLimits.js';
+import type { Limits, Refuse } from './limitedRequest.js';
+import { noteLimit } from './limitHeaders.js';
+import { requestLimits } from './requestLimits.js';
+
+/** Of each the most; 0: no limit. */
+export interface LimitSettings {
+  /** A minute. */
+  readonly clientRateLimit: number;
+  readonly userRateLimit: number;
+  /** In 15 minutes. */
+  readonly unknownGiftsPerCaller: number;
+  readonly unknownGiftsPerAddress: number;
+}
+
+const MINUTE = 60;
+const QUARTER_HOUR = 900;
+
+export interface LimitDeps {
+  readonly settings: LimitSettings;
+  readonly records: Pick<Records, 'list' | 'put'>;
+  readonly hash: KeyedHash;
+  readonly followers: Pick<Followers, 'start'>;
+  /** Called with the limit of each refused request. */
+  readonly onLimited?: LimitTally | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+}
+
+export function openLimits({
+  settings,
+  records,
+  hash,
+  followers,
+  onLimited,
+  now = Date.now,
+}: LimitDeps): Limits & Closeable {
+  const counterOf = (name: LimitName, limit: number, windowSeconds: number): SharedCounter | undefined =>
+    limit === 0 ? undefined : new SharedCounter({ name, limit, windowSeconds }, now);
+  const client = counterOf('client', settings.clientRateLimit, MINUTE);
+  const user = counterOf('user', settings.userRateLimit, MINUTE);
+  const caller = counterOf('unknown-gifts', settings.unknownGiftsPerCaller, QUARTER_HOUR);
+  const address = counterOf('unknown-gifts-address', settings.unknownGiftsPerAddress, QUARTER_HOUR);
+  const counters = [client, user, caller, address].flatMap((counter) => counter ?? []);
+  const refuse: Refuse = (request, quota, standing) => {
+    onLimited?.(quota.name as LimitName);
+    noteLimit(request.ctx.state as RequestState, quota, standing, 0);
+    return tooManyRequests(standing.seconds * 1_000);
+  };
+  const follower = followers.start('limits', countExchange(counters, records), { aside: true });
+  return {
+    takeRequest: requestLimits({ client, user }, refuse),
+    ...guessLimits({ caller, address }, hash, refuse),
+    close: async () => follower.close(),
+  };
+}

@@ -1,0 +1,37 @@
+import type { SharedCounter } from '../../runtime/limits/sharedCounter.js';
+import type { RequestState } from '../pipeline/requestState.js';
+import { limitItem, listed, policyItem } from './limitHeaders.js';
+import type { Limits, Refuse } from './limitedRequest.js';
+
+/** `undefined`: no such limit. */
+interface RequestCounters {
+  readonly client: SharedCounter | undefined;
+  readonly user: SharedCounter | undefined;
+}
+
+export function requestLimits({ client, user }: RequestCounters, refuse: Refuse): Limits['takeRequest'] {
+  const clientPolicy = client === undefined ? undefined : policyItem(client.quota);
+  const userPolicy = user === undefined ? undefined : policyItem(user.quota);
+  const bothPolicies = clientPolicy === undefined ? userPolicy : listed(userPolicy, clientPolicy);
+  return (request) => {
+    const { principal } = request;
+    if (principal.kind === 'anonymous') return;
+    const state = request.ctx.state as RequestState;
+    let limits: string | undefined;
+    // The user first: what is refused for one user must not count towards the client of all.
+    if (user !== undefined && principal.kind === 'user') {
+      const standing = user.take(principal.user.id);
+      if (standing.left === 0) throw refuse(request, user.quota, standing);
+      limits = limitItem(user.quota, standing.left - 1, standing.seconds);
+    }
+    if (client !== undefined) {
+      const standing = client.take(principal.clientId);
+      if (standing.left === 0) throw refuse(request, client.quota, standing);
+      limits = listed(limits, limitItem(client.quota, standing.left - 1, standing.seconds));
+    }
+    const policies = principal.kind === 'user' ? bothPolicies : clientPolicy;
+    if (limits === undefined || policies === undefined) return;
+    state.rateLimit = limits;
+    state.rateLimitPolicy = policies;
+  };
+}
