@@ -45,6 +45,7 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
       path: '/api/v2/me',
       operation: 'getMe',
       summary: 'The user of the token',
+      description: "For a user's token: a client's own has no user.",
       tag: 'Account',
       caller: 'user',
       answers: [{ status: 200, description: 'The user.', schema: dataSchema(meSchema), example: { data: meExample } }],

@@ -8,43 +8,30 @@ import type { TokenPair } from './sessions.js';
 
 const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
 /** Unknown parameters are ignored: clients send `scope` or `audience` to every server (RFC 6749 3.2). */
-const grant = (
-  name: string,
-  properties: Readonly<Record<string, Schema>>,
-  {
-    title = name,
-    required = Object.keys(properties),
-  }: { readonly title?: string; readonly required?: readonly string[] } = {},
-): Schema => ({
+const grant = (name: string, properties: Readonly<Record<string, Schema>>): Schema => ({
   type: 'object',
-  title,
+  title: name,
   properties: { grant_type: { type: 'string', const: name }, ...properties },
-  required: ['grant_type', ...required],
+  required: ['grant_type', ...Object.keys(properties)],
+});
+/** With HTTP Basic the client's id and secret need not be in the body. */
+export const byBasic = (schema: Schema): Schema => ({
+  ...schema,
+  required: (schema['required'] as readonly string[]).filter((name) => !name.startsWith('client_')),
 });
 
-export const CLIENT_ID = text('The id of the API client.');
-export const CLIENT_SECRET = text('The secret of the API client.');
+export const CLIENT_ID = text('The id of the API client, where HTTP Basic does not say it.');
+export const CLIENT_SECRET = text('The secret of the API client, where HTTP Basic does not say it.');
 const PASSWORD = grant('password', {
   username: text("The account's username, in any case."),
   password: text("The account's password."),
 });
-const REFRESH_TOKEN = text('The latest refresh token of the login.');
 const REFRESH = grant('refresh_token', {
-  refresh_token: REFRESH_TOKEN,
+  refresh_token: text('The latest refresh token of the login.'),
   client_id: CLIENT_ID,
   client_secret: CLIENT_SECRET,
 });
-const REFRESH_BASIC = grant(
-  'refresh_token',
-  { refresh_token: REFRESH_TOKEN, client_id: CLIENT_ID },
-  { title: 'refresh_token with HTTP Basic', required: ['refresh_token'] },
-);
 const CLIENT = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
-const CLIENT_BASIC = grant(
-  'client_credentials',
-  { client_id: CLIENT_ID },
-  { title: 'client_credentials with HTTP Basic', required: [] },
-);
 /** For all grants. A grant's own schema is checked after the client's token. */
 const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
@@ -70,9 +57,9 @@ export function oauthRoutes(grants: Grants): Route[] {
     any: bodyValidator(ANY),
     password: bodyValidator(PASSWORD),
     refresh: bodyValidator(REFRESH),
-    refreshBasic: bodyValidator(REFRESH_BASIC),
+    refreshBasic: bodyValidator(byBasic(REFRESH)),
     client: bodyValidator(CLIENT),
-    clientBasic: bodyValidator(CLIENT_BASIC),
+    clientBasic: bodyValidator(byBasic(CLIENT)),
   };
 
   const tokens = async ({
@@ -124,7 +111,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       caller: 'none',
       formBody: true,
       noStore: true,
-      body: { type: 'object', anyOf: [PASSWORD, REFRESH, REFRESH_BASIC, CLIENT, CLIENT_BASIC] },
+      body: { type: 'object', oneOf: [PASSWORD, byBasic(REFRESH), byBasic(CLIENT)] },
       bodyCheckedByHandler: true,
       bodyExample: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
       answers: [

@@ -3,28 +3,22 @@ import type { Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
 import { readBasic } from './clients.js';
 import type { Grants } from './grants.js';
-import { CLIENT_ID, CLIENT_SECRET, credentialsOf, type Fields, withoutEmpty } from './oauth.js';
+import { byBasic, CLIENT_ID, CLIENT_SECRET, credentialsOf, type Fields, withoutEmpty } from './oauth.js';
 
-const TOKEN = {
-  // Of any length: tokens of other services are unknown, not malformed.
-  token: { type: 'string', description: 'An access or refresh token.' },
-  token_type_hint: { type: 'string', description: 'Not needed: a token shows what it is.' },
-};
 const BODY: Schema = {
   type: 'object',
-  title: 'Revocation',
-  properties: { ...TOKEN, client_id: CLIENT_ID, client_secret: CLIENT_SECRET },
+  properties: {
+    // Of any length: tokens of other services are unknown, not malformed.
+    token: { type: 'string', description: 'An access or refresh token.' },
+    token_type_hint: { type: 'string', description: 'Not needed: a token shows what it is.' },
+    client_id: CLIENT_ID,
+    client_secret: CLIENT_SECRET,
+  },
   required: ['token', 'client_id', 'client_secret'],
-};
-const BODY_BASIC: Schema = {
-  type: 'object',
-  title: 'Revocation with HTTP Basic',
-  properties: { ...TOKEN, client_id: CLIENT_ID },
-  required: ['token'],
 };
 
 export function revokeRoutes(grants: Grants): Route[] {
-  const check = { body: bodyValidator(BODY), basic: bodyValidator(BODY_BASIC) };
+  const check = { body: bodyValidator(BODY), basic: bodyValidator(byBasic(BODY)) };
   return [
     {
       method: 'POST',
@@ -37,7 +31,7 @@ export function revokeRoutes(grants: Grants): Route[] {
       caller: 'none',
       formBody: true,
       noStore: true,
-      body: { type: 'object', anyOf: [BODY, BODY_BASIC] },
+      body: byBasic(BODY),
       bodyCheckedByHandler: true,
       bodyExample: { token: '…', client_id: 'app', client_secret: 'app-secret' },
       answers: [

@@ -3,26 +3,25 @@ import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { ERRORS, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
-import { entity, record } from '../representation/schemas.js';
+import { record } from '../representation/schemas.js';
 
-const schema = entity('PaymentNeedsAuthentication', {
-  error: { type: 'string', const: ERRORS.payment_needs_authentication[1] },
-  next_action: record({
-    type: {
-      type: 'string',
-      description: 'The card processor’s word for what the buyer has to do, such as `use_stripe_sdk`.',
-    },
-    client_secret: {
-      type: 'string',
-      description:
-        'For the card processor’s library in the buyer’s app. A secret of this buyer: neither store nor log it.',
-    },
-  }),
+const nextAction = record({
+  type: {
+    type: 'string',
+    description: 'The card processor’s word for what the buyer has to do, such as `use_stripe_sdk`.',
+  },
+  client_secret: {
+    type: 'string',
+    description:
+      'For the card processor’s library in the buyer’s app. A secret of this buyer: neither store nor log it.',
+  },
 });
 
-export const NEXT_ACTION_BODIES: NonNullable<Route['errorBodies']> = {
+export const NEXT_ACTION_FIELDS: NonNullable<Route['errorFields']> = {
   payment_needs_authentication: {
-    schema,
+    properties: {
+      next_action: { ...nextAction, description: `Where the error is \`${ERRORS.payment_needs_authentication[1]}\`` },
+    },
     example: { next_action: { type: 'use_stripe_sdk', client_secret: 'pi_3OyAbCdEfGhIjKlM_secret_nOpQrStUvWxYz' } },
   },
 };

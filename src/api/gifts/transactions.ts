@@ -17,7 +17,7 @@ import { giftIdsOf, type Viewer, giftEntity, transactionEntity } from './entitie
 import { upToOwn } from '../../commands/transact.js';
 import { givenBackOf } from './givenBack.js';
 import { joinGifts, withMessage } from './join.js';
-import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
+import { NEXT_ACTION_FIELDS, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
 import { positionText } from '../../ports/positionText.js';
 import { POSITION_HEADER, waitUntilProjected } from '../pipeline/positions.js';
@@ -68,7 +68,11 @@ const PURCHASE_BODY: Schema = {
                 },
                 user_id: { type: 'string' },
               },
-              not: { type: 'object', required: ['phone_number', 'user_id'] },
+              not: {
+                type: 'object',
+                properties: { phone_number: { type: 'string' }, user_id: { type: 'string' } },
+                required: ['phone_number', 'user_id'],
+              },
               'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
             },
           },
@@ -302,7 +306,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           ...TRANSACTION_ANSWER,
         },
       ],
-      errorBodies: NEXT_ACTION_BODIES,
+      errorFields: NEXT_ACTION_FIELDS,
       errorHeaders: {
         payment_declined: BOUGHT_NOT_PAID,
         payment_needs_authentication: BOUGHT_NOT_PAID,
@@ -356,7 +360,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       embeds: TRANSACTION_RELATIONS,
       params: { transactionId: 'The transaction’s id.' },
       answers: [{ status: 200, description: 'The transaction.', headers: LOCATION, ...TRANSACTION_ANSWER }],
-      errorBodies: NEXT_ACTION_BODIES,
+      errorFields: NEXT_ACTION_FIELDS,
       errorHeaders: { payment_declined: LOCATION, payment_needs_authentication: LOCATION },
       errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {

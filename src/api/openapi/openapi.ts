@@ -62,6 +62,8 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
       version: info.version,
       summary: 'Sell, send, redeem and account for gifts.',
       description: overview(),
+      contact: { name: 'Gift Commerce', url: info.publicUrl },
+      license: { name: 'Not licensed to the public', identifier: 'LicenseRef-UNLICENSED' },
     },
     servers: [{ url: info.publicUrl }],
     tags: [
@@ -268,11 +270,16 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   for (const { code, message } of errors) {
     let name: string = code;
     for (let next = 2; examples[name] !== undefined; next++) name = `${code}_${next}`;
-    examples[name] = { value: { error: message, ...route.errorBodies?.[code]?.example } };
+    examples[name] = { value: { error: message, ...route.errorFields?.[code]?.example } };
   }
-  const plain: Json = { $ref: '#/components/schemas/Error' };
-  const more = errors.flatMap(({ code }) => route.errorBodies?.[code] ?? []).map(({ schema }) => reference(schema));
-  const schema = more.length === 0 ? plain : { anyOf: [plain, ...more] };
+  const fields = Object.assign(
+    {},
+    ...errors.map(({ code }) => route.errorFields?.[code]?.properties ?? {}),
+  ) as Readonly<Record<string, Schema>>;
+  const schema =
+    Object.keys(fields).length === 0
+      ? { $ref: '#/components/schemas/Error' }
+      : reference({ ...errorSchema, title: `Error${status}`, properties: { ...errorSchema.properties, ...fields } });
   return {
     description: errors.map(({ message }) => `\`${message}\``).join(', '),
     headers,

@@ -30,7 +30,7 @@ export function componentSchemas(): ComponentSchemas {
 
   /** Omits keywords for validators (`x-…`); their messages are listed with the route's errors. */
   function inside(schema: Schema): unknown {
-    return Object.fromEntries(
+    const within = Object.fromEntries(
       Object.entries(schema)
         .filter(([key]) => !key.startsWith('x-'))
         .map(([key, value]) => [
@@ -38,6 +38,8 @@ export function componentSchemas(): ComponentSchemas {
           MAPS.has(key) ? eachOf(value as Readonly<Record<string, unknown>>) : PLAIN.has(key) ? value : shown(value),
         ]),
     );
+    const discriminator = discriminatorOf(schema);
+    return discriminator === undefined ? within : { ...within, discriminator };
   }
 
   function eachOf(map: Readonly<Record<string, unknown>>): unknown {
@@ -47,6 +49,25 @@ export function componentSchemas(): ComponentSchemas {
   return {
     reference: shown,
     schemas: () => Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))),
+  };
+}
+
+/** By the field whose constant differs in every alternative of `oneOf`; each alternative is titled. */
+function discriminatorOf({ oneOf }: Schema): object | undefined {
+  const alternatives = (oneOf ?? []) as readonly Schema[];
+  const constantsOf = (name: string): unknown[] =>
+    alternatives.map(
+      ({ properties }) => (properties as Readonly<Record<string, Schema>> | undefined)?.[name]?.['const'],
+    );
+  const propertyName = Object.keys((alternatives[0]?.['properties'] ?? {}) as object).find((name) => {
+    const constants = constantsOf(name);
+    return constants.every((one) => typeof one === 'string') && new Set(constants).size === constants.length;
+  });
+  if (propertyName === undefined) return undefined;
+  const names = alternatives.map(({ title }) => `#/components/schemas/${pascalCase(String(title))}`);
+  return {
+    propertyName,
+    mapping: Object.fromEntries(constantsOf(propertyName).map((value, at) => [value, names[at]])),
   };
 }
 

@@ -133,8 +133,10 @@ export interface RouteDescription {
   /** Read models of the answer, besides those of every route: `Gift-Position` waits for them, too. */
   readonly reads?: readonly ReadBySome[];
   readonly answers: readonly SuccessAnswer[];
-  /** Errors with more fields than `error`: the whole body's schema, and an example of the other fields. */
-  readonly errorBodies?: Readonly<Partial<Record<ErrorCode, { readonly schema: Schema; readonly example: object }>>>;
+  /** The fields that an error has beside `error`, with an example of them. */
+  readonly errorFields?: Readonly<
+    Partial<Record<ErrorCode, { readonly properties: Readonly<Record<string, Schema>>; readonly example: object }>>
+  >;
   /** Descriptions by name, besides the headers of every error with its status. */
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>>;
   /** The steps add theirs (`pipeline.ts`). */
