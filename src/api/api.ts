@@ -43,6 +43,7 @@ import { serve } from './pipeline/pipeline.js';
 import { type Follower, positionGate } from './pipeline/positions.js';
 import { routerMaker } from './pipeline/router.js';
 import { type OnAnswer, application } from './pipeline/server.js';
+import { attemptRoutes } from './webhookEndpoints/attempts.js';
 import { DELIVERED } from './webhookEndpoints/delivered.js';
 import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
 import { endpointRoutes } from './webhookEndpoints/endpoints.js';
@@ -164,7 +165,11 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
         recognise: async (header) => auth.recognise(header, 'any') ?? auth.authenticate(header, 'any'),
       }),
     ),
-    routerOf('/api/v2/webhook-endpoints', [...endpointRoutes(webhookDeps), ...deliveryRoutes(webhookDeps)]),
+    routerOf('/api/v2/webhook-endpoints', [
+      ...endpointRoutes(webhookDeps),
+      ...deliveryRoutes(webhookDeps),
+      ...attemptRoutes(webhookDeps),
+    ]),
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version: options.version }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
     ...evidenceRouters(routerOf, {
