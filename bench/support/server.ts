@@ -52,6 +52,9 @@ export async function startService(
     DATA_DIR: dir,
     PORT: '0',
     LOG_LEVEL: 'info',
+    // Counted, and never reached.
+    CLIENT_RATE_LIMIT: '1000000000',
+    USER_RATE_LIMIT: '1000000000',
     ...(options.roles === undefined ? {} : { ROLES: options.roles }),
     ...options.settings,
   };

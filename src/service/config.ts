@@ -209,13 +209,13 @@ const SETTINGS = {
   clientRateLimit: setting(
     'CLIENT_RATE_LIMIT',
     wholeNumber(0, 1_000_000_000),
-    6_000_000,
+    600_000,
     'requests a minute of one client and its users; 0: no limit ([limits](docs/limits.md))',
   ),
   userRateLimit: setting(
     'USER_RATE_LIMIT',
     wholeNumber(0, 1_000_000_000),
-    3_000_000,
+    60_000,
     'requests a minute of one user; 0: no limit',
   ),
   unknownGiftsPerCaller: setting(

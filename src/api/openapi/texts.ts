@@ -75,12 +75,12 @@ export const HEADERS = {
   RateLimit: {
     description: 'What is left: `r` requests for `t` seconds more, by policy. Absent where nothing is limited.',
     schema: { type: 'string' },
-    example: '"user";r=2999988;t=41, "client";r=5999730;t=12',
+    example: '"user";r=59988;t=41, "client";r=599730;t=12',
   },
   RateLimitPolicy: {
     description: 'The limits: `q` requests in `w` seconds.',
     schema: { type: 'string' },
-    example: '"user";q=3000000;w=60, "client";q=6000000;w=60',
+    example: '"user";q=60000;w=60, "client";q=600000;w=60',
   },
   ErrorField: {
     description:
