@@ -1,6 +1,7 @@
 /** See docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome */
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
+import { daysAfter } from '../lib/days.js';
 import { fold } from '../domain/decider.js';
 import { purchaseSubject, phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
@@ -224,8 +225,4 @@ async function receiversOf(
       `receivers[${asked.findIndex(({ user_id }) => user_id === ids[missing])}].user_id`,
     );
   return receivers;
-}
-
-function daysAfter(time: string, days: number): string {
-  return new Date(Date.parse(time) + days * 86_400_000).toISOString().slice(0, 10);
 }

@@ -125,6 +125,8 @@ export const FIELD_CLASSES = {
   GiftUnblocked: OPEN,
   GiftReassigned: { secret: ['receiver.phone_id'], personal: [] },
   GiftExtended: OPEN,
+  GiftExpiring: OPEN,
+  GiftExpired: OPEN,
   NotificationStarted: OPEN,
   NotificationSent: OPEN,
   NotificationFailed: OPEN,

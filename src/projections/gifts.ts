@@ -52,11 +52,13 @@ export interface GiftDocument {
   readonly updated_at: string;
 }
 
-/** `GiftIssued` repeats the purchase, no answer shows a block, and the transaction says whether it was sent. */
-type Folded = Happened<
-  | GiftsPurchased
-  | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' | 'RedemptionVoided' | 'GiftReleased' }>
->;
+/**
+ * `GiftIssued` repeats the purchase, no answer shows a block, the transaction says whether it was sent, and a date
+ * whether it is expired.
+ */
+type NotFolded =
+  'GiftIssued' | 'GiftReleased' | 'GiftBlocked' | 'GiftUnblocked' | 'RedemptionVoided' | 'GiftExpiring' | 'GiftExpired';
+type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: NotFolded }>>;
 
 export const userHolds = (userId: string): string => `u${userId}/`;
 export const numberHolds = (phoneId: string): string => `p${phoneId}/`;

@@ -1,19 +1,22 @@
 /**
- * What is due when: one document a purchase, however many gifts it has. It only says where to look; what is done is
- * decided from the streams (docs/decisions.md#scheduled-work).
+ * What is due when: one document a purchase, however many gifts it has, and one of each gift that was extended. It only
+ * says where to look; what is done is decided from the streams (docs/decisions.md#scheduled-work).
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
 import type { Happened } from '../domain/decider.js';
+import { type GiftExtended, giftStream } from '../domain/gift/events.js';
 import type { GiftsPurchased, PaymentCharged } from '../domain/purchase/events.js';
 import type { SendingEvent } from '../domain/sending.js';
-import { idOf } from '../domain/streamName.js';
+import { idOf, kindOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-type Folded = Happened<GiftsPurchased | PaymentCharged | SendingEvent>;
+type Folded = Happened<GiftsPurchased | PaymentCharged | SendingEvent | GiftExtended>;
 
-/** `{transactionId}`. */
+/** `{transactionId}`, or `extendedId` of a gift. */
 export interface ScheduleDocument {
+  /** The last valid day (UTC): of a purchase's gifts when they were bought, of a gift since it was extended. */
+  readonly expires_on?: string;
   /** ISO 8601, UTC; null: not before the buyer names a time; absent: it was sent at once, or all of it is sent. */
   readonly send_at?: string | null;
   readonly charged?: true;
@@ -21,41 +24,59 @@ export interface ScheduleDocument {
   readonly send_due?: string;
 }
 
+const GIFT = kindOf(giftStream('-'));
+const EXTENDED = 'gift/';
+
+const extendedId = (giftId: string): string => EXTENDED + giftId;
+
+/** The gift that was extended; `undefined`: the id is a purchase's. */
+export const extendedGift = (id: string): string | undefined =>
+  id.startsWith(EXTENDED) ? id.slice(EXTENDED.length) : undefined;
+
 export const scheduleProjection: Projection<ScheduleDocument> = {
   name: 'schedule',
   version: 1,
   last: true,
   hidden: HIDDEN_FIELDS,
-  indexes: [{ fields: ['send_due'] }],
+  indexes: [{ fields: ['send_due'] }, { fields: ['expires_on'] }],
   types: typesOf<Folded['type']>({
     GiftsPurchased: true,
     PaymentCharged: true,
     SendRescheduled: true,
     SendStarted: true,
     SendFinished: true,
+    GiftExtended: true,
   }),
-  creates: ['GiftsPurchased'],
-  documentIds: (event) => [idOf(event.stream)],
+  creates: ['GiftsPurchased', 'GiftExtended'],
+  documentIds: ({ stream }) => [kindOf(stream) === GIFT ? extendedId(idOf(stream)) : idOf(stream)],
   evolve(document, event) {
     const folded = event as unknown as Folded;
     switch (folded.type) {
-      case 'GiftsPurchased':
-        return folded.data.send_at === undefined ? {} : { send_at: folded.data.send_at };
+      case 'GiftsPurchased': {
+        const { expires_on, send_at } = folded.data;
+        return send_at === undefined ? { expires_on } : { expires_on, send_at };
+      }
       case 'PaymentCharged':
         return due({ ...document, charged: true });
       case 'SendRescheduled':
       case 'SendStarted':
         return due({ ...document, send_at: folded.data.send_at });
-      case 'SendFinished':
-        return { charged: true };
+      case 'SendFinished': {
+        const { send_at: _, send_due: __, ...sent } = document ?? {};
+        return sent;
+      }
+      case 'GiftExtended':
+        return { expires_on: folded.data.expires_on };
       default:
         throw new Error(`${(folded satisfies never as { type: string }).type} is not scheduled`);
     }
   },
 };
 
-function due({ send_at, charged }: ScheduleDocument): ScheduleDocument {
-  if (charged === undefined) return send_at === undefined ? {} : { send_at };
-  if (send_at === undefined) return { charged };
-  return send_at === null ? { send_at, charged } : { send_at, charged, send_due: timeKey(send_at) };
+function due(known: ScheduleDocument): ScheduleDocument {
+  const { send_due: _, ...document } = known;
+  const { send_at, charged } = document;
+  return charged === undefined || send_at === undefined || send_at === null
+    ? document
+    : { ...document, send_due: timeKey(send_at) };
 }

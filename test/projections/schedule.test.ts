@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { dueIds } from '../../src/ops/schedule/dueIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import { type ScheduleDocument, scheduleProjection } from '../../src/projections/schedule.js';
+import { extendedGift, type ScheduleDocument, scheduleProjection } from '../../src/projections/schedule.js';
 import { timeKey } from '../../src/projections/timeKey.js';
 import { foldDocument } from '../../src/runtime/readmodels/foldDocument.js';
 import { collectionOf } from '../../src/runtime/readmodels/projection.js';
@@ -28,6 +28,16 @@ test('a purchase is due once it is paid for, at the last time named, until all o
   assert.is(dueOf(...started), timeKey(NOON), 'a restart goes on from here');
   assert.is(dueOf(...started, event('SendFinished')), undefined);
   assert.is(dueOf(event('GiftsPurchased'), charged), undefined, 'sent at once');
+});
+
+test('a purchase is found by the last valid day of its gifts, and an extended gift by its own', () => {
+  const day = { expires_on: '2027-03-01' };
+  const sent = [event('GiftsPurchased', { ...day, send_at: NOON }), charged, event('SendFinished')];
+  assert.equal(foldDocument(scheduleProjection, sent, 't1'), { ...day, charged: true });
+  const extended = { ...event('GiftExtended', { expires_on: '2028-03-01' }), stream: 'gift-g1' };
+  const [id = ''] = scheduleProjection.documentIds(extended);
+  assert.equal([extendedGift(id), extendedGift('t1')], ['g1', undefined]);
+  assert.equal(foldDocument(scheduleProjection, [extended], id), { expires_on: '2028-03-01' });
 });
 
 test(

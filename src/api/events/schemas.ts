@@ -22,7 +22,7 @@ export const eventSchema = entity('FeedEvent', {
           format: 'date-time',
           description: 'When a purchase is to be sent; null: not before its buyer names a time.',
         },
-        expires_on: { type: 'string', format: 'date', description: 'The new last valid day (UTC).' },
+        expires_on: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
         blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
       },
       ['transaction_id'],

@@ -107,6 +107,12 @@ export type GiftExtended = DomainEvent<
   { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }
 >;
 
+/** `expires_on`: the last valid day (UTC), which is near. Said once of each such day. */
+export type GiftExpiring = DomainEvent<'GiftExpiring', { readonly expires_on: string }>;
+
+/** The last valid day (UTC) is over, and the gift was not redeemed. Said once of each such day. */
+export type GiftExpired = DomainEvent<'GiftExpired', { readonly expires_on: string }>;
+
 export type GiftEvent =
   | GiftIssued
   | GiftReleased
@@ -119,4 +125,6 @@ export type GiftEvent =
   | GiftBlocked
   | GiftUnblocked
   | GiftReassigned
-  | GiftExtended;
+  | GiftExtended
+  | GiftExpiring
+  | GiftExpired;

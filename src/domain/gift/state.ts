@@ -23,6 +23,10 @@ export interface IssuedGift {
   /** In order of time. As in the events: reading a ticket takes the key store. */
   readonly blockedBy?: readonly Block[];
   readonly refundId?: string;
+  /** ISO 8601; absent: never. */
+  readonly extendedAt?: string;
+  /** The last valid days of which that was said. */
+  readonly expiryTold?: { readonly expiring?: string; readonly expired?: string };
   /** Of a scheduled gift. */
   readonly released?: true;
 }
@@ -68,11 +72,15 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       }
       case 'GiftExtended': {
         const { expires_on, voucher_expires_at } = event.data;
-        const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on } };
+        const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on }, extendedAt: event.at };
         return state.voucher === undefined || voucher_expires_at === null
           ? extended
           : { ...extended, voucher: { ...state.voucher, expires_at: voucher_expires_at } };
       }
+      case 'GiftExpiring':
+        return copyWith(state, { expiryTold: { ...state.expiryTold, expiring: event.data.expires_on } });
+      case 'GiftExpired':
+        return copyWith(state, { expiryTold: { ...state.expiryTold, expired: event.data.expires_on } });
       default:
         return (event satisfies never, state);
     }

@@ -6,16 +6,19 @@ import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
+import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
 import { NotOursError } from '../../processors/runner/retry.js';
 import { openWriter } from '../../processors/runner/writing.js';
 import { type ScheduleDocument, scheduleProjection } from '../../projections/schedule.js';
-import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
+import { acquireLease } from '../../runtime/coordination/lease.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
+import type { Followers } from '../../runtime/supervision/followers.js';
 import { sendDue } from './sendDue.js';
+import { expiryRounds } from './tellExpiry.js';
 
-const SCHEDULE_LEASE = 'schedule';
 const LOOK_MS = 500;
+/** A round of a day's expiries may be long, and begins anew after a failure. */
+const EXPIRY_RESTART_MS = [500, 60_000] as const;
 
 export interface SchedulerOptions {
   readonly events: EventStore;
@@ -27,48 +30,61 @@ export interface SchedulerOptions {
   readonly holder: string;
   readonly logger: Logger;
   readonly followers: Pick<Followers, 'start'>;
-  /** The lease's duration, milliseconds; the same in all processes. */
+  /** The leases' duration, milliseconds; the same in all processes. */
   readonly leaseMs?: number;
 }
 
+/** Does what is due at `now`. @throws the first failure, once all else has been tried */
+type Round = (now: string, signal: AbortSignal) => Promise<void>;
+
 export function startScheduler(options: SchedulerOptions): { close(): Promise<void> } {
-  const { store, holder, logger, followers, leaseMs: ttlMs } = options;
-  return followers.start('schedule', async (health) => {
-    const { signal, onTrouble } = health;
-    while (!signal.aborted) {
-      const lease = await acquireLease(store.records, SCHEDULE_LEASE, { holder, signal, logger, ttlMs, onTrouble });
-      if (lease === undefined) return;
-      try {
-        await keepSchedule(options, lease, health);
-      } finally {
-        await lease.release();
-      }
-    }
-  });
+  const { schedule, store } = options;
+  const sending = follow(
+    options,
+    'sending',
+    (deps) => async (now, signal) => sendDue({ ...deps, schedule }, now, signal),
+  );
+  const expiry = follow(
+    options,
+    'expiry',
+    (deps) => expiryRounds({ ...deps, schedule, records: store.records }),
+    EXPIRY_RESTART_MS,
+  );
+  return { close: async () => void (await Promise.all([sending.close(), expiry.close()])) };
 }
 
-/** Until the lease is lost. @throws the first failure of a round, once that has tried everything that is due */
-async function keepSchedule(
-  { events, store, schedule, now }: SchedulerOptions,
-  lease: Lease,
-  health: FollowerRun,
-): Promise<void> {
-  const signal = AbortSignal.any([health.signal, lease.lost]);
-  const mayAct = (): void => {
-    if (signal.aborted || !lease.held) throw new NotOursError('the schedule may have passed to another process');
-  };
+function follow(
+  { events, store, now, holder, logger, followers, leaseMs: ttlMs }: SchedulerOptions,
+  name: string,
+  rounds: (deps: GiftChangeDeps) => Round,
+  restartMs?: readonly [first: number, most: number],
+): { close(): Promise<void> } {
   const writer = openWriter(events, () => Date.parse(now()));
-  while (!signal.aborted) {
-    // While it is built for the first time nothing else is held up, so no process is unready for it.
-    if ((await store.active(scheduleProjection.name)) !== undefined) {
-      try {
-        await sendDue({ events, schedule, writer, mayAct }, now(), signal);
-      } catch (error) {
-        if (signal.aborted || error instanceof NotOursError) return;
-        throw error;
+  return followers.start(
+    name,
+    async ({ signal: closing, onTrouble, well }) => {
+      while (!closing.aborted) {
+        const lease = await acquireLease(store.records, name, { holder, signal: closing, logger, ttlMs, onTrouble });
+        if (lease === undefined) return;
+        const signal = AbortSignal.any([closing, lease.lost]);
+        const mayAct = (): void => {
+          if (signal.aborted || !lease.held) throw new NotOursError('the work may have passed to another process');
+        };
+        const round = rounds({ events, writer, mayAct });
+        try {
+          while (!signal.aborted) {
+            // While it is built for the first time nothing else is held up, so no process is unready for it.
+            if ((await store.active(scheduleProjection.name)) !== undefined) await round(now(), signal);
+            well();
+            await pause(LOOK_MS, signal);
+          }
+        } catch (error) {
+          if (!signal.aborted && !(error instanceof NotOursError)) throw error;
+        } finally {
+          await lease.release();
+        }
       }
-    }
-    health.well();
-    await pause(LOOK_MS, signal);
-  }
+    },
+    restartMs === undefined ? {} : { restartMs },
+  );
 }

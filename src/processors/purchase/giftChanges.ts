@@ -38,6 +38,8 @@ export async function visitGifts(
   });
 }
 
+type Decide = (gift: IssuedGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>;
+
 /** `before`: the gift that was decided on. */
 interface GiftChange {
   readonly before: IssuedGift;
@@ -52,11 +54,11 @@ export async function changeGift(
   { events, writer, mayAct }: GiftChangeDeps,
   { giftId, issue, found }: PaidGift,
   reason: Reason,
-  decide: (gift: IssuedGift) => readonly GiftEvent[],
+  decide: Decide,
 ): Promise<GiftChange> {
   const source = giftSource(events, giftId, () => giftToIssue(issue, 'charged'), found);
-  const { own, state, replayed } = await writer.transact(source, reason, (at) => {
-    const decided = decide(at.gift);
+  const { own, state, replayed } = await writer.transact(source, reason, async (at) => {
+    const decided = await decide(at.gift);
     if (decided.length > 0) mayAct();
     return withIssue(at, decided);
   });
@@ -67,7 +69,7 @@ export async function changeGifts(
   deps: GiftChangeDeps,
   purchase: MadePurchase,
   reason: Reason,
-  decide: (gift: IssuedGift) => readonly GiftEvent[],
+  decide: Decide,
   done: (change: GiftChange) => void,
 ): Promise<void> {
   await visitGifts(deps, purchase, async (found) => done(await changeGift(deps, found, reason, decide)));

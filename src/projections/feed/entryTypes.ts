@@ -48,6 +48,8 @@ export const ENTRY_TYPES = {
   GiftUnblocked: 'gift.unblocked',
   GiftReassigned: 'gift.reassigned',
   GiftExtended: 'gift.extended',
+  GiftExpiring: 'gift.expiring',
+  GiftExpired: 'gift.expired',
   NotificationSent: 'gift.notified',
 } as const satisfies Record<FedEvent['type'], string>;
 

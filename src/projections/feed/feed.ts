@@ -229,6 +229,8 @@ function stateAfter(event: Fed, gift: GiftParties): Omit<EntryData, 'transaction
     case 'VoucherAssigned':
       return { voucher_id: event.data.voucher_id };
     case 'GiftExtended':
+    case 'GiftExpiring':
+    case 'GiftExpired':
       return { expires_on: event.data.expires_on };
     case 'GiftBlocked':
     case 'GiftUnblocked':

@@ -64,6 +64,8 @@ const WHERE: Readonly<Record<OfGifts, keyof typeof STREAMS | null>> = {
   GiftUnblocked: 'gift',
   GiftReassigned: 'gift',
   GiftExtended: 'gift',
+  GiftExpiring: 'gift',
+  GiftExpired: 'gift',
   NotificationStarted: 'notification',
   NotificationSent: 'notification',
   NotificationFailed: 'notification',

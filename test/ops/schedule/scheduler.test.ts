@@ -124,7 +124,7 @@ test('one purchase that cannot be read holds up no other, and is sent once it ca
   const scheduler = schedule(house, naming(damaged, good), { events });
   await house.until(async () => isSent(house, good));
   assert.not(await isSent(house, damaged));
-  assert.ok(house.lines.some(({ part, msg }) => part === 'schedule' && msg.includes('starting again')));
+  assert.ok(house.lines.some(({ part, msg }) => part === 'sending' && msg.includes('starting again')));
   broken = false;
   await house.until(async () => isSent(house, damaged));
   await scheduler.close();
