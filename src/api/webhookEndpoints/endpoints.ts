@@ -189,6 +189,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       path: ENDPOINT_PATH,
       operation: 'getWebhookEndpoint',
       summary: 'Show a webhook endpoint',
+      description: 'One of the caller’s, without its secret.',
       answers: [
         {
           status: 200,

@@ -27,7 +27,7 @@ export const SETTINGS = {
   description: {
     type: ['string', 'null'],
     maxLength: LONGEST_DESCRIPTION,
-    pattern: '^[^\\p{Cc}]*$',
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
     description: 'Your own words. They must name no person.',
   },
 } as const satisfies Readonly<Record<string, Schema>>;
