@@ -23,9 +23,9 @@ const SEVERAL_ROLES =
 const ON_PAIRS =
   /^api\/(followers|health|keyHolders|lateReadModels|projectorGone|pipeline\/(idempotency|positions)|gifts\/(gifts|redemptions|transactions)|ops\/(parked|projections))\./;
 
-/** What a test of these shows is decided above the ports: the embedded engines are enough. */
-const BEFORE_ENGINES =
-  /^(api\/(fuzz|hostile|privacy|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/frame)|cli\/owner|deploy\/)/;
+/** What a test of these shows is decided above the ports, whose own suites hold the rest. */
+const ABOVE_PORTS =
+  /^(api\/(fuzz|hostile|limits|openapi|privacy|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
@@ -48,7 +48,7 @@ function startsService(file) {
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
-  const own = files.filter((file) => startsService(file) && (whole || !BEFORE_ENGINES.test(file)));
+  const own = files.filter((file) => startsService(file) && (whole || !ABOVE_PORTS.test(file)));
   const http = own.filter((file) => HTTP.test(file));
   const together = http.filter((file) => ON_PAIRS.test(file));
   return [
