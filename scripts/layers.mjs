@@ -21,10 +21,11 @@ export const LAYERS = {
   processors: BUSINESS.filter((folder) => folder !== 'projections').concat('commands'),
   import: ['commands', ...BUSINESS],
   ops: ['processors', 'commands', 'providers', ...BUSINESS],
-  metrics: ['ops', 'processors', 'providers', ...BUSINESS],
+  deliveries: ['commands', ...BUSINESS],
+  metrics: ['deliveries', 'ops', 'processors', 'providers', ...BUSINESS],
   api: ['service', 'metrics', 'ops', 'import', 'commands', 'providers', ...BUSINESS],
   cli: ['service', 'api', 'ops', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
-  service: ['api', 'metrics', 'ops', 'processors', 'providers', 'adapters', ...BUSINESS],
+  service: ['api', 'metrics', 'deliveries', 'ops', 'processors', 'providers', 'adapters', ...BUSINESS],
   demo: ['service', 'import', 'adapters', 'domain', ...PORTS],
 };
 

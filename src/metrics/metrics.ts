@@ -1,5 +1,6 @@
 /** The metrics of one process, in Prometheus' text format. No label is personal or secret, and each has few values. */
 import { Registry } from 'prom-client';
+import type { DeliveryStatus } from '../deliveries/tally.js';
 import type { Engines } from '../ports/engines.js';
 import type { ProcessStatus } from '../processors/runner/status.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
@@ -14,17 +15,22 @@ import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
 import { type RequestTally, countRequests } from './requests.js';
 import { showState } from './state.js';
+import { showWebhooks } from './webhooks.js';
 
 export interface Metrics {
   readonly requests: RequestTally;
   readonly limited: LimitTally;
   readonly providers: ProviderCallWatch;
   measure(engines: Engines): Engines;
-  /** Call it once. @param processes `undefined` where this process runs no process managers */
+  /**
+   * Call it once. @param processes `undefined` where this process runs no process managers @param webhooks `undefined`
+   * where it delivers none
+   */
   watch(
     engines: Engines,
     projections: readonly Projection[],
     processes: () => ProcessStatus | undefined,
+    webhooks: () => DeliveryStatus | undefined,
     followers: FollowersShown,
   ): void;
   text(): Promise<string>;
@@ -48,9 +54,10 @@ export function openMetrics(options: ProcessOptions): Metrics {
       events: measuredEventStore(engines.events, show),
       bus: measuredBus(engines.bus, show),
     }),
-    watch(engines, projections, processes, followers) {
+    watch(engines, projections, processes, webhooks, followers) {
       showFollowers(show, followers);
       showProcesses(show, processes);
+      showWebhooks(show, webhooks);
       showState(show, { engines, projections, processes });
     },
     text: async () => registry.metrics(),

@@ -42,6 +42,7 @@ import { tracedEngines } from './tracedEngines.js';
 import { treeDir, treeFolder, treeSettings } from './tree.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
+import { startWebhooks } from '../deliveries/webhooks.js';
 
 export interface App {
   /** `undefined` without the role `api`. */
@@ -166,13 +167,33 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           followers: parts,
         }),
       );
+    const webhooks = config.roles.has('processor')
+      ? open.add(
+          startWebhooks({
+            engines,
+            models,
+            subjects,
+            privateAddresses: config.webhookPrivateAddresses === 'allow',
+            version: VERSION,
+            logger,
+            holder,
+            followers: parts,
+          }),
+        )
+      : undefined;
     const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
     if (config.roles.has('processor'))
       open.add(parts.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
-    metrics.watch(opened, projections, () => processes?.status(), {
-      health: parts.health,
-      withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
-    });
+    metrics.watch(
+      opened,
+      projections,
+      () => processes?.status(),
+      () => webhooks?.status(),
+      {
+        health: parts.health,
+        withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
+      },
+    );
     const stopping = new AbortController();
     let api: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {

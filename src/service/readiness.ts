@@ -9,6 +9,7 @@ import type { Config } from './config.js';
 import type { Engines } from '../ports/engines.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { WEBHOOK_LEASE, WEBHOOK_PART } from '../deliveries/deliveries.js';
 import { PROCESS_LEASE } from '../processors/runner/run.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
 import { buildOf, sameVersion } from '../runtime/readmodels/buildNumbers.js';
@@ -27,7 +28,11 @@ const WRITE_MS = 1_000;
 const WRITE_KEPT_MS = 60_000;
 
 /** Work with a leader, and its lease. */
-export const LED = { 'read models': 'projector', 'process managers': PROCESS_LEASE } as const;
+export const LED = {
+  'read models': 'projector',
+  'process managers': PROCESS_LEASE,
+  [WEBHOOK_PART]: WEBHOOK_LEASE,
+} as const;
 
 export interface ReadinessOptions {
   readonly engines: Engines;
@@ -143,6 +148,13 @@ export function readinessOf({
     const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
     return [['process managers', { ready: !config.roles.has('processor'), detail }]];
   };
+  /** No request needs them. */
+  const webhooks = (): [string, PartHealth][] => {
+    const since = leaders.noLeaderSince(LED[WEBHOOK_PART]);
+    if (since === undefined) return [];
+    const detail = `no process delivers them since ${since.toISOString()}: what happens is delivered once one does`;
+    return [[WEBHOOK_PART, { ready: true, detail }]];
+  };
   return async () => {
     const parts = await Promise.all([
       asked('event store', log),
@@ -155,7 +167,13 @@ export function readinessOf({
     // Last: a failing follower says more than a missing leader.
     const failing = own.filter((one) => one.failing);
     return {
-      parts: Object.fromEntries([...parts, ...own.map(follower), ...processManagers(), ...failing.map(follower)]),
+      parts: Object.fromEntries([
+        ...parts,
+        ...own.map(follower),
+        ...processManagers(),
+        ...webhooks(),
+        ...failing.map(follower),
+      ]),
       simulated,
     };
   };

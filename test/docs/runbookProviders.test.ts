@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { withRealProviders } from '../support/providers/realProviders.js';
-import { untilReady } from '../support/service/service.js';
+import { eventually } from '../support/assertions/until.js';
+import { openReceiver } from '../support/service/receiver.js';
+import { clientTokenOf, request, untilReady } from '../support/service/service.js';
 import { buyInto, inTrouble } from '../support/service/trouble.js';
 
 const test = suite('runbook, providers');
@@ -46,6 +48,23 @@ test('provider down: charges wait, and are made when it is back', async () => {
       await trouble.follow();
       assert.equal(stripe.charges(trouble.env['TRANSACTION'] ?? ''), 1);
     });
+  });
+});
+
+test('undelivered webhooks: an endpoint that is not there', async () => {
+  const gone = await openReceiver();
+  await gone.close();
+  await inTrouble('Undelivered webhooks', { WEBHOOK_PRIVATE_ADDRESSES: 'allow' }, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    const token = await clientTokenOf(url);
+    const created = await request(`${url}/api/v2/webhook-endpoints`, 'POST', { token, body: { url: gone.url } });
+    assert.equal(created.status, 201, created.text);
+    for (let n = 0; n < 3; n++) await buyInto(trouble, url);
+    await eventually(async () =>
+      (await (await fetch(`${url}/metrics`)).text()).includes('gift_webhook_endpoints{state="failing"} 1'),
+    );
+    await trouble.follow();
   });
 });
 

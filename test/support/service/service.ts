@@ -182,7 +182,7 @@ async function granted(url: string, body: object, token?: string): Promise<strin
 }
 
 /** An access token of a client of the test catalogue. */
-function clientTokenOf(url: string, client = 'app'): Promise<string> {
+export function clientTokenOf(url: string, client = 'app'): Promise<string> {
   return granted(url, { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` });
 }
 

@@ -1,0 +1,51 @@
+/** One attempt to deliver one event to an endpoint. */
+import type { FeedDocument } from '../projections/feed/feed.js';
+import type { EndpointDocument } from '../projections/webhookEndpoints.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { Waiting } from './backlog.js';
+import { type Message, messageOf } from './message.js';
+import type { Outcome, Sender } from './sender.js';
+import { signedHeaders } from './signature.js';
+
+export interface AttemptDeps {
+  readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
+  readonly logId: string;
+  readonly sender: Pick<Sender, 'send'>;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly now: () => string;
+  /** `whsec_…`, the newest first. @throws UnavailableError */
+  readonly signingSecrets: (endpoint: EndpointDocument, at: string) => Promise<readonly string[]>;
+}
+
+export interface Attempted {
+  readonly message: Message;
+  readonly at: string;
+  readonly outcome: Outcome;
+  readonly durationMs: number;
+}
+
+/**
+ * @param mayStart asked just before the request
+ * @returns `lost`: the feed has no such event any more; `stopped`: no request was made, or `cut` ended it
+ * @throws UnavailableError where message or secret can't be read for now
+ */
+export async function attemptOnce(
+  { feed, logId, sender, now, signingSecrets }: AttemptDeps,
+  endpoint: EndpointDocument,
+  item: Waiting,
+  { mayStart, cut }: { readonly mayStart: () => boolean; readonly cut: AbortSignal },
+): Promise<Attempted | 'lost' | 'stopped'> {
+  const message = await messageOf(feed, logId, item);
+  if (message === undefined) return 'lost';
+  const at = now();
+  const secrets = await signingSecrets(endpoint, at);
+  if (!mayStart()) return 'stopped';
+  const timestamp = Math.floor(Date.parse(at) / 1_000);
+  const started = performance.now();
+  const { url } = endpoint;
+  const headers = signedHeaders(secrets, { ...message, timestamp });
+  const outcome = await sender.send({ url, headers, body: message.body }, cut);
+  // Whether it arrived is not known.
+  if (cut.aborted && 'error' in outcome) return 'stopped';
+  return { message, at, outcome, durationMs: Math.round(performance.now() - started) };
+}

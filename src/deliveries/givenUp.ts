@@ -1,0 +1,47 @@
+/** What failed for three days: kept for a month, to be recovered on request. */
+import type { Records } from '../ports/readStore.js';
+import type { Waiting } from './backlog.js';
+
+const KEPT_MS = 30 * 24 * 3_600_000;
+const PAGE = 100;
+
+export const givenUpRecords = (endpointId: string): string => `webhookGivenUp/${endpointId}/`;
+
+type GivenUp = Pick<Waiting, 'position' | 'key' | 'at'>;
+
+/** @param now milliseconds since the epoch @throws UnavailableError */
+export async function giveUp(
+  records: Records,
+  endpointId: string,
+  { position, key, at }: GivenUp,
+  now: number,
+): Promise<void> {
+  const value: GivenUp = { position, key, at };
+  await records.put(givenUpRecords(endpointId) + position, value, { expiresAt: now + KEPT_MS });
+}
+
+export interface GivenUpPage {
+  readonly items: readonly Waiting[];
+  /** Where the next page goes on; absent: there is none. */
+  readonly next?: string;
+}
+
+/** In the order of the log. @param since ISO 8601, UTC: of what happened since then @throws UnavailableError */
+export async function listGivenUp(
+  records: Records,
+  endpointId: string,
+  since: string,
+  after?: string,
+): Promise<GivenUpPage> {
+  const found = await records.list<GivenUp>(givenUpRecords(endpointId), PAGE, after);
+  const last = found.length === PAGE ? found.at(-1)?.key : undefined;
+  return {
+    items: found.filter(({ value }) => value.at >= since).map(({ value }) => ({ ...value, tries: 0 })),
+    ...(last === undefined ? {} : { next: last }),
+  };
+}
+
+/** @throws UnavailableError */
+export async function forgetGivenUp(records: Records, endpointId: string, items: readonly Waiting[]): Promise<void> {
+  for (const { position } of items) await records.delete(givenUpRecords(endpointId) + position);
+}

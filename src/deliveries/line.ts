@@ -1,0 +1,268 @@
+/** The deliveries to one endpoint, in the process that leads (docs/decisions.md#webhook-deliveries). */
+import type { Logger } from 'pino';
+import { within } from '../lib/async/within.js';
+import type { DisabledBy } from '../domain/webhookEndpoint.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import type { EndpointDocument } from '../projections/webhookEndpoints.js';
+import { attemptOnce, type AttemptDeps, type Attempted } from './attempt.js';
+import { noteAttempt } from './attempts.js';
+import { openBacklog, type Waiting } from './backlog.js';
+import { forgetGivenUp, giveUp } from './givenUp.js';
+import type { Progress } from './progress.js';
+import { progressSaver } from './progressSaver.js';
+import { readAgain, type Reading, type ReadingDeps, readNew } from './reading.js';
+import type { RetrySchedule } from './retries.js';
+import type { Slots } from './slots.js';
+import type { DeliveryTally, EndpointStatus } from './tally.js';
+import { isFailing, type Verdict, verdictOf } from './verdict.js';
+
+/** Attempts at once. */
+const AT_ONCE = 8;
+/** With so many waiting, nothing more is read; of an endpoint that fails, fewer. */
+const MOST_WAITING = { working: 1_000, failing: 100 };
+/** With so many ready, nothing more is read. */
+const READY = 100;
+/** An attempt that takes longer makes room for others, and the endpoint counts as slow. */
+const SLOW_MS = 2_000;
+/** The least time between two records of the progress, and what each that waits adds to it. */
+const SAVE_MS = 250;
+const SAVE_MS_EACH = 5;
+/** The longest wait for a retry to fall due: timers don't follow the service's clock. */
+const LOOK_MS = 1_000;
+/** What can't be made for now, as while a document is repaired. */
+const UNREADABLE_MS = 30_000;
+export interface LineDeps extends AttemptDeps, ReadingDeps {
+  /** `aside`: of endpoints that fail or are slow, so that they take no room from others. */
+  readonly slots: { readonly main: Slots; readonly aside: Slots };
+  readonly feed: ReadingDeps['feed'];
+  readonly schedule: RetrySchedule;
+  readonly random: () => number;
+  /** For attempts that are under way at the end. */
+  readonly finishMs: number;
+  /** Appends the event. @throws UnavailableError */
+  readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
+  readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
+  readonly logger: Logger;
+  /** Whether this process leads still: asked before each attempt and record. */
+  readonly held: () => boolean;
+  /** Ends the deliveries to all endpoints. */
+  readonly fail: (error: unknown) => void;
+  /** One attempt could not be made or noted; others go on. */
+  readonly onTrouble: (error: Error) => void;
+}
+
+export interface Line {
+  /** There may be new events for it. */
+  wake(): void;
+  /** Its URL, types or secrets may have changed. */
+  update(endpoint: EndpointDocument): void;
+  /** What was asked for waits, and that it was asked for is noted, in one record. */
+  take(items: readonly Waiting[], change: (progress: Progress) => Progress): void;
+  progress(): Progress;
+  /** Whether events of these sources may be for it. */
+  isOf(sources: ReadonlySet<string>): boolean;
+  status(): EndpointStatus;
+  /** Waits a little for what is under way. */
+  close(): Promise<void>;
+}
+
+/** @param version of the stored progress; 0: there is none */
+export function openLine(endpoint: EndpointDocument, stored: Progress, version: number, deps: LineDeps): Line {
+  const { records, slots, schedule, tally, logger, fail, onTrouble } = deps;
+  const id = endpoint.endpoint_id;
+  const backlog = openBacklog(stored.waiting);
+  const closing = new AbortController();
+  const cutting = new AbortController();
+  let current = endpoint;
+  let progress = stored;
+  /** There may be events after the cursor. */
+  let behind = true;
+  let sources: readonly string[] | undefined;
+  let underWay = 0;
+  let slow = false;
+  let reading: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const idle: (() => void)[] = [];
+
+  const nowMs = (): number => Date.parse(deps.now());
+  const mayWork = (): boolean => !closing.signal.aborted && deps.held();
+  const present = (): Progress => ({ ...progress, waiting: backlog.items() });
+
+  const saver = progressSaver({
+    records,
+    endpointId: id,
+    version,
+    read: present,
+    pauseMs: () => SAVE_MS + backlog.size * SAVE_MS_EACH,
+    held: deps.held,
+    fail,
+  });
+
+  const hasRoom = (): boolean =>
+    backlog.size < (isFailing(progress) ? MOST_WAITING.failing : MOST_WAITING.working) && backlog.untried < READY;
+
+  function take({ items, change }: Pick<Reading, 'items' | 'change'>): void {
+    for (const item of items) backlog.add(item);
+    progress = change(progress);
+    saver.changed();
+    startAttempts();
+  }
+
+  async function read(): Promise<void> {
+    while (mayWork() && hasRoom()) {
+      const again = await readAgain(deps, current, progress);
+      if (again !== undefined) {
+        take(again);
+        if (again.taken === undefined) continue;
+        // First the record that has them waiting, so that none is lost between the two.
+        await saver.save();
+        await forgetGivenUp(records, id, again.items);
+      } else if (behind) {
+        // More may come while this is read.
+        behind = false;
+        const found = await readNew(deps, current, progress);
+        ({ sources } = found);
+        behind ||= found.more;
+        take(found);
+      } else return;
+    }
+  }
+
+  function readOn(): void {
+    if (!mayWork() || reading !== undefined) return;
+    reading = read()
+      .catch(fail)
+      .finally(() => {
+        reading = undefined;
+        if (behind && hasRoom()) readOn();
+      });
+  }
+
+  /** A retry, or the end of the pause that the receiver asked for. */
+  function startLater(now: number): void {
+    clearTimeout(timer);
+    const due = backlog.nextDueAt();
+    if (due === undefined) return;
+    const wait = Math.max(due, progress.pausedUntil ?? 0) - now;
+    timer = setTimeout(startAttempts, Math.min(LOOK_MS, Math.max(0, wait)));
+  }
+
+  function startAttempts(): void {
+    const now = nowMs();
+    while (mayWork() && underWay < (isFailing(progress) ? 1 : AT_ONCE)) {
+      const item = (progress.pausedUntil ?? 0) <= now ? backlog.take(now) : undefined;
+      if (item === undefined) return startLater(now);
+      underWay += 1;
+      void attemptInTurn(item).finally(() => {
+        underWay -= 1;
+        if (underWay === 0) for (const one of idle.splice(0)) one();
+        startAttempts();
+        if (behind || progress.recovering.length > 0 || progress.recoveringGivenUp !== undefined) readOn();
+      });
+    }
+  }
+
+  async function attemptInTurn(item: Waiting): Promise<void> {
+    const free = await (slow || isFailing(progress) ? slots.aside : slots.main).take();
+    const late = setTimeout(() => {
+      slow = true;
+      free();
+    }, SLOW_MS);
+    try {
+      const outcome = mayWork()
+        ? await attemptOnce(deps, current, item, { mayStart: mayWork, cut: cutting.signal })
+        : 'stopped';
+      if (outcome === 'stopped') backlog.putBack(item);
+      else if (outcome === 'lost') leaveOut(item);
+      else await settle(item, outcome);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) return fail(error);
+      onTrouble(error);
+      backlog.putBack(item, { ...item, nextAt: nowMs() + UNREADABLE_MS });
+    } finally {
+      clearTimeout(late);
+      free();
+    }
+  }
+
+  function leaveOut(item: Waiting): void {
+    logger.warn({ endpoint: id, position: item.position }, 'webhooks: an event is in the feed no more, and left out');
+    backlog.done(item);
+    saver.changed();
+  }
+
+  async function settle(item: Waiting, attempted: Attempted): Promise<void> {
+    slow = attempted.durationMs > SLOW_MS;
+    const verdict = verdictOf(attempted.outcome, item, progress, schedule, { now: nowMs(), chance: deps.random() });
+    if (verdict.givenUp) await giveUp(records, id, item, nowMs());
+    const { attempts } = progress;
+    apply(item, verdict);
+    // They are for people to look at, and hold up no delivery.
+    await noteAttempt(records, id, { ...attempted, item, nextAt: verdict.again?.nextAt }, attempts).catch(onTrouble);
+    if (verdict.disable !== undefined) await disable(verdict.disable);
+  }
+
+  function apply(item: Waiting, { delivered, standing, again, givenUp }: Verdict): void {
+    if (again === undefined) backlog.done(item);
+    else backlog.putBack(item, again);
+    // It is back: what failed with it need not wait any longer.
+    if (delivered && isFailing(progress)) backlog.allDue();
+    const { failures: _, failingSince: __, pausedUntil: ___, attempts, ...rest } = progress;
+    const { delivered: good, failed: bad } = attempts;
+    progress = {
+      ...rest,
+      ...standing,
+      attempts: delivered ? { delivered: good + 1, failed: bad } : { delivered: good, failed: bad + 1 },
+    };
+    saver.changed();
+    tally.count(givenUp ? 'given_up' : delivered ? 'delivered' : 'failed');
+  }
+
+  /** Others of its attempts may end with the same. A failure starts all anew, and the next attempt ends here again. */
+  async function disable(cause: Exclude<DisabledBy, 'owner'>): Promise<void> {
+    if (closing.signal.aborted) return;
+    closing.abort();
+    try {
+      await deps.disable(id, cause);
+    } catch (error) {
+      return fail(error);
+    }
+    tally.countDisabled(cause);
+    logger.warn({ endpoint: id, cause }, 'webhooks: an endpoint is disabled');
+  }
+
+  if (version === 0) saver.changed();
+  startAttempts();
+  readOn();
+
+  return {
+    wake() {
+      behind = true;
+      if (hasRoom()) readOn();
+    },
+    update(now) {
+      current = now;
+    },
+    take(items, change) {
+      take({ items, change });
+      readOn();
+    },
+    progress: present,
+    isOf: (named) => sources === undefined || sources.some((name) => named.has(name)),
+    status() {
+      const failing = isFailing(progress) || (progress.pausedUntil ?? 0) > nowMs();
+      return { state: failing ? 'failing' : 'working', waiting: backlog.size, oldest: backlog.oldest() };
+    },
+    async close() {
+      closing.abort();
+      clearTimeout(timer);
+      const ended = async (): Promise<void> => {
+        if (underWay > 0) await new Promise<void>((resolve) => idle.push(resolve));
+      };
+      await within(ended(), deps.finishMs, () => cutting.abort());
+      await ended();
+      await reading;
+      await saver.close();
+    },
+  };
+}

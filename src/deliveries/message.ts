@@ -1,0 +1,54 @@
+/** What is delivered: made anew for each attempt (docs/decisions.md#webhook-deliveries). */
+import type { Position } from '../ports/eventStore.js';
+import { positionText } from '../ports/positionText.js';
+import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
+import { type FeedEvent, feedEvent } from '../projections/feed/feedEvent.js';
+import type { Viewer } from '../projections/feed/feedPage.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { Waiting } from './backlog.js';
+
+export interface Message {
+  readonly id: string;
+  readonly type: string;
+  readonly body: string;
+}
+
+export const PING = 'ping';
+
+/** @returns `undefined` where the feed has no such entry any more. @throws UnavailableError */
+export async function messageOf(
+  feed: Pick<ReadModel<FeedDocument>, 'get'>,
+  logId: string,
+  { position, ping, at }: Pick<Waiting, 'position' | 'ping' | 'at'>,
+): Promise<Message | undefined> {
+  if (ping !== undefined)
+    return asMessage({ id: ping, type: PING, created_at: at, position: positionText(logId, position), data: {} });
+  const entry = (await feed.get(entryId(position))) as FeedEntry | undefined;
+  return entry === undefined ? undefined : asMessage(feedEvent({ position, entry }, logId));
+}
+
+const asMessage = (
+  event: Omit<FeedEvent, 'type' | 'data'> & { readonly type: string; readonly data: object },
+): Message => ({
+  id: event.id,
+  type: event.type,
+  body: JSON.stringify(event),
+});
+
+/** What has the same key arrives in the order of the log. */
+export const orderKey = ({ data }: Pick<FeedEntry, 'data'>): string => data.gift_id ?? data.transaction_id;
+
+export function waitingEntry(position: Position, entry: FeedEntry): Waiting {
+  return { position, key: orderKey(entry), at: entry.at, tries: 0 };
+}
+
+/** @param owner `client:{id}` or `merchant:{id}` */
+export function viewerOf(owner: string): Viewer {
+  const id = owner.slice(owner.indexOf(':') + 1);
+  return owner.startsWith('client:') ? { kind: 'client', clientId: id } : { kind: 'merchant', merchantId: id };
+}
+
+export function isSeenBy(viewer: Viewer, entry: FeedEntry): boolean {
+  if (viewer.kind === 'client') return entry.client === viewer.clientId;
+  return viewer.kind === 'merchant' && entry.merchant === viewer.merchantId;
+}

@@ -1,0 +1,100 @@
+/** How far the deliveries to an endpoint have come: a record, changed by compare-and-set. */
+import type { Position } from '../ports/eventStore.js';
+import type { StoredRecord } from '../ports/readStore.js';
+import type { EndpointDocument } from '../projections/webhookEndpoints.js';
+import type { Waiting } from './backlog.js';
+
+export const progressRecord = (endpointId: string): string => `webhook/${endpointId}`;
+
+/** A part of the feed after `after`, up to `through`. */
+export interface Part {
+  readonly after: Position;
+  readonly through: Position;
+  /** Of it what happened before then (ISO 8601, UTC); absent: all. */
+  readonly before?: string;
+}
+
+/** Times are milliseconds since the epoch. */
+export interface Progress {
+  /** Positions are of this log. */
+  readonly logId: string;
+  /** Of the enabling that these deliveries follow. */
+  readonly enabledAt: string;
+  /** What is up to there was delivered or given up, stands in `skipped`, or waits. */
+  readonly cursor: Position;
+  readonly waiting: readonly Waiting[];
+  /** Requests up to there are done, or wait; absent: none. */
+  readonly requested?: Position;
+  /** What happened while it was disabled. */
+  readonly skipped: readonly Part[];
+  /** What is asked for again, of what happened since then. */
+  readonly recovering: readonly (Part & { readonly since: string })[];
+  /** The same of what was given up. */
+  readonly recoveringGivenUp?: string;
+  /** Since the last success. */
+  readonly failures: number;
+  readonly failingSince?: number;
+  /** As the receiver asked. */
+  readonly pausedUntil?: number;
+  /** Attempts that stand in the records, in all. */
+  readonly attempts: { readonly delivered: number; readonly failed: number };
+}
+
+/** A request older than this is not repeated where the records were lost. */
+const REPEATED_MS = 3 * 24 * 3_600_000;
+
+/** Of an endpoint without a record: a new one, or the records were lost. */
+export function firstProgress({ from, enabled_at: enabledAt }: EndpointDocument, logId: string): Progress {
+  return {
+    logId,
+    enabledAt,
+    cursor: from,
+    waiting: [],
+    skipped: [],
+    recovering: [],
+    failures: 0,
+    attempts: { delivered: 0, failed: 0 },
+  };
+}
+
+/** @param now milliseconds since the epoch */
+export function isRepeated(requestedAt: string, now: number): boolean {
+  return now - Date.parse(requestedAt) < REPEATED_MS;
+}
+
+/** Of more, the first two become one: what lies between them may then be delivered twice. */
+const MOST_SKIPPED = 20;
+
+function withSkipped(skipped: readonly Part[], part: Part): readonly Part[] {
+  if (part.through <= part.after) return skipped;
+  const all = [...skipped, part];
+  if (all.length <= MOST_SKIPPED) return all;
+  const [first, second, ...rest] = all as [Part, Part, ...Part[]];
+  return [{ after: first.after, through: second.through }, ...rest];
+}
+
+/** What waited is given up by then. */
+export function enabledAgain(before: Progress, { from, enabled_at: enabledAt }: EndpointDocument): Progress {
+  const { failingSince: _, pausedUntil: __, ...rest } = before;
+  const skipped = withSkipped(before.skipped, { after: before.cursor, through: from });
+  return { ...rest, enabledAt, cursor: from, waiting: [], skipped, failures: 0 };
+}
+
+/** @param since ISO 8601, UTC */
+export function withRecovery(before: Progress, since: string): Progress {
+  const { skipped, recovering, recoveringGivenUp = since } = before;
+  return {
+    ...before,
+    recoveringGivenUp: recoveringGivenUp < since ? recoveringGivenUp : since,
+    recovering: [...recovering, ...skipped.map((part) => ({ ...part, since }))],
+    skipped: skipped.map((part) => ({
+      ...part,
+      before: part.before !== undefined && part.before < since ? part.before : since,
+    })),
+  };
+}
+
+/** A record of another log counts as none. */
+export function storedProgress(record: StoredRecord<Progress> | undefined, logId: string): Progress | undefined {
+  return record?.value.logId === logId ? record.value : undefined;
+}

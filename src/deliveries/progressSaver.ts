@@ -1,0 +1,77 @@
+/** Writes the progress of an endpoint's deliveries from time to time: what was answered since is repeated after a kill. */
+import { pause } from '../lib/async/pause.js';
+import type { Records } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { type Progress, progressRecord } from './progress.js';
+
+export interface ProgressSaver {
+  /** It is written within `pauseMs`. */
+  changed(): void;
+  /** Everything that has changed is written when it resolves. @throws UnavailableError */
+  save(): Promise<void>;
+  /** Writes what has changed. */
+  close(): Promise<void>;
+}
+
+export interface ProgressSaverOptions {
+  readonly records: Records;
+  readonly endpointId: string;
+  /** Of the stored record; 0: there is none. */
+  readonly version: number;
+  readonly read: () => Progress;
+  readonly pauseMs: () => number;
+  /** Without it nothing is written: another process may work. */
+  readonly held: () => boolean;
+  readonly fail: (error: unknown) => void;
+}
+
+export function progressSaver(options: ProgressSaverOptions): ProgressSaver {
+  const { records, endpointId, read, pauseMs, held, fail } = options;
+  const closing = new AbortController();
+  let { version } = options;
+  let dirty = false;
+  let soon: Promise<void> | undefined;
+  let last: Promise<void> = Promise.resolve();
+
+  async function put(): Promise<void> {
+    if (!dirty || !held()) return;
+    dirty = false;
+    try {
+      const stored = await records.put(progressRecord(endpointId), read(), { expected: version });
+      if (stored === undefined) throw new UnavailableError('another process delivers to the endpoint');
+      version = stored;
+    } catch (error) {
+      dirty = true;
+      throw error;
+    }
+  }
+
+  /** One after the other: each expects the version of the one before. */
+  function save(): Promise<void> {
+    const next = last.then(put);
+    last = next.catch(() => undefined);
+    return next;
+  }
+
+  async function saveSoon(): Promise<void> {
+    await pause(pauseMs(), closing.signal);
+    soon = undefined;
+    await save();
+  }
+
+  return {
+    changed() {
+      dirty = true;
+      if (!closing.signal.aborted) soon ??= saveSoon().catch(fail);
+    },
+    save: async () => {
+      dirty = true;
+      await save();
+    },
+    async close() {
+      closing.abort();
+      await soon;
+      await save().catch(fail);
+    },
+  };
+}

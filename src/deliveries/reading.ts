@@ -1,0 +1,96 @@
+/** What an endpoint is to get next: of what was asked for again first, then of what is new. */
+import type { Records } from '../ports/readStore.js';
+import type { EntryType } from '../projections/feed/entryTypes.js';
+import type { FeedDocument } from '../projections/feed/feed.js';
+import { feedPage, type PlacedEntry } from '../projections/feed/feedPage.js';
+import type { EndpointDocument } from '../projections/webhookEndpoints.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { Waiting } from './backlog.js';
+import { listGivenUp } from './givenUp.js';
+import { viewerOf, waitingEntry } from './message.js';
+import type { Progress } from './progress.js';
+
+const PAGE = 100;
+
+export interface ReadingDeps {
+  readonly feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>;
+  readonly records: Records;
+}
+
+export interface Reading {
+  readonly items: readonly Waiting[];
+  /** Of the present progress: it may be another than what was read for. */
+  readonly change: (progress: Progress) => Progress;
+  /** They stood among what was given up, and go there once the progress that has them waiting is stored. */
+  readonly taken?: true;
+}
+
+/** @returns `undefined`: nothing is asked for again. @throws UnavailableError */
+export async function readAgain(
+  { feed, records }: ReadingDeps,
+  endpoint: EndpointDocument,
+  progress: Progress,
+): Promise<Reading | undefined> {
+  const { recoveringGivenUp, recovering } = progress;
+  if (recoveringGivenUp !== undefined) return readGivenUp(records, endpoint.endpoint_id, recoveringGivenUp);
+  const [part] = recovering;
+  if (part === undefined) return undefined;
+  const { after, through, since, before } = part;
+  const page = await feedPage(feed, viewerOf(endpoint.owner), { after, limit: PAGE, ...typesOf(endpoint) });
+  const to = page.through ?? through;
+  return {
+    items: waiting(
+      page.entries.filter(
+        ({ position, entry: { at } }) => position <= through && at >= since && (before === undefined || at < before),
+      ),
+    ),
+    change(now) {
+      const rest = now.recovering.slice(1);
+      return { ...now, recovering: to < through && to > after ? [{ ...part, after: to }, ...rest] : rest };
+    },
+  };
+}
+
+async function readGivenUp(records: Records, endpointId: string, since: string): Promise<Reading> {
+  let after: string | undefined;
+  do {
+    const { items, next } = await listGivenUp(records, endpointId, since, after);
+    if (items.length > 0) return { items, change: (now) => now, taken: true };
+    after = next;
+  } while (after !== undefined);
+  return {
+    items: [],
+    change(now) {
+      const { recoveringGivenUp: _, ...rest } = now;
+      return rest;
+    },
+  };
+}
+
+export interface NewReading extends Reading {
+  readonly more: boolean;
+  /** `FeedPage.sources`. */
+  readonly sources: readonly string[];
+}
+
+/** @throws UnavailableError */
+export async function readNew(
+  { feed }: Pick<ReadingDeps, 'feed'>,
+  endpoint: EndpointDocument,
+  { cursor: after }: Pick<Progress, 'cursor'>,
+): Promise<NewReading> {
+  const { entries, through, more, sources } = await feedPage(feed, viewerOf(endpoint.owner), {
+    after,
+    limit: PAGE,
+    ...typesOf(endpoint),
+  });
+  const cursor = through ?? after;
+  return { items: waiting(entries), change: (now) => ({ ...now, cursor }), more: more && cursor > after, sources };
+}
+
+const waiting = (entries: readonly PlacedEntry[]): Waiting[] =>
+  entries.map(({ position, entry }) => waitingEntry(position, entry));
+
+function typesOf({ types }: EndpointDocument): { readonly types?: ReadonlySet<EntryType> } {
+  return types === null ? {} : { types: new Set(types as readonly EntryType[]) };
+}

@@ -1,0 +1,81 @@
+/** What the owner of an endpoint asks of its deliveries. It stands in the log, and is done once it is in the progress. */
+import type { Position } from '../ports/eventStore.js';
+import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
+import {
+  type DeliveryRequest,
+  type EndpointDocument,
+  positionOfRequest,
+  requestDocument,
+  requestsEnd,
+  type WebhookDocument,
+} from '../projections/webhookEndpoints.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { Waiting } from './backlog.js';
+import { isSeenBy, viewerOf, waitingEntry } from './message.js';
+import { isRepeated, type Progress, withRecovery } from './progress.js';
+
+const PAGE = 100;
+
+export interface RequestDeps {
+  readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
+  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'find'>;
+  readonly now: () => string;
+}
+
+export interface TakenRequests {
+  readonly items: readonly Waiting[];
+  readonly change: (progress: Progress) => Progress;
+  /** Of the last one. */
+  readonly requested: Position;
+}
+
+/**
+ * The next ones after what the progress has.
+ * @returns `undefined`: there are none. @throws UnavailableError
+ */
+export async function nextRequests(
+  { feed, endpoints, now }: RequestDeps,
+  endpoint: EndpointDocument,
+  { requested, waiting }: Progress,
+): Promise<TakenRequests | undefined> {
+  const { endpoint_id: id } = endpoint;
+  if (endpoint.requested === undefined || endpoint.requested <= (requested ?? '')) return undefined;
+  const found = await endpoints.find({
+    where: { id: { gt: requestDocument(id, requested ?? ''), lt: requestsEnd(id) } },
+    sort: [['id', 1]],
+    limit: PAGE,
+  });
+  const items: Waiting[] = [];
+  const changes: ((progress: Progress) => Progress)[] = [];
+  for (const { id: documentId, body } of found) {
+    const asked = body as DeliveryRequest;
+    if (requested === undefined && !isRepeated(asked.at, Date.parse(now()))) continue;
+    const position = positionOfRequest(documentId);
+    const { request } = asked;
+    switch (request.kind) {
+      case 'ping':
+        items.push({ position, key: `ping/${asked.id}`, at: asked.at, ping: asked.id, tries: 0 });
+        break;
+      case 'resend': {
+        const entry = (await feed.get(entryId(request.position))) as FeedEntry | undefined;
+        // In a copy of the log its place is another event's.
+        if (entry?.event_id === request.event_id && isSeenBy(viewerOf(endpoint.owner), entry))
+          items.push(waitingEntry(request.position, entry));
+        break;
+      }
+      case 'recover':
+        items.push(...waiting.filter(({ at }) => at >= request.since));
+        changes.push((progress) => withRecovery(progress, request.since));
+        break;
+      default:
+        request satisfies never;
+    }
+  }
+  const last = found.at(-1);
+  const reached = last === undefined ? endpoint.requested : positionOfRequest(last.id);
+  return {
+    items,
+    change: (progress) => ({ ...changes.reduce((now, change) => change(now), progress), requested: reached }),
+    requested: reached,
+  };
+}

@@ -1,0 +1,37 @@
+/** When what failed is tried again, and when it is given up (docs/decisions.md#webhook-deliveries). */
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export interface RetrySchedule {
+  /** The first pause, ms. Each is four times the one before, less up to half of it at random. */
+  readonly firstMs: number;
+  readonly mostMs: number;
+  /** What fails this long after its first attempt is given up, ms. */
+  readonly giveUpMs: number;
+  /** An endpoint of which nothing has succeeded for this long is disabled, ms. */
+  readonly disableMs: number;
+}
+
+export const RETRY_SCHEDULE: RetrySchedule = {
+  firstMs: 5_000,
+  mostMs: 6 * HOUR_MS,
+  giveUpMs: 3 * DAY_MS,
+  disableMs: 5 * DAY_MS,
+};
+
+const FACTOR = 4;
+/** What a receiver may ask for. */
+const MOST_ASKED_MS = DAY_MS;
+
+/** @param tries that have failed, from 1. @param chance from 0 to 1 */
+export function pauseAfter(tries: number, { firstMs, mostMs }: RetrySchedule, chance: number): number {
+  return Math.min(mostMs, firstMs * FACTOR ** Math.min(tries - 1, 20)) * (1 - chance / 2);
+}
+
+/** Of `Retry-After`, in seconds or as a date; `undefined`: it asks for nothing. */
+export function askedPause(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return Number.isNaN(ms) || ms <= 0 ? undefined : Math.min(ms, MOST_ASKED_MS);
+}

@@ -1,0 +1,175 @@
+/** One attempt to deliver: an HTTP request to an address that a stranger chose (docs/decisions.md#webhook-deliveries). */
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { type AddressPolicy, AddressRefusedError, checkedAddresses } from './addresses.js';
+
+/** From the name's resolution to the answer's last byte that is read. */
+const ANSWER_MS = 15_000;
+/** For the body of an answer whose status is known. */
+const BODY_MS = 2_000;
+/** Of the answer's body; the rest is not read. */
+const READ_BYTES = 1_024;
+/** A connection without a request is closed after this long: many receivers close theirs after 5 s. */
+const IDLE_MS = 4_000;
+
+export interface Delivery {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type Outcome = Answered | Unanswered;
+
+export interface Answered {
+  readonly status: number;
+  /** Its beginning, as text. */
+  readonly response: string;
+  /** The header's text. */
+  readonly retryAfter?: string;
+}
+
+export interface Unanswered {
+  /** In words for the endpoint's owner. */
+  readonly error: string;
+}
+
+export interface Sender {
+  /** Never throws; `signal` ends it without an answer. */
+  send(delivery: Delivery, signal: AbortSignal): Promise<Outcome>;
+  /** Closes idle connections. */
+  close(): void;
+}
+
+export interface SenderOptions {
+  readonly addresses: AddressPolicy;
+  readonly userAgent: string;
+  /** Certificates to trust instead of the usual ones. */
+  readonly ca?: string;
+  readonly answerMs?: number;
+}
+
+/** No redirect is followed, no proxy used. A connection is kept for the receiver's next events. */
+export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: SenderOptions): Sender {
+  const kept = { keepAlive: true, timeout: IDLE_MS, scheduling: 'lifo' } as const;
+  const agents = {
+    'http:': new HttpAgent(kept),
+    'https:': new HttpsAgent({ ...kept, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) }),
+  };
+
+  const lookup: LookupFunction = (name, { all }, found) => {
+    checkedAddresses(addresses, name).then(
+      (checked) => {
+        const list = checked.map((address) => ({ address, family: isIP(address) }));
+        const [first] = list;
+        if (all === true) found(null, list);
+        else if (first !== undefined) found(null, first.address, first.family);
+      },
+      (error: unknown) => found(error as NodeJS.ErrnoException, []),
+    );
+  };
+
+  async function attempt({ url: text, headers, body }: Delivery, signal: AbortSignal): Promise<Outcome> {
+    const url = new URL(text);
+    const { protocol } = url;
+    if (protocol !== 'http:' && protocol !== 'https:')
+      throw new AddressRefusedError('its URL is none of http or https');
+    // A connection to an address is made without a look-up.
+    if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) await checkedAddresses(addresses, url.hostname);
+    const send = protocol === 'https:' ? httpsRequest : httpRequest;
+    const asked = send(url, {
+      method: 'POST',
+      agent: agents[protocol],
+      lookup,
+      signal,
+      headers: {
+        ...headers,
+        'user-agent': userAgent,
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': Buffer.byteLength(body),
+      },
+    });
+    try {
+      return await answerTo(asked, body);
+    } catch (error) {
+      // The receiver closed an idle connection while the request was on its way, and has hardly read it.
+      if (asked.reusedSocket && codeOf(error) === 'ECONNRESET' && !signal.aborted)
+        return attempt({ url: text, headers, body }, signal);
+      throw error;
+    }
+  }
+
+  return {
+    async send(delivery, signal) {
+      const over = AbortSignal.timeout(answerMs);
+      try {
+        return await attempt(delivery, AbortSignal.any([signal, over]));
+      } catch (error) {
+        return { error: over.aborted ? `no answer within ${answerMs / 1_000} s` : wordsFor(error) };
+      }
+    },
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
+  };
+}
+
+async function answerTo(asked: ClientRequest, body: string): Promise<Answered> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    asked.on('response', resolve);
+    asked.on('error', reject);
+    // As after an upgrade, which nobody asked for.
+    asked.on('close', () => reject(new Error('closed without an answer')));
+    asked.end(body);
+  });
+  const retryAfter = response.headers['retry-after'];
+  return {
+    status: response.statusCode ?? 0,
+    response: await firstBytes(response),
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  };
+}
+
+/** Whatever happens to the rest: the status has been said. */
+async function firstBytes(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const late = setTimeout(() => response.destroy(), BODY_MS);
+  await new Promise<void>((resolve) => {
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length >= READ_BYTES) response.destroy();
+    });
+    response.on('error', () => resolve());
+    response.on('close', resolve);
+  });
+  clearTimeout(late);
+  return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, READ_BYTES));
+}
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection was refused',
+  ECONNRESET: 'the connection was closed without an answer',
+  EPIPE: 'the connection was closed without an answer',
+  ETIMEDOUT: 'no connection within the time',
+  EHOSTUNREACH: 'its address can not be reached',
+  ENETUNREACH: 'its address can not be reached',
+  ENOTFOUND: 'its name has no address',
+  EAI_AGAIN: 'its name can not be resolved',
+};
+
+/** Without an address. */
+function wordsFor(error: unknown): string {
+  // Of several addresses, where none could be connected to.
+  if (error instanceof AggregateError) return wordsFor(error.errors[0]);
+  if (error instanceof AddressRefusedError) return error.message;
+  const code = codeOf(error);
+  if (code === undefined) return 'the connection was closed without an answer';
+  if (WORDS[code] !== undefined) return WORDS[code];
+  if (code.startsWith('HPE_')) return 'its answer is no HTTP';
+  if (/CERT|TLS|SSL|SIGNED|UNABLE_TO/.test(code)) return `its certificate does not hold: ${code}`;
+  return `the request failed: ${code}`;
+}

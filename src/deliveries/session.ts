@@ -1,0 +1,178 @@
+/** The deliveries to all endpoints, in the process that leads: a line an endpoint. */
+import { inParallel } from '../lib/async/inParallel.js';
+import { pause } from '../lib/async/pause.js';
+import { idOf } from '../domain/streamName.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { newSources } from '../projections/feed/feedPage.js';
+import {
+  endpointDocument,
+  type EndpointDocument,
+  type WebhookDocument,
+  webhookEndpointsProjection,
+} from '../projections/webhookEndpoints.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { FollowerRun } from '../runtime/supervision/followers.js';
+import { attemptRecords } from '../messages/webhookAttempts.js';
+import { giveUp, givenUpRecords } from './givenUp.js';
+import { type Line, type LineDeps, openLine } from './line.js';
+import { enabledAgain, firstProgress, type Progress, progressRecord, storedProgress } from './progress.js';
+import { nextRequests } from './requests.js';
+import { openSlots } from './slots.js';
+import type { DeliveryTally } from './tally.js';
+
+/** Attempts at once to all endpoints; and to those that fail or are slow. */
+const AT_ONCE = { main: 256, aside: 128 };
+const LOOK_MS = 50;
+const LOOK_AGAIN_MS = 30_000;
+/** Endpoints that are opened or looked up at once. */
+const OPENED_AT_ONCE = 16;
+/** For the read model to fold what the log says of an endpoint. */
+const FOLD_MS = 10_000;
+
+export interface SessionDeps extends Omit<LineDeps, 'slots' | 'held' | 'fail' | 'onTrouble' | 'logId' | 'tally'> {
+  readonly events: Pick<EventStore, 'logId' | 'follow'>;
+  readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
+  readonly tally: DeliveryTally;
+  readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
+}
+
+export interface SessionOptions {
+  readonly signal: AbortSignal;
+  /** Whether this process has the lease. */
+  readonly held: () => boolean;
+}
+
+/** Delivers until `signal`, then waits a little for what is under way. @throws the first failure of any line */
+export async function deliver(deps: SessionDeps, { signal, held }: SessionOptions): Promise<void> {
+  const { events, endpoints, feed, records, tally, health } = deps;
+  const lines = new Map<string, Line>();
+  const closings = new Set<Promise<void>>();
+  /** Endpoints whose requests could not be read, and when they are read again, by the monotonic clock. */
+  const lookAgain = new Map<string, number>();
+  const ending = new AbortController();
+  const over = AbortSignal.any([signal, ending.signal]);
+  let failure: { readonly error: unknown } | undefined;
+
+  const fail = (error: unknown): void => {
+    failure ??= { error };
+    ending.abort();
+  };
+  const lineDeps: LineDeps = {
+    ...deps,
+    logId: events.logId,
+    slots: { main: openSlots(AT_ONCE.main), aside: openSlots(AT_ONCE.aside) },
+    held,
+    fail,
+    onTrouble: health.onTrouble,
+  };
+
+  async function open(endpoint: EndpointDocument): Promise<Line> {
+    const id = endpoint.endpoint_id;
+    const record = await records.get<Progress>(progressRecord(id));
+    const stored = storedProgress(record, events.logId);
+    let progress = stored ?? firstProgress(endpoint, events.logId);
+    if (progress.enabledAt !== endpoint.enabled_at) {
+      for (const item of progress.waiting)
+        if (item.ping === undefined) await giveUp(records, id, item, Date.parse(deps.now()));
+      progress = enabledAgain(progress, endpoint);
+    }
+    const line = openLine(endpoint, progress, record?.version ?? 0, lineDeps);
+    lines.set(id, line);
+    return line;
+  }
+
+  /** In the background: what is under way holds up no other endpoint. */
+  function close(id: string, then: () => Promise<void> = async () => undefined): void {
+    const line = lines.get(id);
+    lines.delete(id);
+    const closed = (line?.close() ?? Promise.resolve())
+      .then(then)
+      .catch(fail)
+      .finally(() => closings.delete(closed));
+    closings.add(closed);
+  }
+
+  async function see(endpoint: EndpointDocument): Promise<void> {
+    const { endpoint_id: id, state } = endpoint;
+    if (state === 'deleted') return close(id, async () => forget(id));
+    if (state === 'disabled') return close(id);
+    // One that was disabled and enabled again between two looks begins anew.
+    if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) {
+      await lines.get(id)?.close();
+      lines.delete(id);
+    }
+    const line = lines.get(id) ?? (await open(endpoint));
+    line.update(endpoint);
+    try {
+      for (;;) {
+        const asked = await nextRequests(deps, endpoint, line.progress());
+        if (asked === undefined) return;
+        line.take(asked.items, asked.change);
+      }
+    } catch (error) {
+      // As where what is to be sent again is being repaired: it holds up no other endpoint.
+      if (!(error instanceof UnavailableError)) throw error;
+      health.onTrouble(error);
+      lookAgain.set(id, performance.now() + LOOK_AGAIN_MS);
+    }
+  }
+
+  async function forget(id: string): Promise<void> {
+    for (const prefix of [attemptRecords(id), givenUpRecords(id)])
+      for (const { key } of await records.list(prefix)) await records.delete(key);
+    await records.delete(progressRecord(id));
+  }
+
+  async function look(id: string): Promise<void> {
+    const document = await endpoints.get(endpointDocument(id));
+    if (document !== undefined) await see(document as EndpointDocument);
+  }
+
+  async function followEndpoints(from: Position | undefined): Promise<void> {
+    const filter = { types: webhookEndpointsProjection.types };
+    for await (const batch of events.follow(from, filter, { signal: over, onTrouble: health.onTrouble })) {
+      const last = batch.events.at(-1);
+      if (last === undefined) continue;
+      if (!(await endpoints.reached(last.position, FOLD_MS)))
+        throw new UnavailableError('the read model of webhook endpoints is behind');
+      const ids = new Set(batch.events.map(({ stream }) => idOf(stream)));
+      await inParallel(ids, OPENED_AT_ONCE, look, over);
+    }
+  }
+
+  async function watchFeed(): Promise<void> {
+    let seen: Position = '';
+    while (!over.aborted) {
+      await pause(LOOK_MS, over);
+      for (const [id, at] of lookAgain) {
+        if (at > performance.now()) continue;
+        lookAgain.delete(id);
+        await look(id);
+      }
+      const now = lines.size === 0 ? undefined : await feed.folded();
+      if (now === undefined || now <= seen) continue;
+      const sources = await newSources(feed, seen, now);
+      for (const line of lines.values()) if (sources === undefined || line.isOf(sources)) line.wake();
+      seen = now;
+    }
+  }
+
+  try {
+    // Before all else: what is read afterwards holds every event up to here.
+    const from = await endpoints.folded();
+    const enabled = await endpoints.find({ where: { state: 'enabled' } });
+    await inParallel(enabled, OPENED_AT_ONCE, async ({ body }) => see(body as EndpointDocument), over);
+    tally.leads(() => [...lines.values()].map((line) => line.status()));
+    health.well();
+    await Promise.all([followEndpoints(from).catch(fail), watchFeed().catch(fail)]);
+  } catch (error) {
+    fail(error);
+  } finally {
+    ending.abort();
+    await Promise.all([...lines.values()].map(async (line) => line.close()));
+    while (closings.size > 0) await Promise.all(closings);
+    tally.stands();
+  }
+  if (failure !== undefined && !signal.aborted) throw failure.error;
+}

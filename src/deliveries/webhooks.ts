@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { disableFailingEndpoint } from '../commands/webhookEndpoints.js';
+import { signingSecrets } from '../commands/webhookSecrets.js';
+import { currentTime } from '../lib/clock.js';
+import type { Engines } from '../ports/engines.js';
+import type { ReadModels } from '../projections/index.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Followers } from '../runtime/supervision/followers.js';
+import { anyAddresses, publicAddresses } from './addresses.js';
+import { type Deliveries, startDeliveries } from './deliveries.js';
+import { openSender } from './sender.js';
+
+/** Who disables an endpoint that fails, in the log. */
+const DELIVERY_USER = 'system:webhooks';
+
+export interface WebhooksOptions {
+  readonly engines: Pick<Engines, 'events' | 'store'>;
+  readonly models: Pick<ReadModels, 'feed' | 'webhookEndpoints'>;
+  readonly subjects: Pick<Subjects, 'secrets'>;
+  /** Also to addresses that are not public. */
+  readonly privateAddresses: boolean;
+  readonly version: string;
+  readonly logger: Logger;
+  readonly holder: string;
+  readonly followers: Pick<Followers, 'start'>;
+}
+
+export function startWebhooks({
+  engines: { events, store },
+  models,
+  subjects,
+  privateAddresses,
+  version,
+  ...deps
+}: WebhooksOptions): Deliveries {
+  return startDeliveries({
+    ...deps,
+    events,
+    records: store.records,
+    feed: models.feed,
+    endpoints: models.webhookEndpoints,
+    sender: openSender({
+      addresses: privateAddresses ? anyAddresses() : publicAddresses(),
+      userAgent: `gift-commerce/${version}`,
+    }),
+    signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
+    async disable(id, cause) {
+      const commandId = randomUUID();
+      await disableFailingEndpoint({ events }, id, cause, {
+        commandId,
+        correlationId: commandId,
+        by: { user: DELIVERY_USER },
+        now: currentTime(),
+      });
+    },
+  });
+}

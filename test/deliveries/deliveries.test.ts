@@ -1,0 +1,336 @@
+/** What reaches a webhook endpoint, in which order, and what becomes of what does not. */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support/assertions/until.js';
+import { type Endpoint, type Hooks, hooksSuite } from '../support/service/hooks.js';
+import { type Answer, type Received, verify } from '../support/service/receiver.js';
+
+const test = hooksSuite('deliveries');
+const DAY_MS = 24 * 3_600_000;
+
+const ok: Answer = (_, response) => void response.end();
+const giftOf = ({ body }: Pick<Received, 'body'>): string => body.data['gift_id'] ?? '';
+const idsOf = (some: readonly { readonly id: string }[]): string[] => some.map(({ id }) => id);
+const sorted = (texts: readonly string[]): string[] => [...texts].sort();
+
+/** The ids of what its client sees, oldest first. */
+async function fedTo(hooks: Hooks, { client }: Endpoint): Promise<string[]> {
+  return idsOf(await hooks.fed({ kind: 'client', clientId: client }));
+}
+
+test('delivers what the feed shows the client, signed, with the feed’s ids and bodies', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process();
+  const gift = await hooks.gift(endpoint.client);
+  await hooks.happen(gift, 3);
+  await hooks.gift('another');
+  const fed = await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  assert.equal(fed.length, 5);
+  await until(() => receiver.received.length >= 5);
+  await sleep(300);
+  const byId = new Map(receiver.received.map((one) => [one.id, one]));
+  assert.equal(receiver.received.length, 5, 'each once, and nothing of another client');
+  const [secret = ''] = await hooks.secrets(endpoint);
+  for (const event of fed) {
+    const received = byId.get(event.id);
+    assert.deepEqual(received?.body, event);
+    assert.equal(received?.headers['webhook-id'], event.id);
+    verify(secret, received as Received);
+  }
+  const ofGift = receiver.received.filter((one) => giftOf(one) === gift);
+  assert.deepEqual(
+    ofGift.map(({ type }) => type),
+    ['gift.issued', 'gift.blocked', 'gift.unblocked', 'gift.blocked'],
+  );
+});
+
+test('delivers nothing from before the endpoint, nor of other types', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const owner = { kind: 'client', id: 'c' } as const;
+  const before = await hooks.gift('c');
+  const endpoint = await hooks.endpoint(receiver.url, { owner, types: ['gift.blocked'] });
+  const whole = await hooks.endpoint(receiver.url.replace('/hook', '/whole'), { owner });
+  hooks.process();
+  await hooks.happen(before, 3);
+  await until(() => receiver.received.length >= 5);
+  await sleep(200);
+  const typesAt = (path: string): string[] =>
+    receiver.received.filter(({ path: at }) => at === path).map(({ type }) => type);
+  assert.deepEqual(typesAt('/hook'), ['gift.blocked', 'gift.blocked']);
+  assert.deepEqual(typesAt('/whole'), ['gift.blocked', 'gift.unblocked', 'gift.blocked']);
+  assert.notEqual(endpoint.id, whole.id);
+});
+
+test('tells a merchant of redemptions there alone', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  await hooks.endpoint(receiver.url, { owner: { kind: 'merchant', id: 'm1' } });
+  hooks.process();
+  const gifts = [await hooks.gift('c'), await hooks.gift('c')] as const;
+  await hooks.redeem(gifts[1], 'm2');
+  await hooks.redeem(gifts[0], 'm1');
+  await until(() => receiver.received.length > 0);
+  await sleep(200);
+  assert.deepEqual(
+    receiver.received.map((one) => [one.type, giftOf(one)]),
+    [['gift.redeemed', gifts[0]]],
+  );
+});
+
+test('keeps the order within a gift through failures, which hold up no other gift', async ({ hooks }) => {
+  let refused = '';
+  let fails = 6;
+  const receiver = await hooks.receiver((one, response) => {
+    const failing = giftOf(one) === refused && fails-- > 0;
+    response.writeHead(failing ? 500 : 204).end(failing ? 'not now' : undefined);
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const first = (refused = await hooks.gift(endpoint.client));
+  const second = await hooks.gift(endpoint.client);
+  await hooks.happen(first, 4);
+  await hooks.happen(second, 4);
+  hooks.process();
+  const fed = await fedTo(hooks, endpoint);
+  await until(() => new Set(idsOf(receiver.received)).size === fed.length && fails <= 0);
+  const of = (gift: string): Received[] => receiver.received.filter((one) => giftOf(one) === gift);
+  const types = ['gift.issued', 'gift.blocked', 'gift.unblocked', 'gift.blocked', 'gift.unblocked'];
+  assert.deepEqual(
+    of(second).map(({ type }) => type),
+    types,
+  );
+  const late = of(first).map(({ type }) => type);
+  assert.deepEqual(late, [...Array.from({ length: 6 }, () => 'gift.issued'), ...types]);
+  const doneBefore = of(second).filter(({ at }) => at < (of(first)[5]?.at ?? 0));
+  assert.equal(doneBefore.length, 5, 'the other gift’s events did not wait');
+  await until(async () => (await hooks.attempts(endpoint)).length === receiver.received.length);
+  const failed = (await hooks.attempts(endpoint)).filter(({ status }) => status === 500);
+  assert.equal(failed.length, 6);
+  const [attempt] = failed;
+  assert.equal(attempt?.response, 'not now');
+  assert.equal(attempt.type, 'gift.issued');
+  assert.ok((attempt.next_at ?? '') > attempt.at, 'it says when it is tried again');
+});
+
+test('a dead, a silent and a slow endpoint hold up nobody else', async ({ hooks }) => {
+  const owner = { kind: 'client', id: 'shared' } as const;
+  const dead = await hooks.receiver();
+  await dead.close();
+  const silent = await hooks.receiver(() => undefined);
+  const slow = await hooks.receiver((_, response) => void setTimeout(() => response.end(), 3_000));
+  for (const { url } of [dead, silent, slow, silent, silent]) await hooks.endpoint(url, { owner });
+  const live = await hooks.receiver();
+  await hooks.endpoint(live.url, { owner });
+  const deliveries = hooks.process();
+  for (let n = 0; n < 20; n++) await hooks.gift('shared');
+  const asked = performance.now();
+  await until(() => live.received.length >= 40);
+  assert.ok(performance.now() - asked < 2_000, `${performance.now() - asked} ms`);
+  await until(() => deliveries.status().endpoints.some(({ state }) => state === 'failing'));
+  assert.equal(deliveries.status().endpoints.length, 6);
+  await until(() => (deliveries.status().outcomes.get('delivered') ?? 0) >= 40);
+  assert.ok(silent.received.length <= 3 * 8, 'eight at once to one endpoint');
+});
+
+test('leaves an endpoint alone for as long as Retry-After says', async ({ hooks }) => {
+  let busy = true;
+  const receiver = await hooks.receiver((_, response) => {
+    if (busy) response.writeHead(429, { 'Retry-After': '3600' });
+    response.end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const gift = await hooks.gift(endpoint.client);
+  await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  hooks.process();
+  await until(() => receiver.received.length > 0);
+  await sleep(300);
+  const before = receiver.received.length;
+  await hooks.happen(gift, 1);
+  busy = false;
+  hooks.clock.forward(3_500_000);
+  await sleep(1_200);
+  assert.equal(receiver.received.length, before);
+  hooks.clock.forward(200_000);
+  const fed = await fedTo(hooks, endpoint);
+  await until(() => receiver.received.length - before >= fed.length);
+  assert.deepEqual(sorted(idsOf(receiver.received.slice(before))), sorted(fed));
+});
+
+test('disables at 410, once, and delivers nothing more', async ({ hooks }) => {
+  const receiver = await hooks.receiver((_, response) => void response.writeHead(410).end());
+  const endpoint = await hooks.endpoint(receiver.url);
+  const deliveries = hooks.process();
+  const gift = await hooks.gift(endpoint.client);
+  await until(async () => (await hooks.types(endpoint)).includes('WebhookEndpointDisabled'));
+  const before = receiver.received.length;
+  await hooks.happen(gift, 2);
+  await sleep(500);
+  assert.equal(receiver.received.length, before);
+  assert.deepEqual(await hooks.types(endpoint), ['WebhookEndpointCreated', 'WebhookEndpointDisabled']);
+  assert.equal(deliveries.status().disabled.get('gone'), 1);
+});
+
+test('disables after five days of nothing but failures, and counts it', async ({ hooks }) => {
+  let fine = false;
+  const receiver = await hooks.receiver((_, response) => void response.writeHead(fine ? 200 : 500).end());
+  const endpoint = await hooks.endpoint(receiver.url);
+  const deliveries = hooks.process();
+  const gift = await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length > 2);
+  hooks.clock.forward(2 * DAY_MS);
+  fine = true;
+  await until(() => deliveries.status().outcomes.get('delivered') === 2, 'a success');
+  fine = false;
+  const before = receiver.received.length;
+  await hooks.happen(gift, 1);
+  await until(() => receiver.received.length > before, 'a failure');
+  await sleep(100);
+  hooks.clock.forward(4.9 * DAY_MS);
+  await hooks.happen(gift, 1);
+  await sleep(1_300);
+  assert.deepEqual(await hooks.types(endpoint), ['WebhookEndpointCreated'], 'a success has begun the time anew');
+  hooks.clock.forward(0.2 * DAY_MS);
+  await hooks.happen(gift, 1);
+  await until(async () => (await hooks.types(endpoint)).includes('WebhookEndpointDisabled'));
+  assert.equal(deliveries.status().disabled.get('failures'), 1);
+  await until(() => deliveries.status().endpoints.length === 0);
+});
+
+test('gives up after three days, and sends it again when it is recovered', async ({ hooks }) => {
+  let lost = '';
+  const receiver = await hooks.receiver((one, response) => {
+    response.writeHead(giftOf(one) === lost ? 400 : 200).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const deliveries = hooks.process();
+  const since = hooks.clock.now();
+  const gift = (lost = await hooks.gift(endpoint.client));
+  await until(() => receiver.received.filter((one) => giftOf(one) === gift).length > 2);
+  hooks.clock.forward(3 * DAY_MS + 1);
+  await until(() => deliveries.status().outcomes.get('given_up') === 1);
+  await sleep(300);
+  const attempts = await hooks.attempts(endpoint);
+  assert.equal(attempts.at(-1)?.status, 400);
+  assert.equal(attempts.at(-1)?.next_at, undefined);
+  const tries = receiver.received.length;
+  lost = '';
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since: hooks.clock.now() } });
+  await sleep(500);
+  assert.equal(receiver.received.length, tries, 'it happened before');
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since } });
+  await until(() => receiver.received.length > tries);
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since } });
+  await sleep(500);
+  assert.deepEqual(receiver.received.slice(tries).map(giftOf), [gift], 'once');
+});
+
+test('sends pings and single events on request, also one that no process was there for', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const gift = await hooks.gift(endpoint.client);
+  const first = hooks.process();
+  await until(() => receiver.received.length === 2);
+  await first.close();
+  const issued = receiver.received.find((one) => giftOf(one) === gift) as Received;
+  const [, position = ''] = (issued.body as unknown as { position: string }).position.split(':');
+  const stranger = await hooks.endpoint(receiver.url);
+  await hooks.request(endpoint, { type: 'WebhookPingRequested', data: {} });
+  const resend = { type: 'WebhookResendRequested', data: { event_id: issued.id, position } } as const;
+  await hooks.request(endpoint, resend);
+  await hooks.request(stranger, resend);
+  hooks.process({ holder: 'second' });
+  await until(() => receiver.received.length >= 4);
+  await sleep(300);
+  const [ping, again] = receiver.received.slice(2).sort((one) => (one.type === 'ping' ? -1 : 1));
+  assert.equal(receiver.received.length, 4, 'nothing for an endpoint that the event is not for');
+  assert.deepEqual([ping?.type, ping?.body.data], ['ping', {}]);
+  assert.equal(ping?.headers['webhook-id'], ping?.id);
+  assert.equal(again?.text, issued.text);
+});
+
+test('begins anew where it is enabled again, and sends what came meanwhile on request', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process();
+  const since = hooks.clock.now();
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2);
+  await hooks.change(endpoint, { disabled: true });
+  await hooks.endpoint('https://any.test/');
+  await sleep(300);
+  const missed = await hooks.gift(endpoint.client);
+  await hooks.happen(missed, 3);
+  await sleep(200);
+  await hooks.change(endpoint, { disabled: false });
+  await hooks.endpoint('https://any.test/');
+  const next = await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 4);
+  await sleep(300);
+  assert.equal(receiver.received.filter((one) => giftOf(one) === next).length, 1);
+  assert.equal(receiver.received.length, 4);
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since } });
+  await until(() => receiver.received.length === 9);
+  await sleep(300);
+  assert.deepEqual(
+    receiver.received
+      .slice(4)
+      .map(({ type }) => type)
+      .filter((type) => type !== 'transaction.created'),
+    ['gift.issued', 'gift.blocked', 'gift.unblocked', 'gift.blocked'],
+  );
+  assert.equal(receiver.received.length, 9, 'what was delivered is not sent again');
+});
+
+test('signs with both secrets for a day after a rotation', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const [before = ''] = await hooks.secrets(endpoint);
+  hooks.process();
+  await hooks.rotate(endpoint);
+  const [after = ''] = await hooks.secrets(endpoint);
+  await sleep(200);
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2);
+  for (const one of receiver.received) {
+    verify(before, one);
+    verify(after, one);
+  }
+  hooks.clock.forward(DAY_MS + 1_000);
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 4);
+  const signature = receiver.received.at(-1)?.headers['webhook-signature'] as string;
+  assert.equal(signature.split(' ').length, 1);
+});
+
+test('keeps a hundred attempts at most, and nothing once the endpoint is deleted', async ({ hooks }) => {
+  let count = 0;
+  const receiver = await hooks.receiver(
+    (_, response) => void response.writeHead(count++ % 2 === 0 ? 503 : 200).end('x'.repeat(2_000)),
+  );
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process();
+  for (let n = 0; n < 40; n++) await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length >= 160, 'every event, twice');
+  await sleep(100);
+  const attempts = await hooks.attempts(endpoint);
+  assert.equal(attempts.length, 100);
+  assert.equal(attempts.filter(({ status }) => status === 200).length, 50);
+  assert.ok(attempts.every(({ response }) => response.length === 1_024));
+  await hooks.remove(endpoint);
+  await until(async () => (await hooks.store.records.list('webhook')).length === 0, 'no record');
+});
+
+test('goes on from the endpoint’s creation where the records were lost', async ({ hooks }) => {
+  const receiver = await hooks.receiver(ok);
+  const endpoint = await hooks.endpoint(receiver.url);
+  const first = hooks.process();
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2);
+  await first.close();
+  for (const { key } of await hooks.store.records.list('webhook')) await hooks.store.records.delete(key);
+  await hooks.gift(endpoint.client);
+  hooks.process({ holder: 'second' });
+  await until(() => receiver.received.length === 6);
+  assert.deepEqual(sorted([...new Set(idsOf(receiver.received))]), sorted(await fedTo(hooks, endpoint)));
+});
+
+test.run();
