@@ -38,8 +38,8 @@ export function guessLimits(
     own !== undefined && caller !== undefined && own.left > caller.quota.limit * (1 - SHARE_AT_FULL_ADDRESS);
 
   function refuseGuesser(request: LimitedRequest): void {
-    // Saves most look-ups the reading of their address.
-    if (caller?.isEmpty !== false && address?.isEmpty !== false) return;
+    // Saves nearly every look-up the reading of its address.
+    if (caller?.hasRoomForAll !== false && address?.hasRoomForAll !== false) return;
     const key = callerKey(request.principal);
     const own = key === undefined ? undefined : caller?.look(key);
     if (caller !== undefined && own?.left === 0) throw refuse(request, caller.quota, own);

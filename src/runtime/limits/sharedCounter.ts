@@ -52,9 +52,9 @@ export class SharedCounter {
   readonly #counts = new LRUCache<string, Count>({ max: MOST_KEYS.counted });
   readonly #notable = new Map<string, Count>();
   #others: ReadonlyMap<string, OthersCount> = new Map();
-  /** The end of the last window in which anything was counted. */
-  #countedUntilMs = 0;
-  /** Called when a key has grown by so much that others should know soon. */
+  /** The end of the last window of a key that is full. */
+  #fullUntilMs = 0;
+  /** Called once when a key has grown by so much that others should know soon, and again after they were told. */
   onGrowth: () => void = () => undefined;
 
   /** `now`: milliseconds since the epoch. */
@@ -65,9 +65,9 @@ export class SharedCounter {
     this.#now = now;
   }
 
-  /** No window with a count is open, in any process that is known. */
-  get isEmpty(): boolean {
-    return this.#countedUntilMs <= this.#now();
+  /** No key is full. Cheap, where a look at a key is not. */
+  get hasRoomForAll(): boolean {
+    return this.#fullUntilMs <= this.#now();
   }
 
   look(key: string): Standing {
@@ -88,8 +88,8 @@ export class SharedCounter {
     const before = this.#standing(key, count);
     if (before.left === 0) return before;
     count.own += 1;
-    this.#countedUntilMs = Math.max(this.#countedUntilMs, count.windowEndsMs);
-    if (count.own - count.told >= this.#toldFrom) {
+    if (before.left === 1) this.#noteFull(count.windowEndsMs);
+    if (count.own - count.told === this.#toldFrom) {
       this.#notable.set(key, count);
       this.onGrowth();
     }
@@ -101,14 +101,13 @@ export class SharedCounter {
     const now = this.#now();
     for (const [key, { windowEndsMs }] of this.#notable) if (windowEndsMs <= now) this.#notable.delete(key);
     const told = [...this.#notable];
+    // Also of those that are left out: they are thought of again once they have grown.
+    for (const [, count] of told) count.told = count.own;
     if (told.length > MOST_KEYS.told) {
       told.sort(([, one], [, other]) => other.own - one.own);
       for (const [key] of told.splice(MOST_KEYS.told)) this.#notable.delete(key);
     }
-    return told.map(([key, count]) => {
-      count.told = count.own;
-      return [key, count.windowEndsMs, count.own];
-    });
+    return told.map(([key, { windowEndsMs, own }]) => [key, windowEndsMs, own]);
   }
 
   /** Takes what all other processes have told, in place of what they told before. */
@@ -120,9 +119,13 @@ export class SharedCounter {
       const known = others.get(key);
       if (known?.windowEndsMs === windowEndsMs) known.count += count;
       else if (known === undefined || known.windowEndsMs < windowEndsMs) others.set(key, { windowEndsMs, count });
-      this.#countedUntilMs = Math.max(this.#countedUntilMs, windowEndsMs);
     }
     this.#others = others;
+    for (const [key, { windowEndsMs }] of others) if (this.look(key).left === 0) this.#noteFull(windowEndsMs);
+  }
+
+  #noteFull(windowEndsMs: number): void {
+    this.#fullUntilMs = Math.max(this.#fullUntilMs, windowEndsMs);
   }
 
   #present(count: Count): Count {
