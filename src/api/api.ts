@@ -195,7 +195,9 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     [
       ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
       ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
-      docs(openApiDocument(routes, { version: options.version, publicUrl, webhooks: DELIVERED })),
+      docs(openApiDocument(routes, { version: options.version, publicUrl, webhooks: DELIVERED }), {
+        firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',
+      }),
     ],
     { routers, onAnswer: options.onAnswer, corsOrigins: config.corsOrigins },
   );

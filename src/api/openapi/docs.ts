@@ -6,8 +6,9 @@ import { dirname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { type Coding, codingFor, compressed } from '../pipeline/compression.js';
 import { readOnly } from '../pipeline/readOnly.js';
+import { FIRST_STEPS_HTML, FIRST_STEPS_SCRIPT, FIRST_STEPS_STYLE } from './firstSteps.js';
 
-const PAGE = `<!doctype html>
+const page = (head = '', before = ''): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -15,9 +16,9 @@ const PAGE = `<!doctype html>
 <title>Gift Commerce API</title>
 <link rel="icon" type="image/png" href="docs/favicon-32x32.png">
 <link rel="stylesheet" href="docs/swagger-ui.css">
-</head>
+${head}</head>
 <body>
-<div id="swagger-ui"></div>
+${before}<div id="swagger-ui"></div>
 <script src="docs/swagger-ui-bundle.js"></script>
 <script src="docs/start.js"></script>
 </body>
@@ -46,15 +47,26 @@ interface Served {
   content(this: void): Buffer | Promise<Buffer>;
 }
 
-export function docs(document: object): Middleware {
+/** @param firstSteps opens the page with requests to send, on demo data and simulated providers */
+export function docs(document: object, { firstSteps = false } = {}): Middleware {
   const require = createRequire(import.meta.url);
   const folder = dirname(require.resolve('swagger-ui-dist/package.json'));
   const { version } = require('swagger-ui-dist/package.json') as { readonly version: string };
   const served = new Map<string, Served>([
     ['/openapi.json', text(JSON.stringify(document), 'application/json; charset=utf-8')],
-    ['/docs', { ...text(PAGE, 'text/html; charset=utf-8'), policy: POLICY }],
     ['/docs/start.js', text(START, 'text/javascript; charset=utf-8')],
   ]);
+  const html = firstSteps
+    ? page(
+        '<link rel="stylesheet" href="docs/first-steps.css">\n',
+        `${FIRST_STEPS_HTML}<script src="docs/first-steps.js"></script>\n`,
+      )
+    : page();
+  served.set('/docs', { ...text(html, 'text/html; charset=utf-8'), policy: POLICY });
+  if (firstSteps) {
+    served.set('/docs/first-steps.js', text(FIRST_STEPS_SCRIPT, 'text/javascript; charset=utf-8'));
+    served.set('/docs/first-steps.css', text(FIRST_STEPS_STYLE, 'text/css; charset=utf-8'));
+  }
   for (const [name, type] of Object.entries(ASSETS)) {
     served.set(`/docs/${name}`, { type, etag: `${version}-${name}`, content: readOnce(join(folder, name)) });
   }
