@@ -198,7 +198,8 @@ function valid(given: Json, name = '', parent = ''): fc.Arbitrary<unknown> {
   const schema = resolved(document, given);
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...(schema.enum as unknown[]));
-  if (schema.anyOf !== undefined) return fc.oneof(...(schema.anyOf as Json[]).map((one) => valid(one, name, parent)));
+  const alternatives = (schema.anyOf ?? schema.oneOf) as Json[] | undefined;
+  if (alternatives !== undefined) return fc.oneof(...alternatives.map((one) => valid(one, name, parent)));
   if (Array.isArray(schema.type))
     return fc.oneof(...(schema.type as string[]).map((type) => valid({ ...schema, type }, name, parent)));
   switch (schema.type) {
