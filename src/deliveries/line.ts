@@ -39,6 +39,8 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly random: () => number;
   /** For attempts that are under way at the end. */
   readonly finishMs: number;
+  /** Whether the owner may be told anything; asked before each attempt. @throws UnavailableError */
+  readonly isOwnerActive: (owner: string) => Promise<boolean>;
   /** Appends the event. @throws UnavailableError */
   readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
   readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
@@ -169,6 +171,10 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       free();
     }, SLOW_MS);
     try {
+      if (mayWork() && !(await deps.isOwnerActive(current.owner))) {
+        backlog.putBack(item);
+        return await disable('inactive');
+      }
       const outcome = mayWork()
         ? await attemptOnce(deps, current, item, { mayStart: mayWork, cut: cutting.signal })
         : 'stopped';

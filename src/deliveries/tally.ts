@@ -39,6 +39,7 @@ export function deliveryTally(): DeliveryTally {
   const disabled = new Map<DisabledBy, number>([
     ['failures', 0],
     ['gone', 0],
+    ['inactive', 0],
   ]);
   let endpoints: (() => readonly EndpointStatus[]) | undefined;
   return {

@@ -5,6 +5,7 @@ import { signingSecrets } from '../commands/webhookSecrets.js';
 import { currentTime } from '../lib/clock.js';
 import type { Engines } from '../ports/engines.js';
 import type { ReadModels } from '../projections/index.js';
+import { isOwnerActive } from '../projections/webhookOwners.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { anyAddresses, publicAddresses } from './addresses.js';
@@ -16,7 +17,7 @@ const DELIVERY_USER = 'system:webhooks';
 
 export interface WebhooksOptions {
   readonly engines: Pick<Engines, 'events' | 'store'>;
-  readonly models: Pick<ReadModels, 'feed' | 'webhookEndpoints'>;
+  readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'webhookEndpoints'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
   /** Also to addresses that are not public. */
   readonly privateAddresses: boolean;
@@ -45,6 +46,7 @@ export function startWebhooks({
       userAgent: `gift-commerce/${version}`,
     }),
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
+    isOwnerActive: async (owner) => isOwnerActive(models, owner),
     async disable(id, cause) {
       const commandId = randomUUID();
       await disableFailingEndpoint({ events }, id, cause, {

@@ -45,8 +45,11 @@ export type WebhookSecretRotated = DomainEvent<
   { readonly secret_id: string; readonly previous_until: string }
 >;
 
-/** `failures`: nothing was delivered for days; `gone`: the receiver answered 410. */
-export type DisabledBy = 'owner' | 'failures' | 'gone';
+/**
+ * `failures`: nothing was delivered for days; `gone`: the receiver answered 410; `inactive`: the client or merchant is
+ * disabled or retired.
+ */
+export type DisabledBy = 'owner' | 'failures' | 'gone' | 'inactive';
 
 export type WebhookEndpointDisabled = DomainEvent<'WebhookEndpointDisabled', { readonly cause: DisabledBy }>;
 

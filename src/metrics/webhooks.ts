@@ -15,7 +15,7 @@ export function showWebhooks(show: Exposition, read: () => DeliveryStatus | unde
   show.counter(
     {
       name: 'gift_webhook_endpoints_disabled_total',
-      help: 'Webhook endpoints disabled since nothing could be delivered for five days (failures), or the receiver said so (gone)',
+      help: 'Webhook endpoints disabled since nothing could be delivered for five days (failures), the receiver said so (gone), or the client or merchant was disabled (inactive)',
       labels: ['cause'],
     },
     () => Array.from(read()?.disabled ?? [], ([cause, count]): Sample => [[cause], count]),

@@ -169,6 +169,28 @@ test('disables at 410, once, and delivers nothing more', async ({ hooks }) => {
   assert.equal(deliveries.status().disabled.get('gone'), 1);
 });
 
+test('sends nothing to a client that is not active any more, and disables its endpoint', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  let active = true;
+  const asked = new Set<string>();
+  const deliveries = hooks.process({
+    isOwnerActive: async (owner) => {
+      asked.add(owner);
+      return active;
+    },
+  });
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2);
+  active = false;
+  await hooks.gift(endpoint.client);
+  await until(async () => (await hooks.types(endpoint)).includes('WebhookEndpointDisabled'));
+  await sleep(200);
+  assert.equal(receiver.received.length, 2);
+  assert.deepEqual([...asked], [`client:${endpoint.client}`]);
+  assert.equal(deliveries.status().disabled.get('inactive'), 1);
+});
+
 test('disables after five days of nothing but failures, and counts it', async ({ hooks }) => {
   let fine = false;
   const receiver = await hooks.receiver((_, response) => void response.writeHead(fine ? 200 : 500).end());

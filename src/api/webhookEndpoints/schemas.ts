@@ -32,7 +32,7 @@ export const SETTINGS = {
   },
 } as const satisfies Readonly<Record<string, Schema>>;
 
-const DISABLED_BY: readonly DisabledBy[] = ['owner', 'failures', 'gone'];
+const DISABLED_BY: readonly DisabledBy[] = ['owner', 'failures', 'gone', 'inactive'];
 
 const FIELDS = {
   id: { type: 'string' },
@@ -44,7 +44,7 @@ const FIELDS = {
     type: ['string', 'null'],
     enum: [...DISABLED_BY, null],
     description:
-      '`owner`: a call; `failures`: nothing could be delivered for five days; `gone`: the receiver answered 410. null where it is not disabled.',
+      '`owner`: a call; `failures`: nothing could be delivered for five days; `gone`: the receiver answered 410; `inactive`: the client or merchant was disabled. null where it is not disabled.',
   },
   created_at: { type: 'string', format: 'date-time' },
 } as const satisfies Readonly<Record<string, Schema>>;

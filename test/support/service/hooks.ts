@@ -165,6 +165,7 @@ export async function openHooks(): Promise<Hooks> {
     schedule: { firstMs: 20, mostMs: 100 },
     finishMs: 100,
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
+    isOwnerActive: async () => true,
     disable: async (id, cause) => void (await disableFailingEndpoint({ events }, id, cause, context())),
   };
 
