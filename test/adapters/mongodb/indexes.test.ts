@@ -59,6 +59,10 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
     { where: { owner: 's5', state: { in: ['done1', 'done2'] } }, limit: 101 },
     { where: { state: 'parked', id: { gt: 'd1' } }, sort: [['id', 1]], limit: 101 },
   ],
+  schedule: ['send_due', 'expires_on'].flatMap((field): Query[] => [
+    { where: { [field]: { gte: at(100), lte: at(2_900) } }, sort: [[field, 1]], limit: 100 },
+    { where: { [field]: at(2_000), id: { gt: 'd1' } }, sort: [['id', 1]], limit: 100 },
+  ]),
   transactions: [],
 };
 /** Queries on every read model: pages of `verify`, of the totals, and by id. */
@@ -115,6 +119,8 @@ function bodyOf(n: number): Body {
     held: `u${n % 50}/${at(n)}`,
     changed: at(n),
     added: at(n),
+    send_due: at(n),
+    expires_on: at(n),
     name: n % 20 === 0 ? 'purchase' : `other${n % 7}`,
     state: n % 30 === 0 ? 'parked' : `done${n % 7}`,
     text: 'x'.repeat(300),
