@@ -1,6 +1,6 @@
 /** Notifications of one gift's receivers. Stream `notification-{giftId}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
-import { type GiftEvent, isSomebody } from './gift/events.js';
+import { type GiftEvent, isSomebody, type ReminderDue } from './gift/events.js';
 import type { PurchaseReceiver } from './purchase/events.js';
 
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
@@ -35,6 +35,9 @@ export type NotificationSent = DomainEvent<
   }
 >;
 
+/** As `NotificationSent`, of a reminder. */
+export type ReminderSent = DomainEvent<'ReminderSent', NotificationSent['data']>;
+
 /** `cause` is `no address`, or the provider's reason. */
 export type NotificationFailed = DomainEvent<
   'NotificationFailed',
@@ -68,7 +71,12 @@ export type NotificationRequested = DomainEvent<
 >;
 
 export type NotificationEvent =
-  NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered | NotificationRequested;
+  | NotificationStarted
+  | NotificationSent
+  | ReminderSent
+  | NotificationFailed
+  | NotificationUndelivered
+  | NotificationRequested;
 
 // State
 
@@ -96,6 +104,7 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
           startedAt: event.at,
         };
       case 'NotificationSent':
+      case 'ReminderSent':
         return { status: 'sent' };
       case 'NotificationFailed':
         return { status: 'failed' };
@@ -114,13 +123,14 @@ export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly revision: number;
 };
 
-/** The gift's issue or release, a reassignment, or support's request. */
+/** The gift's issue or release, a reassignment, support's request, or a reminder. */
 export interface Occasion {
   readonly id: string;
   readonly position: string;
   /** `bought`: the receiver in the purchase. */
   readonly receiver: PurchaseReceiver | 'bought';
   readonly outdated: boolean;
+  readonly reminder?: Pick<ReminderDue['data'], 'expires_on' | 'until'>;
 }
 
 /** A notification without an outcome yet. */
@@ -165,6 +175,15 @@ export function notificationAttempts(
   return { next, nextNumber };
 }
 
+/** What a reminder before it no longer holds for. */
+const ENDS_REMINDERS: ReadonlySet<GiftEvent['type']> = new Set([
+  'GiftReassigned',
+  'GiftRedeemed',
+  'GiftCancelled',
+  'GiftBlocked',
+  'GiftExtended',
+]);
+
 /** In order of the log. */
 function occasionsOf(
   gift: readonly Placed<GiftEvent>[],
@@ -197,7 +216,21 @@ function occasionsOf(
     receiver: to,
     outdated: index < given.length - 1,
   }));
-  return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
+  return [...own, ...requested, ...remindersOf(gift)].sort((one, other) => (one.position < other.position ? -1 : 1));
+}
+
+function remindersOf(gift: readonly Placed<GiftEvent>[]): Occasion[] {
+  let holder: Occasion['receiver'] | undefined;
+  return gift.flatMap((event, index): Occasion[] => {
+    const { id, position } = event;
+    if (event.type === 'GiftIssued') holder = isSomebody(event.data.receiver) ? 'bought' : undefined;
+    else if (event.type === 'GiftReassigned') holder = event.data.receiver;
+    else if (event.type === 'GiftClaimed') holder = { user_id: event.data.user_id };
+    if (event.type !== 'ReminderDue' || holder === undefined) return [];
+    const outdated = gift.slice(index + 1).some(({ type }) => ENDS_REMINDERS.has(type));
+    const { expires_on, until } = event.data;
+    return [{ id, position, receiver: holder, outdated, reminder: { expires_on, until } }];
+  });
 }
 
 /** By number. `attempt` is absent once it has an outcome. */
@@ -229,7 +262,7 @@ export function failDelivery(
   failed: NotificationUndelivered['data'],
 ): NotificationUndelivered[] | undefined {
   const about = history.filter((event) => 'message_id' in event.data && event.data.message_id === failed.message_id);
-  if (!about.some(({ type }) => type === 'NotificationSent')) return undefined;
+  if (!about.some(({ type }) => type === 'NotificationSent' || type === 'ReminderSent')) return undefined;
   return about.some(({ type }) => type === 'NotificationUndelivered')
     ? []
     : [{ type: 'NotificationUndelivered', data: failed }];

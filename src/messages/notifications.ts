@@ -19,6 +19,8 @@ export interface SendRequest {
   readonly message: string;
   readonly launch_url: string;
   readonly locale: string | null;
+  /** Of a reminder: the last valid day (UTC). */
+  readonly expires_on?: string;
 }
 
 /** Final: the provider took the message, or never will. */
@@ -68,7 +70,7 @@ export const NOTIFICATION_REQUESTS = {
         launch_url: text,
         locale: { type: ['string', 'null'] },
       },
-      { attempt },
+      { attempt, expires_on: id },
     ),
     [sent, failed],
   ),

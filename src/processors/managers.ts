@@ -1,5 +1,5 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
-import type { GiftCancelled, GiftIssued, GiftReassigned, GiftReleased } from '../domain/gift/events.js';
+import type { GiftCancelled, GiftIssued, GiftReassigned, GiftReleased, ReminderDue } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
@@ -31,7 +31,8 @@ type FeedEvent =
   | GiftCancelled
   | GiftReassigned
   | GiftReleased
-  | Exclude<NotificationEvent, { type: 'NotificationUndelivered' }>
+  | ReminderDue
+  | Exclude<NotificationEvent, { type: 'NotificationUndelivered' | 'ReminderSent' }>
   | WorkParked
   | WorkRetried;
 

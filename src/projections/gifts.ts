@@ -3,6 +3,7 @@ import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift/events.js';
+import type { ReminderSent } from '../domain/notification.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
 import type { GiftsPurchased } from '../domain/purchase/events.js';
 import { receiverOf } from '../domain/purchase/decisions.js';
@@ -46,6 +47,8 @@ export interface GiftDocument {
   /** Who got it and when, as `heldSince` says; absent: nobody yet. Holds `receiver.phone_id`, which is secret. */
   readonly held?: string;
   readonly cancelled?: true;
+  /** When reminders were sent, in order: ISO 8601, UTC. */
+  readonly reminded?: readonly string[];
   readonly redemption?: RedemptionDocument;
   readonly voucher?: VoucherDocument;
   /** The gift's own last event: ISO 8601, UTC, milliseconds. */
@@ -57,8 +60,15 @@ export interface GiftDocument {
  * whether it is expired.
  */
 type NotFolded =
-  'GiftIssued' | 'GiftReleased' | 'GiftBlocked' | 'GiftUnblocked' | 'RedemptionVoided' | 'GiftExpiring' | 'GiftExpired';
-type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: NotFolded }>>;
+  | 'GiftIssued'
+  | 'GiftReleased'
+  | 'GiftBlocked'
+  | 'GiftUnblocked'
+  | 'RedemptionVoided'
+  | 'GiftExpiring'
+  | 'GiftExpired'
+  | 'ReminderDue';
+type Folded = Happened<GiftsPurchased | ReminderSent | Exclude<GiftEvent, { type: NotFolded }>>;
 
 export const userHolds = (userId: string): string => `u${userId}/`;
 export const numberHolds = (phoneId: string): string => `p${phoneId}/`;
@@ -133,6 +143,8 @@ function evolveGift(
         copyWith(document, { claimed_by: event.data.user_id, updated_at }),
         held({ user_id: event.data.user_id }, event.at),
       );
+    case 'ReminderSent':
+      return copyWith(document, { reminded: [...(document.reminded ?? []), event.at] });
     case 'GiftRedeemed': {
       const { redemption_id: id, location_id } = event.data;
       return copyWith(document, {
@@ -166,25 +178,31 @@ function evolveGift(
   }
 }
 
+/** Of version 3 on. */
+type Later = ReminderSent['type'];
+
+const FIRST_TYPES = typesOf<Exclude<Folded['type'], Later>>({
+  GiftsPurchased: true,
+  GiftClaimed: true,
+  GiftRedeemed: true,
+  GiftUnredeemed: true,
+  VoucherAssigned: true,
+  GiftCancelled: true,
+  GiftReassigned: true,
+  GiftExtended: true,
+});
+
 function makeGifts(
   fold: Pick<Projection<GiftDocument>, 'version' | 'indexes' | 'previous'>,
   held: HeldAt,
+  later: readonly Later[] = [],
 ): Projection<GiftDocument> {
   const idsOf = giftIdsByEvent();
   return {
     name: 'gifts',
     ...fold,
     hidden: HIDDEN_FIELDS,
-    types: typesOf<Folded['type']>({
-      GiftsPurchased: true,
-      GiftClaimed: true,
-      GiftRedeemed: true,
-      GiftUnredeemed: true,
-      VoucherAssigned: true,
-      GiftCancelled: true,
-      GiftReassigned: true,
-      GiftExtended: true,
-    }),
+    types: [...FIRST_TYPES, ...later],
     creates: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
       const folded = event as unknown as Folded;
@@ -218,6 +236,7 @@ function makeGifts3(): Projection<GiftDocument> {
   return makeGifts(
     { version: 3, indexes: [{ fields: ['held'] }], previous: [gifts2 as unknown as Projection] },
     (receiver, at) => heldSince(receiver, keyOf(at)),
+    typesOf<Later>({ ReminderSent: true }),
   );
 }
 

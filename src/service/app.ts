@@ -24,7 +24,7 @@ import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
 import type { Log } from './personal.js';
-import { startProcesses } from './processManagers.js';
+import { receiverLookups, startProcesses } from './processManagers.js';
 import { projectOnThread } from './projector/workerThread.js';
 import { projectInProcess } from './projector/inProcess.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
@@ -161,6 +161,8 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           events: engines.events,
           store: engines.store,
           schedule: models.schedule,
+          ...receiverLookups({ models, subjects }),
+          reminders: { days: config.reminderDays, hours: config.reminderHours },
           now: currentTime,
           holder,
           logger,

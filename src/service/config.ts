@@ -17,6 +17,7 @@ import {
   webAddress,
   wholeNumber,
 } from '../lib/settings.js';
+import type { Hours } from '../domain/receiverZone.js';
 import { cosignatureVerifier } from '../runtime/evidence/cosignature.js';
 import { MalformedEvidenceError } from '../runtime/evidence/errors.js';
 import type { WitnessAddress } from '../runtime/evidence/witnessClient.js';
@@ -94,6 +95,28 @@ const witnesses: Kind<readonly WitnessAddress[]> = (text, fault) => {
     }
   }
   return list;
+};
+
+const MOST_REMINDER_DAYS = 365;
+
+/** The latest reminder last. */
+const reminderDays: Kind<readonly number[]> = (text, fault) => {
+  if (text === 'none') return [];
+  const days = partsOf(text).map((part) => (/^\d{1,3}$/.test(part) ? Number(part) : Number.NaN));
+  if (days.every((day) => day >= 1 && day <= MOST_REMINDER_DAYS)) return [...new Set(days)].sort((a, b) => b - a);
+  fault(`must be none, or a list of days from 1 to ${MOST_REMINDER_DAYS}, not ${JSON.stringify(text)}`);
+  return undefined;
+};
+
+const hours: Kind<Hours> = (text, fault) => {
+  const [, ...found] = /^([01]\d|2[0-3]):([0-5]\d)-(?:([01]\d|2[0-3]):([0-5]\d)|24:00)$/.exec(text) ?? [];
+  const [hour = 0, minute = 0, endHour = 24, endMinute = 0] = found.map((part) =>
+    part === undefined ? undefined : Number(part),
+  );
+  const [from, to] = [hour * 60 + minute, endHour * 60 + endMinute];
+  if (found.length > 0 && to - from >= 60) return { from, to };
+  fault(`must be hours of a day, an hour apart at least, such as 09:00-20:00, not ${JSON.stringify(text)}`);
+  return undefined;
 };
 
 const flag: Kind<boolean> = (text, fault) => {
@@ -241,6 +264,20 @@ const SETTINGS = {
     wholeNumber(0, 60_000),
     2_000,
     'how long a purchase waits for its charge before it answers',
+  ),
+  reminderDays: setting<readonly number[]>(
+    'REMINDER_DAYS',
+    reminderDays,
+    [30, 7],
+    "how many days before a gift's last valid day its holder is reminded, comma-separated; `none`: never",
+    '30,7',
+  ),
+  reminderHours: setting<Hours>(
+    'REMINDER_HOURS',
+    hours,
+    { from: 9 * 60, to: 20 * 60 },
+    "the hours of the receiver's day in which reminders are sent",
+    '09:00-20:00',
   ),
   accessTokenTtl: setting('ACCESS_TOKEN_TTL', wholeNumber(1, 86_400), 900, 'life of an access token, seconds'),
   refreshTokenTtl: setting(

@@ -23,10 +23,12 @@ function after(...events: readonly (GiftEvent | NotificationEvent | Requested)[]
     position: String(index + 1).padStart(4, '0'),
     revision: index,
   }));
-  const ofGift = placed.filter(({ type }) => type.startsWith('Gift')) as Placed<GiftEvent>[];
+  const ofGift = placed.filter(({ type }) => type.startsWith('Gift') || type === 'ReminderDue') as Placed<GiftEvent>[];
   return notificationAttempts(
     ofGift,
-    placed.filter(({ type }) => type.startsWith('Notification')) as Placed<NotificationEvent>[],
+    placed.filter(
+      ({ type }) => type.startsWith('Notification') || type === 'ReminderSent',
+    ) as Placed<NotificationEvent>[],
   );
 }
 const issued = (receiver: object = { user_id: 'bob' }): GiftEvent =>
@@ -144,6 +146,36 @@ test('the receiver of a scheduled gift is notified by its release, not before, a
   const own = { attempt: 1, asked_by: '2' };
   assert.is(after(scheduled, released, started(own), sent(own)).next.do, 'nothing');
   assert.is(after(scheduled, released, started(own), sent(own), reassigned('cat')).next.do, 'start');
+});
+
+test('a reminder goes to who holds the gift, once, and to nobody after what makes it needless', () => {
+  const due: GiftEvent = {
+    type: 'ReminderDue',
+    data: { transaction_id: 't', days: 7, expires_on: '2027-01-08', until: '2027-01-01T19:00:00.000Z' },
+  };
+  const notified = [issued(), started(), sent()];
+  const { next } = after(...notified, due);
+  assert.equal(next.do === 'start' && [next.number, next.occasion.receiver, next.occasion.reminder], [
+    2,
+    'bought',
+    { expires_on: '2027-01-08', until: '2027-01-01T19:00:00.000Z' },
+  ]);
+  const own = { attempt: 2, asked_by: '4' };
+  const reminded: NotificationEvent = {
+    type: 'ReminderSent',
+    data: { channel: 'push', provider: 'p', message_id: 'm', ...own },
+  };
+  assert.is(after(...notified, due, started(own)).next.do, 'find out');
+  assert.is(after(...notified, due, started(own), reminded).next.do, 'nothing');
+  const claimed = after(issued({}), { type: 'GiftClaimed', data: { user_id: 'eve' } }, due).next;
+  assert.equal(claimed.do === 'start' && [claimed.number, claimed.occasion.receiver], [1, { user_id: 'eve' }]);
+  for (const type of ['GiftRedeemed', 'GiftCancelled', 'GiftBlocked', 'GiftExtended'] as const)
+    assert.is(after(...notified, due, { type, data: {} } as unknown as GiftEvent).next.do, 'nothing', type);
+  const moved = after(...notified, due, reassigned('cat')).next;
+  assert.equal(moved.do === 'start' && [moved.occasion.receiver, moved.occasion.reminder], [
+    { user_id: 'cat' },
+    undefined,
+  ]);
 });
 
 test('notifies the new receiver by phone for a request after a reassignment', () => {

@@ -27,6 +27,8 @@ test('runs whole without any setting', () => {
       dataDir: resolve('data'),
       roles: ['api', 'projector', 'processor', 'worker'],
       trustedProxies: [],
+      reminderDays: [30, 7],
+      reminderHours: { from: 540, to: 1_200 },
       corsOrigins: [],
       webhookPrivateAddresses: 'refuse',
       clientRateLimit: 600_000,
@@ -58,6 +60,8 @@ test('reads every setting', () => {
     PUBLIC_URL: 'https://gifts.example/',
     APP_URL: 'https://app.example/open/',
     TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
+    REMINDER_DAYS: '1, 14,1',
+    REMINDER_HOURS: '08:30-24:00',
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
     WEBHOOK_PRIVATE_ADDRESSES: 'allow',
     CLIENT_RATE_LIMIT: '4',
@@ -86,6 +90,7 @@ test('reads every setting', () => {
   assert.deepEqual([...config.roles], ['api', 'worker']);
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
   assert.equal(config.webhookPrivateAddresses, 'allow');
+  assert.deepEqual([config.reminderDays, config.reminderHours], [[14, 1], { from: 510, to: 1_440 }]);
   assert.deepEqual(config.corsOrigins, ['https://shop.example', 'http://localhost:5173']);
   const { clientRateLimit, userRateLimit, unknownGiftsPerCaller, unknownGiftsPerAddress } = config;
   assert.deepEqual([clientRateLimit, userRateLimit, unknownGiftsPerCaller, unknownGiftsPerAddress], [4, 3, 0, 1]);
@@ -114,6 +119,8 @@ test('names every fault at once, and shows no secret', () => {
     PUBLIC_URL: 'ftp://x',
     APP_URL: 'https://x/?a=1',
     TRUSTED_PROXIES: '10.0.0.1',
+    REMINDER_DAYS: '7,soon',
+    REMINDER_HOURS: '20:00-09:00',
     CORS_ORIGINS: '*',
     CHARGE_WAIT_MS: '-1',
     ACCESS_TOKEN_TTL: '0',
@@ -138,6 +145,8 @@ test('names every fault at once, and shows no secret', () => {
     'PUBLIC_URL',
     'APP_URL',
     'TRUSTED_PROXIES',
+    'REMINDER_DAYS',
+    'REMINDER_HOURS',
     'CORS_ORIGINS',
     'CHARGE_WAIT_MS',
     'ACCESS_TOKEN_TTL',

@@ -64,6 +64,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
   const sentAt = transaction.send_at === undefined ? settledAt : transaction.sent_at;
   const shortcode = shortcodeOf(id);
   const expiresOn = expiryOf(joined);
+  const reminders = (gift.reminded ?? []).map(plainTime);
   return {
     id,
     shortcode,
@@ -77,7 +78,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     code: '',
     vid: '',
     redeem_code: '',
-    reminder_sent: '',
+    reminder_sent: reminders.at(-1) ?? '',
     type: '',
     expiry_date: expiresOn,
     created_at: plainTime(transaction.created_at),
@@ -95,7 +96,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     theme_id: '',
     theme_info: THEME_INFO,
     launch_url: `${publicUrl}/g/${shortcode}`,
-    reminders_sent: [],
+    reminders_sent: reminders,
     is_expired: isExpired(expiresOn, now),
     gift_status,
     status_code,

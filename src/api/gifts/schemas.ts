@@ -22,6 +22,7 @@ const PLAIN_TIME: Schema = {
   pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$',
   description: '`YYYY-MM-DD HH:MM:SS`, UTC.',
 };
+const PLAIN_OR_EMPTY = '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$';
 const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
 const DATE: Schema = { type: 'string', format: 'date' };
 const SEND_AT: Schema = {
@@ -74,14 +75,18 @@ export const giftSchema = entity(
     code: EMPTY,
     vid: EMPTY,
     redeem_code: EMPTY,
-    reminder_sent: EMPTY,
+    reminder_sent: {
+      type: 'string',
+      pattern: PLAIN_OR_EMPTY,
+      description: 'When the last reminder was sent; or empty.',
+    },
     type: EMPTY,
     expiry_date: { ...DATE, description: 'The last valid day, in UTC.' },
     created_at: PLAIN_TIME,
     updated_at: PLAIN_TIME,
     sent_date: {
       type: 'string',
-      pattern: '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$',
+      pattern: PLAIN_OR_EMPTY,
       description: 'When the charge settled, or a scheduled gift was sent; empty before.',
     },
     deleted_at: NULL,
@@ -102,7 +107,7 @@ export const giftSchema = entity(
       id: EMPTY,
     }),
     launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
-    reminders_sent: { type: 'array', items: { type: 'string' } },
+    reminders_sent: { type: 'array', items: PLAIN_TIME, description: 'When the reminders were sent, in order.' },
     is_expired: { type: 'boolean' },
     gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
     status_code: {

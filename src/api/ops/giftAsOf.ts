@@ -17,7 +17,7 @@ import type { ReadModels } from '../../projections/index.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { giftEntity } from '../gifts/entities.js';
-import { type JoinedGift, joinedGift, withMessage } from '../gifts/join.js';
+import { type JoinedGift, joinedGift, withMessage, withReminders } from '../gifts/join.js';
 
 export interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];
@@ -75,9 +75,10 @@ async function joinedAsOf(
   const [bought] = known;
   if (bought === undefined) return undefined;
   const transaction = transactionIn(known);
+  const history = upTo(await deps.events.read(giftStream(giftId)), position);
   const own = foldDocument(
     giftsProjection,
-    [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)],
+    [bought, ...(await withReminders(deps.events, giftId, history, position))],
     giftId,
   );
   if (transaction === undefined || own === undefined) return undefined;

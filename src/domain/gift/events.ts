@@ -113,6 +113,20 @@ export type GiftExpiring = DomainEvent<'GiftExpiring', { readonly expires_on: st
 /** The last valid day (UTC) is over, and the gift was not redeemed. Said once of each such day. */
 export type GiftExpired = DomainEvent<'GiftExpired', { readonly expires_on: string }>;
 
+/**
+ * The gift's holder is to be reminded, `days` before the last valid day `expires_on` (UTC), and not after `until` (ISO
+ * 8601, UTC).
+ */
+export type ReminderDue = DomainEvent<
+  'ReminderDue',
+  {
+    readonly transaction_id: string;
+    readonly days: number;
+    readonly expires_on: string;
+    readonly until: string;
+  }
+>;
+
 export type GiftEvent =
   | GiftIssued
   | GiftReleased
@@ -127,4 +141,5 @@ export type GiftEvent =
   | GiftReassigned
   | GiftExtended
   | GiftExpiring
-  | GiftExpired;
+  | GiftExpired
+  | ReminderDue;

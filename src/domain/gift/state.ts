@@ -27,6 +27,8 @@ export interface IssuedGift {
   readonly extendedAt?: string;
   /** The last valid days of which that was said. */
   readonly expiryTold?: { readonly expiring?: string; readonly expired?: string };
+  /** The last reminder. */
+  readonly reminded?: { readonly expires_on: string; readonly days: number };
   /** Of a scheduled gift. */
   readonly released?: true;
 }
@@ -81,6 +83,10 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         return copyWith(state, { expiryTold: { ...state.expiryTold, expiring: event.data.expires_on } });
       case 'GiftExpired':
         return copyWith(state, { expiryTold: { ...state.expiryTold, expired: event.data.expires_on } });
+      case 'ReminderDue': {
+        const { expires_on, days } = event.data;
+        return copyWith(state, { reminded: { expires_on, days } });
+      }
       default:
         return (event satisfies never, state);
     }

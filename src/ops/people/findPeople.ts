@@ -2,7 +2,13 @@
 import { readReservation } from '../../commands/readStreams.js';
 import { holderOf, ownerByPhone, phoneStream, type User, usernameStream } from '../../domain/account.js';
 import { type Person, personId } from '../../domain/erasure.js';
-import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
+import {
+  type GiftClaimed,
+  giftStream,
+  type GiftIssued,
+  type GiftReassigned,
+  type Receiver,
+} from '../../domain/gift/events.js';
 import type { NotificationSent } from '../../domain/notification.js';
 import { phoneSubject, usernameSubject } from '../../domain/personalFields.js';
 import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
@@ -120,20 +126,23 @@ interface NotifiedGift {
   readonly at: string;
 }
 
+const GIVES: ReadonlySet<string> = new Set(['GiftReassigned', 'GiftClaimed']);
+
+function givenTo(given: RecordedEvent | undefined): Receiver | undefined {
+  if (given?.type === 'GiftClaimed') return { user_id: (given.data as GiftClaimed['data']).user_id };
+  return (given?.data as GiftReassigned['data'] | undefined)?.receiver;
+}
+
 export async function* notifiedGifts(events: FindDeps['events'], messageId: string): AsyncGenerator<NotifiedGift> {
-  for await (const { stream, data, position } of eventsOf(events, ['NotificationSent'])) {
+  for await (const { stream, data, position } of eventsOf(events, ['NotificationSent', 'ReminderSent'])) {
     if ((data as NotificationSent['data']).message_id !== messageId) continue;
     const giftId = idOf(stream);
     const [first, ...later] = await events.read(giftStream(giftId));
     if (first === undefined) continue;
     const issued = first.data as GiftIssued['data'];
-    const reassigned = later.findLast((event) => event.type === 'GiftReassigned' && event.position < position);
-    yield {
-      giftId,
-      issued,
-      receiver: reassigned === undefined ? issued.receiver : (reassigned.data as GiftReassigned['data']).receiver,
-      at: reassigned?.at ?? issued.purchased_at,
-    };
+    // Who claimed a gift is reminded of it.
+    const given = later.findLast((event) => GIVES.has(event.type) && event.position < position);
+    yield { giftId, issued, receiver: givenTo(given) ?? issued.receiver, at: given?.at ?? issued.purchased_at };
   }
 }
 

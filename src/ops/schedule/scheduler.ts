@@ -13,14 +13,16 @@ import { type ScheduleDocument, scheduleProjection } from '../../projections/sch
 import { acquireLease } from '../../runtime/coordination/lease.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
+import { type ReminderDeps, reminderRounds, type ReminderSettings } from './remind.js';
 import { sendDue } from './sendDue.js';
 import { expiryRounds } from './tellExpiry.js';
 
 const LOOK_MS = 500;
-/** A round of a day's expiries may be long, and begins anew after a failure. */
-const EXPIRY_RESTART_MS = [500, 60_000] as const;
+/** A round of a day may be long, and begins anew after a failure. */
+const DAY_RESTART_MS = [500, 60_000] as const;
 
-export interface SchedulerOptions {
+export interface SchedulerOptions extends Pick<ReminderDeps, 'contact' | 'numberOf'> {
+  readonly reminders: ReminderSettings;
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly schedule: ReadModel<ScheduleDocument>;
@@ -38,7 +40,7 @@ export interface SchedulerOptions {
 type Round = (now: string, signal: AbortSignal) => Promise<void>;
 
 export function startScheduler(options: SchedulerOptions): { close(): Promise<void> } {
-  const { schedule, store } = options;
+  const { schedule, store, contact, numberOf } = options;
   const sending = follow(
     options,
     'sending',
@@ -48,9 +50,15 @@ export function startScheduler(options: SchedulerOptions): { close(): Promise<vo
     options,
     'expiry',
     (deps) => expiryRounds({ ...deps, schedule, records: store.records }),
-    EXPIRY_RESTART_MS,
+    DAY_RESTART_MS,
   );
-  return { close: async () => void (await Promise.all([sending.close(), expiry.close()])) };
+  const reminders = follow(
+    options,
+    'reminders',
+    (deps) => reminderRounds({ ...deps, ...options.reminders, contact, numberOf, schedule, records: store.records }),
+    DAY_RESTART_MS,
+  );
+  return { close: async () => void (await Promise.all([sending, expiry, reminders].map(async (one) => one.close()))) };
 }
 
 function follow(

@@ -7,7 +7,9 @@ import {
   type NotificationFailed,
   type NotificationSent,
   type NotificationStarted,
+  type Occasion,
   notificationStream,
+  type ReminderSent,
 } from '../../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase/events.js';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
@@ -24,7 +26,7 @@ import { GiveUpError, neverStarted } from '../runner/retry.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import type { StepDeps } from '../runner/stepDeps.js';
 
-export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'retryPolicy' | 'mayAct'> {
+export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
   /** As it was made; the same object for some time, so that the gifts of one purchase share it. @throws UnavailableError */
   readonly purchase: (transactionId: string) => Promise<GiftsPurchased['data']>;
   /** `undefined`: no such user. @throws UnavailableError */
@@ -56,6 +58,7 @@ export interface Attempt {
   readonly askedBy: string;
   readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];
+  readonly reminder?: NonNullable<Occasion['reminder']>;
   /** Why the receiver must no longer be notified. What was sent before is still recorded. */
   readonly stopped?: string;
 }
@@ -131,6 +134,7 @@ const NO_ADDRESS = 'no address';
 const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
 export const CANCELLED = 'gift is cancelled';
 export const REASSIGNED = 'given to another receiver';
+export const NO_REMINDER = 'no longer to be reminded';
 
 const identityOf = ({ number, askedBy }: Attempt): Pick<NotificationStarted['data'], 'attempt' | 'asked_by'> => ({
   attempt: number,
@@ -209,7 +213,7 @@ async function send(
   { channel, to, locale }: Address,
   started: Cause,
 ): Promise<void> {
-  const { giftId, number, purchase } = attempt;
+  const { giftId, number, purchase, reminder } = attempt;
   const request: SendRequest = {
     gift_id: giftId,
     ...numbered(number),
@@ -219,9 +223,10 @@ async function send(
     to,
     sender_name: await deps.senderName(purchase),
     product_name: purchase.product_name,
-    message: await deps.openText(purchase.message),
+    message: reminder === undefined ? await deps.openText(purchase.message) : '',
     launch_url: launchUrlOf(deps, attempt),
     locale,
+    ...(reminder === undefined ? {} : { expires_on: reminder.expires_on }),
   };
   deps.mayAct();
   memory.unsent = undefined;
@@ -240,10 +245,10 @@ async function record(
   channel: Address['channel'],
   after: Cause,
 ): Promise<void> {
-  const event: NotificationSent | NotificationFailed =
+  const event: NotificationSent | ReminderSent | NotificationFailed =
     reply.outcome === 'sent'
       ? {
-          type: 'NotificationSent',
+          type: attempt.reminder === undefined ? 'NotificationSent' : 'ReminderSent',
           data: { channel, provider: reply.provider, message_id: reply.message_id, ...identityOf(attempt) },
         }
       : { type: 'NotificationFailed', data: { cause: reply.cause, ...identityOf(attempt) } };

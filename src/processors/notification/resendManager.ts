@@ -1,5 +1,5 @@
 /** Every notification but the first of a gift that is sent at once. */
-import type { GiftReassigned, GiftReleased } from '../../domain/gift/events.js';
+import type { GiftReassigned, GiftReleased, ReminderDue } from '../../domain/gift/events.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
@@ -23,7 +23,7 @@ interface ResendIntent {
   readonly generation: number;
 }
 
-type ResendTrigger = NotificationRequested | GiftReassigned | GiftReleased | WorkParked | WorkRetried;
+type ResendTrigger = NotificationRequested | GiftReassigned | GiftReleased | ReminderDue | WorkParked | WorkRetried;
 
 const resume = ({ generation }: ResendWork, instance: string): readonly ResendIntent[] => [
   { do: 'resend', instance, generation },
@@ -36,6 +36,7 @@ export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendInte
     NotificationRequested: true,
     GiftReassigned: true,
     GiftReleased: true,
+    ReminderDue: true,
     WorkParked: true,
     WorkRetried: true,
   },

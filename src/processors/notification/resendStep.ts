@@ -7,6 +7,7 @@ import {
   type Attempt,
   type AttemptMemory,
   CANCELLED,
+  NO_REMINDER,
   type NotifyDeps,
   REASSIGNED,
   resumeAttempt,
@@ -24,13 +25,19 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   if (issued === undefined) throw new Error('a resend of a gift that was never issued');
   const purchase = await deps.purchase(issued.data.transaction_id);
   const cancelled = gift.some(({ type }) => type === 'GiftCancelled');
+  const stopped = ({ outdated, reminder }: Occasion): string | undefined => {
+    if (cancelled) return CANCELLED;
+    if (reminder !== undefined) return outdated || Date.parse(reminder.until) <= deps.now() ? NO_REMINDER : undefined;
+    return outdated ? REASSIGNED : undefined;
+  };
   const attempt = (number: number, occasion: Occasion): Attempt => ({
     giftId,
     number,
     askedBy: occasion.id,
     receiver: occasion.receiver === 'bought' ? (purchase.receivers[issued.data.index] ?? {}) : occasion.receiver,
     purchase,
-    ...(cancelled ? { stopped: CANCELLED } : occasion.outdated ? { stopped: REASSIGNED } : {}),
+    ...optional('reminder', occasion.reminder),
+    ...optional('stopped', stopped(occasion)),
   });
   const last = notification.at(-1);
   if (next.do === 'start') {
@@ -41,3 +48,6 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   }
   return false;
 }
+
+const optional = <K extends string, V>(name: K, value: V | undefined): Partial<Readonly<Record<K, V>>> =>
+  value === undefined ? {} : ({ [name]: value } as Record<K, V>);

@@ -1,6 +1,6 @@
 /** What the event feed calls the log's events (docs/contract.md#event-types). */
 import type { GiftEvent } from '../../domain/gift/events.js';
-import type { NotificationSent } from '../../domain/notification.js';
+import type { NotificationSent, ReminderSent } from '../../domain/notification.js';
 import type { PurchaseEvent } from '../../domain/purchase/events.js';
 
 type Shown<E extends { readonly type: string }, Hidden extends E['type']> = Exclude<E, { readonly type: Hidden }>;
@@ -23,9 +23,9 @@ type ShownOfPurchase = Shown<
 >;
 
 /** What did not happen is no news but to who cancelled it. */
-type ShownOfGift = Shown<GiftEvent, 'RedemptionVoided'>;
+type ShownOfGift = Shown<GiftEvent, 'RedemptionVoided' | 'ReminderDue'>;
 
-export type FedEvent = ShownOfPurchase | ShownOfGift | NotificationSent;
+export type FedEvent = ShownOfPurchase | ShownOfGift | NotificationSent | ReminderSent;
 
 /** An event type that is neither here nor among the hidden ones does not compile. */
 export const ENTRY_TYPES = {
@@ -51,6 +51,7 @@ export const ENTRY_TYPES = {
   GiftExpiring: 'gift.expiring',
   GiftExpired: 'gift.expired',
   NotificationSent: 'gift.notified',
+  ReminderSent: 'gift.reminded',
 } as const satisfies Record<FedEvent['type'], string>;
 
 export type EntryType = (typeof ENTRY_TYPES)[FedEvent['type']];

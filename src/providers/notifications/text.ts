@@ -1,7 +1,10 @@
 import type { SendRequest } from '../../messages/notifications.js';
 import { wordsOf } from './words.js';
 
-export type TextParts = Pick<SendRequest, 'sender_name' | 'product_name' | 'message' | 'launch_url' | 'locale'>;
+export type TextParts = Pick<
+  SendRequest,
+  'sender_name' | 'product_name' | 'message' | 'launch_url' | 'locale' | 'expires_on'
+>;
 
 /** Twilio's maximum, in UTF-16 code units. */
 export const SMS_LENGTH = 1_600;
@@ -20,10 +23,15 @@ export function pushTextOf(parts: TextParts): { readonly title: string; readonly
   return { title: firstLine(parts), body: joined(cut(parts.message.trim(), PUSH_MESSAGE_LENGTH), parts.launch_url) };
 }
 
-function firstLine({ sender_name, product_name, locale }: TextParts): string {
+function firstLine({ sender_name, product_name, locale, expires_on }: TextParts): string {
   const words = wordsOf(locale);
+  if (expires_on !== undefined) return words.reminder(named(product_name), dayIn(words.language, expires_on));
   const sender = named(sender_name);
   return sender === '' ? words.anonymous(named(product_name)) : words.named(sender, named(product_name));
+}
+
+function dayIn(language: string, day: string): string {
+  return new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' }).format(Date.parse(day));
 }
 
 /** Keeps a name on one line. */

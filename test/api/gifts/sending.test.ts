@@ -7,6 +7,7 @@ import { transactionStream } from '../../../src/domain/purchase/events.js';
 import { answerOf, checked, unharmed } from '../../support/service/answers.js';
 import { purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
+import { eventOf } from '../../support/service/house.js';
 import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('api/scheduled sending');
@@ -22,7 +23,7 @@ test.before(async () => {
   Date.now = () => realNow() + ahead;
   service = await startService({ split: false, env: { ACCESS_TOKEN_TTL: '86400' } });
   // Logins are refused once records that count them have expired for one thread and not for another.
-  await Promise.all(['ann', 'bob', 'cat', 'sue'].map(async (user) => service.userToken(user)));
+  await Promise.all(['ann', 'bob', 'cat', 'sue', 'aud'].map(async (user) => service.userToken(user)));
 });
 test.after(async () => {
   await unharmed(service);
@@ -172,6 +173,29 @@ test('who has the id may use the gift before its time', async () => {
   const [gift = ''] = scheduled.gifts;
   assert.equal((await ask('GET', `/api/v2/gifts/${gift}`, undefined, 'bob')).status, 200);
   assert.equal((await redeem(service, gift, 'bob')).status, 201);
+});
+
+test('a reminder shows in the gift, and in the feed of who holds it', async () => {
+  const bought = await ask('POST', '/api/v2/transactions', purchaseOf('latte', [{ user_id: 'bob' }]));
+  const [gift = ''] = bought.json.data.gifts;
+  await eventually(async () => (await typesIn(notificationStream(gift))).includes('NotificationSent'));
+  const due = {
+    transaction_id: bought.json.data.id,
+    days: 7,
+    expires_on: '2099-01-08',
+    until: '2099-01-01T19:00:00.000Z',
+  };
+  await service.events.append(giftStream(gift), [eventOf('ReminderDue', due)], 'any');
+  await eventually(async () => (await typesIn(notificationStream(gift))).includes('ReminderSent'));
+  for (const user of ['ann', 'bob']) {
+    const { reminders_sent, reminder_sent } = (await ask('GET', `/api/v2/gifts/${gift}`, undefined, user)).json.data;
+    assert.match(reminder_sent, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    assert.deepEqual(reminders_sent, [reminder_sent]);
+    assert.deepEqual(await fedTo(user, gift), ['gift.issued', 'gift.notified', 'gift.reminded']);
+  }
+  const query = `time=${encodeURIComponent(inHours(0))}&reason=test`;
+  const asOf = await ask('GET', `/ops/gifts/${gift}/as-of?${query}`, undefined, 'aud');
+  assert.equal(asOf.json.data?.reminders_sent?.length, 1, asOf.text);
 });
 
 test('refuses times without a zone, that are none, past, too far, after the expiry, and without a receiver', async () => {

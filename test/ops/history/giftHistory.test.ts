@@ -66,6 +66,8 @@ const WHERE: Readonly<Record<OfGifts, keyof typeof STREAMS | null>> = {
   GiftExtended: 'gift',
   GiftExpiring: 'gift',
   GiftExpired: 'gift',
+  ReminderDue: 'gift',
+  ReminderSent: 'notification',
   NotificationStarted: 'notification',
   NotificationSent: 'notification',
   NotificationFailed: 'notification',

@@ -59,6 +59,7 @@ async function told(
     purchase: async () => purchase,
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
     retryPolicy: RETRY_POLICY,
+    now: Date.now,
     mayAct,
   };
   const work: NotificationWork = {

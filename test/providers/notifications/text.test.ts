@@ -26,6 +26,16 @@ test('sender, product, message and address', () => {
   });
 });
 
+test('a reminder says product, last day and address, in the receiver’s language, and no message', () => {
+  const reminder = { ...parts, message: '', expires_on: '2027-03-01' };
+  assert.is(textOf(reminder), 'Use your gift by 1 March 2027: Flat white.\nhttps://gift.test/g/CODE');
+  assert.is(
+    textOf({ ...reminder, locale: 'de-AT' }),
+    'Ihr Geschenk gilt bis 1. März 2027: Flat white.\nhttps://gift.test/g/CODE',
+  );
+  for (const language of LANGUAGES) assert.match(textOf({ ...reminder, locale: language }), /2027.*Flat white/);
+});
+
 test("in the receiver's language, English where there are no words", () => {
   assert.is(
     textOf({ ...parts, locale: 'cy_GB', message: '' }).split('\n')[0],

@@ -1,0 +1,36 @@
+/** Reminders before a gift expires (docs/decisions.md#reminders). */
+import { daysAfter } from '../../lib/days.js';
+import { isHeldBack } from './decisions.js';
+import { type ReminderDue, isSomebody, type Receiver } from './events.js';
+import { setOn } from './expiry.js';
+import type { IssuedGift } from './state.js';
+
+/** Who is reminded: the present receiver, or who claimed the gift. `undefined`: nobody. */
+export function remindedOf({ issued: { receiver }, claimedBy }: IssuedGift): Receiver | undefined {
+  if (isSomebody(receiver)) return receiver;
+  return claimedBy === undefined ? undefined : { user_id: claimedBy };
+}
+
+export interface ReminderFacts {
+  /** Before the last valid day. */
+  readonly days: readonly number[];
+  /** Where the receiver is. */
+  readonly today: string;
+  /** When their day is too old for messages: ISO 8601, UTC. */
+  readonly until: string;
+}
+
+/** Of several that are due, as after a pause, only the last. */
+export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFacts): ReminderDue[] {
+  const { issued, reminded } = gift;
+  const { expires_on, transaction_id } = issued;
+  if (gift.status !== 'issued' || (gift.blockedBy ?? []).length > 0 || isHeldBack(gift)) return [];
+  if (remindedOf(gift) === undefined || today > expires_on) return [];
+  const due = all.filter((days) => today >= daysAfter(expires_on, -days));
+  if (due.length === 0) return [];
+  const days = Math.min(...due);
+  if (reminded?.expires_on === expires_on && reminded.days <= days) return [];
+  // A gift that was bought or extended with fewer days to go is no surprise yet.
+  if (setOn(gift) >= daysAfter(expires_on, -days)) return [];
+  return [{ type: 'ReminderDue', data: { transaction_id, days, expires_on, until } }];
+}
