@@ -2,14 +2,16 @@
  * 10,000 webhooks a minute to 40 endpoints that answer, beside 10 dead ones, and how late the latest comes. Half of the
  * dead refuse connections, half never answer. `--minutes=N` (default 1), `--rate=N` deliveries a minute.
  */
+import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { hashSync } from '@node-rs/argon2';
 import { createEndpoint } from '../src/commands/webhookEndpoints.js';
 import { giftStream } from '../src/domain/gift/events.js';
 import { deriveGiftIds } from '../src/domain/giftIds.js';
@@ -19,6 +21,7 @@ import { NO_TEXT } from '../src/lib/seal.js';
 import type { EventStore } from '../src/ports/eventStore.js';
 import { loadConfig } from '../src/service/config.js';
 import { openLog } from '../src/service/engines.js';
+import { GIFT } from './support/command.js';
 import { table, verdict } from './support/report.js';
 import { startService } from './support/server.js';
 
@@ -62,7 +65,18 @@ const urls = {
 };
 closed.close();
 
+/** One for each endpoint, which gets what was bought through it. */
+const clients = Array.from({ length: LIVE + DEAD }, (_, n) => `client-${n}`);
+
 const dir = mkdtempSync(join(tmpdir(), 'webhooks-'));
+const file = join(dir, 'clients.json');
+// Nobody signs in as one.
+const secret_hash = hashSync(randomUUID());
+writeFileSync(file, JSON.stringify({ clients: clients.map((id) => ({ id, name: id, secret_hash })) }));
+execFileSync(process.execPath, [GIFT, 'import', file], {
+  env: { PATH: process.env['PATH'], DATA_DIR: dir },
+  stdio: ['ignore', 'ignore', 'inherit'],
+});
 const { events, subjects } = await openLog(loadConfig({ DATA_DIR: dir }));
 const metadata = (client: string) => ({ commandId: randomUUID(), correlationId: 'bench', by: { client } });
 const append = async (to: EventStore, stream: string, type: string, data: object, client: string): Promise<string> => {
@@ -72,8 +86,6 @@ const append = async (to: EventStore, stream: string, type: string, data: object
   return id;
 };
 
-/** One for each endpoint, which gets what was bought through it. */
-const clients = Array.from({ length: LIVE + DEAD }, (_, n) => `client-${n}`);
 for (const [n, client] of clients.entries()) {
   const url = n < LIVE ? `${urls.live}${n}` : n % 2 === 0 ? urls.silent : urls.closed;
   const context = { commandId: randomUUID(), correlationId: 'bench', by: { client }, now: new Date().toISOString() };
