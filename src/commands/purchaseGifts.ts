@@ -49,7 +49,7 @@ export interface Purchased {
   readonly replayed: boolean;
 }
 
-const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string =>
+export const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string =>
   idFrom(context.commandId, 'transaction', 128);
 
 /**

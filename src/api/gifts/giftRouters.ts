@@ -3,7 +3,8 @@ import type { Route } from '../pipeline/route.js';
 import { giftListRoutes } from './giftList.js';
 import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
-import { type RedemptionKeyDeps, redemptionKeyRoutes } from './redemptionKeys.js';
+import { idempotencyKeyRoutes } from './idempotencyKeys.js';
+import type { RedemptionKeyDeps } from './redemptionKeys.js';
 import { redemptionListRoutes } from './redemptionList.js';
 import { redemptionRoutes } from './redemptions.js';
 import { transactionListRoutes } from './transactionList.js';
@@ -26,7 +27,7 @@ export function giftRouters(
       ...more,
     ]),
     routerOf('/api/v2/transactions', [...transactionRoutes(deps), ...transactionListRoutes(deps)]),
-    routerOf('/api/v2/idempotency-keys', redemptionKeyRoutes(deps)),
+    routerOf('/api/v2/idempotency-keys', idempotencyKeyRoutes(deps)),
     routerOf('/g', launchPageRoutes(deps)),
   ];
 }

@@ -34,6 +34,7 @@ import {
   transactionExample,
   transactionSchema,
 } from './schemas.js';
+import { PURCHASE_ROUTE } from './redemptionKeys.js';
 
 const MAX_RECEIVERS = 10_000;
 /** Of a time as text. */
@@ -280,8 +281,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
 
   return [
     {
-      method: 'POST',
-      path: '/api/v2/transactions',
+      ...PURCHASE_ROUTE,
       operation: 'purchaseGifts',
       summary: 'Buy gifts',
       description: `Waits a moment for the charge. ${NOT_DECIDED_YET} Declined: the gifts are cancelled. Send an Idempotency-Key: a repeated purchase then never buys twice.`,

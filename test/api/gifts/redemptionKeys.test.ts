@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
-import { buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
+import { ANSWERS } from '../../../src/domain/recordKeys.js';
+import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
 const test = suite('redemptions by their keys');
@@ -53,11 +54,44 @@ test('says what a key was refused for, and nothing of the keys of others', async
   });
   for (const user of ['till-redeem-only', 'till-cinema', 'ann'])
     assert.equal((await lookUp(gift, 'first', user)).json.data.status, 'unseen', user);
-  refused(
-    await service.ask('GET', '/api/v2/idempotency-keys/first', { token: await service.userToken('till-coffee') }),
-    422,
-    'gift_id is required',
-  );
+});
+
+test('says what a key bought, or was refused for, as long as an answer is kept or the purchase stands', async () => {
+  const lookUpPurchase = async (key: string, user = 'ann'): Promise<Reply> =>
+    service.ask('GET', `/api/v2/idempotency-keys/${encodeURIComponent(key)}`, { token: await service.userToken(user) });
+  const buyWith = async (key: string, product: string): Promise<Reply> =>
+    service.ask('POST', '/api/v2/transactions', {
+      token: await service.userToken('ann'),
+      body: purchaseOf(product),
+      key,
+    });
+  assert.deepEqual((await lookUpPurchase('order/1')).json.data, { key: 'order/1', status: 'unseen' });
+  const bought = await buyWith('order/1', 'latte');
+  assert.equal(bought.status, 201);
+  const id = bought.json.data.id as string;
+  const found = await lookUpPurchase('order/1');
+  assert.deepEqual(found.json.data, {
+    key: 'order/1',
+    status: 'done',
+    answer: { status: 201, body: bought.json },
+    transaction_id: id,
+  });
+  assert.ok(found.headers.get('gift-position'));
+  assert.equal((await lookUpPurchase('order/1', 'bob')).json.data.status, 'unseen');
+  const refusedPurchase = await buyWith('order/2', 'unknown');
+  assert.deepEqual((await lookUpPurchase('order/2')).json.data, {
+    key: 'order/2',
+    status: 'done',
+    answer: { status: refusedPurchase.status, body: refusedPurchase.json },
+  });
+  const store = await service.openStore();
+  try {
+    for (const { key } of await store.records.list(ANSWERS)) await store.records.delete(key);
+  } finally {
+    await store.close();
+  }
+  assert.deepEqual((await lookUpPurchase('order/1')).json.data, { key: 'order/1', status: 'done', transaction_id: id });
+  assert.deepEqual((await lookUpPurchase('order/2')).json.data, { key: 'order/2', status: 'unseen' });
 });
 
 test('a cancelled key reverses what it redeemed, once, however often it is cancelled', async () => {

@@ -1,0 +1,131 @@
+/** What became of a request, by its idempotency key, for callers that lost an answer (docs/tills.md). */
+import { idFrom } from '../../commands/commandIds.js';
+import { voidOf } from '../../commands/cancelRedemption.js';
+import { transactionIdOf } from '../../commands/purchaseGifts.js';
+import { giftStream } from '../../domain/gift/events.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempotency.js';
+import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
+import { dataSchema, entity, record } from '../representation/schemas.js';
+import { redemptionEntity } from './entities.js';
+import { PURCHASE_ROUTE, REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
+import { redemptionsIn } from './redemptionList.js';
+import { redemptionExample, redemptionSchema } from './schemas.js';
+
+const keySchema = entity('IdempotencyKey', {
+  key: { type: 'string' },
+  gift_id: { type: 'string', description: 'Of a redemption.' },
+  status: {
+    type: 'string',
+    enum: ['done', 'running', 'unseen', 'void'],
+    description:
+      'done: it was decided; `redemption` is what was redeemed, as it is now. running: it is being decided. unseen: no request with it is known; one that is under way may still come. void: nothing was redeemed with it, and never will be.',
+  },
+  answer: {
+    ...record({ status: { type: 'integer' }, body: { type: 'object', additionalProperties: true } }, ['status']),
+    title: 'FirstAnswer',
+    description: 'The first answer, as far as it is kept.',
+  },
+  redemption: redemptionSchema,
+  transaction_id: {
+    type: 'string',
+    description: 'What was bought: `GET /api/v2/transactions/{id}` shows it as it is now.',
+  },
+});
+
+const schema = { ...keySchema, required: ['key', 'status'] };
+
+export function idempotencyKeyRoutes(deps: RedemptionKeyDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/idempotency-keys/:key',
+      operation: 'getIdempotencyKey',
+      summary: 'What became of a redemption or purchase, by its idempotency key',
+      description:
+        'Of a redemption of the gift `gift_id`, or, without it, of a purchase, that the caller sent with this key through the same client. Keys of others are unseen. What was redeemed or bought is known for good, a refusal for 24 hours.',
+      tag: 'Redemptions',
+      caller: 'user',
+      params: { key: 'The `Idempotency-Key` that the request was sent with, percent-encoded.' },
+      query: {
+        type: 'object',
+        properties: {
+          gift_id: { type: 'string', maxLength: 64, description: 'The id or shortcode of the gift that was redeemed.' },
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'What became of it.',
+          schema: dataSchema(schema),
+          example: {
+            data: {
+              key: 'till-7-000123',
+              gift_id: redemptionExample.gift_id,
+              status: 'done',
+              answer: { status: 201, body: { data: redemptionExample } },
+              redemption: redemptionExample,
+            },
+          },
+        },
+      ],
+      errors: ['invalid_idempotency_key'],
+      async open(early) {
+        const key = idempotencyKey(early.params['key']) ?? '';
+        return async ({ query }) => {
+          const named = query['gift_id'] as string | undefined;
+          return named === undefined
+            ? purchaseBy(deps, early, key)
+            : redemptionBy(deps, early, giftIdOf(named) ?? named, key);
+        };
+      },
+    },
+  ];
+}
+
+async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: string, key: string): Promise<Answer> {
+  const commandId = keyedCommand(deps, early, REDEEM_ROUTE, { giftId }, key);
+  // First the record, then the log: a redemption that ends in between is seen.
+  const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
+  const history = giftIdOf(giftId) === undefined ? [] : await deps.events.read(giftStream(giftId));
+  const redemptionId = idFrom(commandId, 'redemption');
+  const redemption = redemptionsIn(history).find(({ id }) => id === redemptionId);
+  const named = { key, gift_id: giftId };
+  if (redemption !== undefined) {
+    const { created_at } = redemption;
+    const first = redemptionEntity(giftId, { ...redemption, redeemed: true, updated_at: created_at });
+    const answer = { status: 201, body: { data: first } };
+    const data = { ...named, status: 'done', answer, redemption: redemptionEntity(giftId, redemption) };
+    return { status: 200, body: { data }, position: history.at(-1)?.position };
+  }
+  const voided = voidOf(history, redemptionId);
+  if (voided !== undefined)
+    return { status: 200, body: { data: { ...named, status: 'void' } }, position: voided.position };
+  return { status: 200, body: { data: { ...named, ...outcomeOf(stored) } } };
+}
+
+async function purchaseBy(deps: RedemptionKeyDeps, early: EarlyCall, key: string): Promise<Answer> {
+  const commandId = keyedCommand(deps, early, PURCHASE_ROUTE, {}, key);
+  // First the record, then the log: a purchase that ends in between is seen.
+  const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
+  const id = transactionIdOf({ commandId });
+  const history = await deps.events.read(transactionStream(id));
+  const outcome = outcomeOf(stored);
+  if (history.length === 0) return { status: 200, body: { data: { key, ...outcome } } };
+  // In the log, and nobody answers it any more: its process is gone.
+  const status = outcome.status === 'unseen' ? 'done' : outcome.status;
+  const data = { key, ...outcome, status, transaction_id: id };
+  return { status: 200, body: { data }, position: history.at(-1)?.position };
+}
+
+interface Outcome {
+  readonly status: 'done' | 'running' | 'unseen';
+  readonly answer?: { readonly status: number; readonly body?: object };
+}
+
+function outcomeOf(stored: StoredAnswer | 'running' | undefined): Outcome {
+  if (stored === undefined || stored === 'running') return { status: stored ?? 'unseen' };
+  const { status, body } = stored;
+  return { status: 'done', answer: { status, ...(body === undefined ? {} : { body: JSON.parse(body) as object }) } };
+}
