@@ -2,13 +2,14 @@ import type Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Resources } from '../lib/async/resources.js';
 import { within } from '../lib/async/within.js';
-import { currentTime } from '../lib/clock.js';
+import { currentTime, systemTime } from '../lib/clock.js';
 import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
 import { codePool } from '../commands/codePool.js';
 import { paymentQuestions } from '../commands/paymentAction.js';
 import type { Config } from '../service/config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../ports/engines.js';
+import type { Records } from '../ports/readStore.js';
 import type { LimitTally } from '../metrics/limits.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -47,11 +48,14 @@ import { attemptRoutes } from './webhookEndpoints/attempts.js';
 import { DELIVERED } from './webhookEndpoints/delivered.js';
 import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
 import { endpointRoutes } from './webhookEndpoints/endpoints.js';
+import { clockRoutes } from './sandbox/clock.js';
 import { webhookRouter } from './webhooks/webhookRouter.js';
 
 export interface ApiOptions {
   readonly config: Config;
   readonly engines: Engines;
+  /** Expire by the clock. */
+  readonly recordsInTime: Records;
   readonly models: ReadModels;
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
@@ -81,7 +85,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     createAuth({
       accounts: models.accounts,
       log: engines.events,
-      records: engines.store.records,
+      records: options.recordsInTime,
       tokenKeys: options.tokenKeys,
       hash,
       subjects,
@@ -109,7 +113,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
   const status = open.add(
     openServiceStatus({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }),
   );
-  const tasks = open.add(openTasks(engines.store, logger, deps.now));
+  const tasks = open.add(openTasks(engines.store, logger, systemTime));
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
       const until = performance.now() + timeoutMs;
@@ -122,13 +126,13 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     },
   };
   const limits = open.add(
-    openLimits({ settings: config, records: engines.store.records, hash, followers, onLimited: options.onLimited }),
+    openLimits({ settings: config, records: options.recordsInTime, hash, followers, onLimited: options.onLimited }),
   );
   const pipeline: PipelineDeps = {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
-    records: engines.store.records,
+    records: options.recordsInTime,
     hash,
     keys: keyOwner(presence),
     positions: positionGate(engines.events, {
@@ -172,6 +176,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ]),
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version: options.version }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
+    ...(config.sandbox ? [routerOf('/sandbox', clockRoutes(engines.store.records))] : []),
     ...evidenceRouters(routerOf, {
       ...options.evidence,
       events: engines.events,
@@ -195,9 +200,10 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     [
       ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
       ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
-      docs(openApiDocument(routes, { version: options.version, publicUrl, webhooks: DELIVERED }), {
-        firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',
-      }),
+      docs(
+        openApiDocument(routes, { version: options.version, publicUrl, webhooks: DELIVERED, sandbox: config.sandbox }),
+        { firstSteps: config.payments === 'simulated' && config.notifications === 'simulated' },
+      ),
     ],
     { routers, onAnswer: options.onAnswer, corsOrigins: config.corsOrigins },
   );

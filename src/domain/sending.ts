@@ -68,7 +68,7 @@ export function sendTime(text: string, { now, expires_on }: SendingFacts, field:
 }
 
 /** Milliseconds since the epoch; `undefined`: no time, or one without a zone. */
-function timeWithZone(text: string): number | undefined {
+export function timeWithZone(text: string): number | undefined {
   const day = WITH_ZONE.exec(text)?.[1];
   if (day === undefined) return undefined;
   const midnight = Date.parse(`${day}T00:00:00Z`);

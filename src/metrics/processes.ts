@@ -1,3 +1,4 @@
+import { clockMs } from '../lib/clock.js';
 import type { ProcessStatus, StepStatus } from '../processors/runner/status.js';
 import type { Exposition, Sample } from './exposition.js';
 
@@ -30,7 +31,7 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
       help: 'Age of the oldest purchase, refund, dispute or the like with something left to do; shown by the process that leads',
     },
     one(({ leading, oldestAt }) =>
-      leading ? (oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(oldestAt)) / 1000)) : undefined,
+      leading ? (oldestAt === undefined ? 0 : Math.max(0, (clockMs() - Date.parse(oldestAt)) / 1000)) : undefined,
     ),
   );
   show.gauge(

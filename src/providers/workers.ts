@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { clockMs } from '../lib/clock.js';
 import type { Bus, Unsubscribe } from '../ports/bus.js';
 import type { Records } from '../ports/readStore.js';
 import { NOTIFICATION_REQUESTS } from '../messages/notifications.js';
@@ -28,7 +29,7 @@ export async function startWorkers({
   bus,
   records,
   logger,
-  now = Date.now,
+  now = clockMs,
   ...providers
 }: WorkerDeps): Promise<{ close(): Promise<void> }> {
   const payments = providers.payments ?? simulatedPayments(records, now);

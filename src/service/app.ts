@@ -8,6 +8,8 @@ import { metricsPage } from '../api/metrics.js';
 import { application } from '../api/pipeline/server.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import type { Config } from './config.js';
+import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock.js';
+import { recordsByClock } from '../runtime/clock/recordsByClock.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { openEngines } from './engines.js';
 import type { Engines } from '../ports/engines.js';
@@ -90,6 +92,8 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const parts = followers({ logger });
     const own = { holder, health: parts.health };
+    if (config.sandbox) open.add(parts.start('sandbox clock', followSharedClock(engines.store.records)));
+    const recordsInTime = config.sandbox ? recordsByClock(engines.store.records) : engines.store.records;
     open.add(reportFailing(own, engines.store.records, logger));
     const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)));
     const readiness = readinessOf({
@@ -104,7 +108,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     });
 
     if (config.roles.has('worker')) {
-      const { records } = engines.store;
+      const records = recordsInTime;
       const providers = await openProviders(config, {
         records,
         hash,
@@ -124,6 +128,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
             keysUrl: config.keysUrl,
             masterKeys: config.masterKeys,
             tree: treeSettings(config, keys),
+            sandbox: config.sandbox,
             holder,
             version: VERSION,
             logger,
@@ -212,6 +217,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         {
           config,
           engines,
+          recordsInTime,
           models,
           tokenKeys: keys.tokenKeys,
           hash,
@@ -284,6 +290,8 @@ interface Opened extends Pick<Log, 'stored'> {
 /** Never makes a key for a log that was made with another key. */
 async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<Opened> {
   const { subjects, keys: keyStore, stored, ...engines } = await openEngines(config, logger, open);
+  // Before anything is appended.
+  if (config.sandbox) await openSharedClock(engines.store.records, engines.events);
   await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
   await keyStore.ping();
   const keys = loadKeys(config);

@@ -229,6 +229,13 @@ const SETTINGS = {
     'refuse',
     '`allow`: webhooks may go to addresses that are not public, and to `http://`, for development',
   ),
+  sandbox: setting<boolean>(
+    'SANDBOX',
+    flag,
+    false,
+    '1: clients may move the time of the whole service ahead ([sandbox](docs/sandbox.md)). With simulated providers alone',
+    '0',
+  ),
   clientRateLimit: setting(
     'CLIENT_RATE_LIMIT',
     wholeNumber(0, 1_000_000_000),
@@ -362,6 +369,10 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
           `${name} must be set where EVENTSTORE_URL is: nothing of it is made up for an installation that others share`,
         );
   const providers = providerSettings(text, faults);
+  if (values.sandbox && (providers.payments !== 'simulated' || providers.notifications !== 'simulated'))
+    faults.push(
+      'SANDBOX moves time ahead, which no real provider follows: set PAYMENTS=simulated and NOTIFICATIONS=simulated, or SANDBOX=0',
+    );
   faults.push(...telemetryFaults(env));
   if (faults.length > 0) throw new ConfigError(faults);
   return {

@@ -169,7 +169,7 @@ test.before(async () => {
   service = await startService({
     catalogue: CATALOGUE,
     split: false,
-    env: { ...KEYS, SEAL_EVERY_MS: '100', LOG_LEVEL: 'trace' },
+    env: { ...KEYS, SANDBOX: '1', SEAL_EVERY_MS: '100', LOG_LEVEL: 'trace' },
   });
   const [named = '', phoned = '', nobodys = '', shared = '', own = ''] = await bought(
     'olivia',
@@ -302,6 +302,7 @@ async function everyoneAsksEverything(): Promise<void> {
     latest: { redeemed: true },
     voucher: { embed: ['voucher.segment'] },
     claimed: {},
+    clock: { advance: 1 },
   };
   for (const { method, path, operation } of operationsOf(json as object)) {
     if (path === '/oauth/token' || (method === 'POST' && path === '/api/v2/transactions')) continue;

@@ -146,7 +146,7 @@ test('the settings of the README are those that are read, and all of them', () =
 });
 
 test('every route that is named exists, and every route under /ops is named', async () => {
-  const service = await startService({ split: false });
+  const service = await startService({ split: false, env: { SANDBOX: '1' } });
   let document: Json;
   try {
     document = (await service.ask('GET', '/openapi.json')).json;

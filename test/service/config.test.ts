@@ -31,6 +31,7 @@ test('runs whole without any setting', () => {
       reminderHours: { from: 540, to: 1_200 },
       corsOrigins: [],
       webhookPrivateAddresses: 'refuse',
+      sandbox: false,
       clientRateLimit: 600_000,
       userRateLimit: 60_000,
       unknownGiftsPerCaller: 200,
@@ -109,6 +110,17 @@ test('reads every setting', () => {
 test('refuses an origin that no browser sends', () => {
   for (const origin of ['*', 'null', 'shop.example', 'https://shop.example/', 'https://Shop.example', 'ftp://a', ''])
     assert.match(faultsOf({ CORS_ORIGINS: `https://a.example,${origin}` }).join(), /CORS_ORIGINS must be/, origin);
+});
+
+test('refuses a sandbox with a real provider, in one line that says what to change', () => {
+  const said = (faults: readonly string[]): readonly string[] => faults.filter((fault) => fault.startsWith('SANDBOX'));
+  for (const real of [{ PAYMENTS: 'stripe' }, { NOTIFICATIONS: 'real' }] as const)
+    assert.deepEqual(said(faultsOf({ SANDBOX: '1', ...real })), [
+      'SANDBOX moves time ahead, which no real provider follows: set PAYMENTS=simulated and NOTIFICATIONS=simulated, or SANDBOX=0',
+    ]);
+  assert.deepEqual(said(faultsOf({ PAYMENTS: 'stripe', SANDBOX: '0' })), []);
+  assert.deepEqual(faultsOf({ SANDBOX: '1' }), []);
+  assert.deepEqual(faultsOf({ SANDBOX: 'yes' }), ['SANDBOX must be 0 or 1, not "yes"']);
 });
 
 test('names every fault at once, and shows no secret', () => {

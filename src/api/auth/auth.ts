@@ -1,4 +1,5 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { clockMs } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
@@ -43,7 +44,7 @@ export interface Auth {
 
 /** @throws Error for a short token key, or a proxy that is no CIDR */
 export function createAuth(options: AuthOptions): Auth {
-  const { records, hash, ttl, now = Date.now } = options;
+  const { records, hash, ttl, now = clockMs } = options;
   const address = callerAddress(options.trustedProxies);
   const tokens = accessTokens(options.tokenKeys, now);
   const accountsNow = accounts({ model: options.accounts, log: options.log }, now);

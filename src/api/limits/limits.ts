@@ -1,6 +1,7 @@
 /** How much a caller may ask for (docs/limits.md). All processes count together. */
 import type { Closeable } from '../../lib/async/resources.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import { clockMs } from '../../lib/clock.js';
 import type { LimitName, LimitTally } from '../../metrics/limits.js';
 import type { Records } from '../../ports/readStore.js';
 import { countExchange } from '../../runtime/limits/countExchange.js';
@@ -43,7 +44,7 @@ export function openLimits({
   hash,
   followers,
   onLimited,
-  now = Date.now,
+  now = clockMs,
 }: LimitDeps): Limits & Closeable {
   const counterOf = (name: LimitName, limit: number, windowSeconds: number): SharedCounter | undefined =>
     limit === 0 ? undefined : new SharedCounter({ name, limit, windowSeconds }, now);

@@ -16,6 +16,8 @@ import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js
 export interface ApiInfo {
   readonly version: string;
   readonly publicUrl: string;
+  /** Default: it is none. */
+  readonly sandbox?: boolean;
   /** Requests that the service makes, by name. */
   readonly webhooks?: Readonly<Record<string, DescribedWebhook>>;
 }
@@ -61,7 +63,7 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
       title: 'Gift Commerce',
       version: info.version,
       summary: 'Sell, send, redeem and account for gifts.',
-      description: overview(),
+      description: overview(info.sandbox),
       contact: { name: 'Gift Commerce', url: info.publicUrl },
       license: { name: 'Not licensed to the public', identifier: 'LicenseRef-UNLICENSED' },
     },

@@ -9,6 +9,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Events: 'What has happened, in order, for apps and merchants’ systems that follow along.',
   'Webhook endpoints': 'Where clients and merchants have the same events sent, as Standard Webhooks.',
   Vouchers: 'Codes for gifts that tills of other systems accept.',
+  Sandbox: 'Moving the time of a sandbox.',
   Webhooks: 'Called by the payment and message providers.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
@@ -23,8 +24,13 @@ export const TAGS: Readonly<Record<string, string>> = {
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 
-export function overview(): string {
+export function overview(sandbox = false): string {
   return [
+    ...(sandbox
+      ? [
+          '**This is a sandbox**: no money moves, no message is sent, and clients may move the time of the whole service ahead (`POST /sandbox/clock`).',
+        ]
+      : []),
     'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',
     '## Answers',
     'An entity is answered as `{data}`, a list as `{data: [...]}` or a page with its envelope. `embed[]` asks for related entities; they stand under `embedded`.',

@@ -3,7 +3,7 @@
  * The records hold the rest: running requests, and answers to repeat, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
-import { CLOCK_SLACK_MS } from '../../lib/clock.js';
+import { CLOCK_SLACK_MS, clockMs } from '../../lib/clock.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { ANSWERS } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
@@ -145,7 +145,7 @@ export async function lookUpKey(
   records: Pick<Records, 'get'>,
   commandId: string,
   owner?: KeyOwner,
-  now: () => number = Date.now,
+  now: () => number = clockMs,
 ): Promise<StoredAnswer | 'running' | undefined> {
   const entry = (await records.get<Entry>(ANSWERS + commandId))?.value;
   if (entry === undefined) return undefined;
@@ -163,7 +163,7 @@ export async function takeKey(
   records: Records,
   commandId: string,
   bodyHash: string,
-  now: () => number = Date.now,
+  now: () => number = clockMs,
   owner?: KeyOwner,
 ): Promise<HeldKey | StoredAnswer> {
   const key = ANSWERS + commandId;

@@ -4,6 +4,7 @@
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
+import { clockMs } from '../../lib/clock.js';
 import { shortened } from '../../lib/quotedText.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { readBody, readBytes } from './body.js';
@@ -160,7 +161,7 @@ async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: 
   // Keyed: a plain hash in the log would tell whether a guessed number is the receiver's.
   exchange.bodyHash = hash('body', bodyHashOf(exchange.sent === undefined ? {} : exchange.sent));
   exchange.commandId = keyedCommandId(hash, exchange.principal, keyRoute(route, exchange.params), key);
-  const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, Date.now, keys);
+  const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, clockMs, keys);
   if ('settle' in taken) {
     exchange.held = taken;
     const firstPosition = positions.stored(taken.first?.headers[POSITION_HEADER]);

@@ -1,7 +1,7 @@
 /** Many lines per write, off the event loop: a slow reader must not slow requests down. */
 import { write, writeSync } from 'node:fs';
 import { blockThread } from '../async/blockThread.js';
-import { currentTime } from '../clock.js';
+import { systemTime } from '../clock.js';
 
 export interface LogDestination {
   /** Never throws, never waits. */
@@ -36,7 +36,7 @@ export function openLogDestination(fd: number): LogDestination {
 
   function take(): void {
     if (dropped > 0)
-      waiting += `${JSON.stringify({ level: 'warn', time: currentTime(), dropped, msg: 'log lines were dropped: the reader was too slow, or the disk full' })}\n`;
+      waiting += `${JSON.stringify({ level: 'warn', time: systemTime(), dropped, msg: 'log lines were dropped: the reader was too slow, or the disk full' })}\n`;
     dropped = 0;
     current = Buffer.from(waiting);
     from = 0;

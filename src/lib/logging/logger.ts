@@ -1,7 +1,7 @@
 /** The structured log: one JSON object per line, never with a secret, a body or a whole gift id. */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
 import { shortened } from '../quotedText.js';
-import { currentTime } from '../clock.js';
+import { systemTime } from '../clock.js';
 import { openLogDestination } from './destination.js';
 
 const SEEN = 6;
@@ -149,7 +149,7 @@ export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {
     level: settings.level,
     base: null,
-    timestamp: () => `,"time":"${currentTime()}"`,
+    timestamp: () => `,"time":"${systemTime()}"`,
     formatters: { level: (label) => ({ level: label }), log: (object) => clean(object) },
     // Errors are already plain objects.
     serializers: { err: (value: unknown) => value },

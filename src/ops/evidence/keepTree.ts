@@ -1,6 +1,7 @@
 /** Keeps the tree over the log in its folder, and signs heads of it. */
 import { pause } from '../../lib/async/pause.js';
 import type { TreeEvent } from '../../domain/treeHeads.js';
+import { clockMs } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
@@ -160,5 +161,5 @@ async function readOn(
 /** ms until the next head may be signed. */
 function dueIn(last: SignedHead | undefined, everyMs: number): number {
   if (last === undefined) return everyMs;
-  return Math.min(everyMs, Math.max(0, last.at + everyMs - Date.now()));
+  return Math.min(everyMs, Math.max(0, last.at + everyMs - clockMs()));
 }

@@ -1,6 +1,7 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import { inSlices } from '../../lib/async/slices.js';
 import { PARKED_NAMES, type ParkedName } from '../../domain/parked.js';
+import { clockMs } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { FEED_TYPES, type ManagerDeps, MANAGERS } from '../../processors/managers.js';
 import { type Asked, REOPEN } from '../../processors/runner/foldEvent.js';
@@ -46,7 +47,7 @@ export async function processManagerStatus(
     const name = processOf(asked);
     inFlight.set(name, (inFlight.get(name) ?? 0) + 1);
   });
-  const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
+  const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (clockMs() - Date.parse(open.oldestAt)) / 1_000);
   return PARKED_NAMES.map((name) => ({
     kind: 'process',
     name,

@@ -8,6 +8,7 @@ import {
   parkingId,
   type WorkParked,
 } from '../../domain/parked.js';
+import { afterTicks } from '../../lib/clock.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
 import { openPool, type Pool } from './pool.js';
@@ -96,7 +97,7 @@ export function jobRunner({
   /** Parked by this session and not yet seen in the feed. */
   const parkedHere = new Set<string>();
   const pools = new Map<PoolSize, Pool>();
-  const waits = new Set<NodeJS.Timeout>();
+  const waits = new Set<() => void>();
 
   const park = async ({ parkAs: { name, entity, step }, transactionId, cause }: Job, why: string): Promise<void> => {
     const asked = cause();
@@ -172,12 +173,12 @@ export function jobRunner({
         if (again === undefined) job.done?.();
         return undefined;
       }
-      const wait = setTimeout(() => own.wake?.(), again.waitMs);
-      waits.add(wait);
+      const endWait = afterTicks(again.waitMs, () => own.wake?.());
+      waits.add(endWait);
       own.wake = () => {
         own.wake = undefined;
-        clearTimeout(wait);
-        waits.delete(wait);
+        endWait();
+        waits.delete(endWait);
         attempt(own.again ?? job, own, number + 1, limited ? { since: ticks(), before: number } : failing);
       };
       return undefined;
@@ -201,7 +202,7 @@ export function jobRunner({
     wake: (key) => inHand.get(key)?.wake?.(),
     parkingSeen: (name, entity) => void (name !== undefined && parkedHere.delete(parkedId(name, entity))),
     async stop() {
-      for (const wait of waits) clearTimeout(wait);
+      for (const endWait of waits) endWait();
       await Promise.all([...pools.values()].map((pool) => pool.stop()));
     },
   };

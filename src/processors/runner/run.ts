@@ -1,5 +1,6 @@
 /** The process with the lease works, the others stand by. */
 import { randomUUID } from 'node:crypto';
+import { clockMs } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
 import { acquireLease, LEASE_MS } from '../../runtime/coordination/lease.js';
 import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
@@ -32,7 +33,7 @@ export interface Processors {
 /** Starts. Failures are logged and retried; it never throws later. */
 export function runManagers<D>({
   records,
-  now = Date.now,
+  now = clockMs,
   retryPolicy,
   leaseMs = LEASE_MS,
   holder = randomUUID(),

@@ -1,6 +1,7 @@
 import { parkedNameOf, type WorkParked } from '../../domain/parked.js';
 import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.js';
 import { within } from '../../lib/async/within.js';
+import { clockTicks } from '../../lib/clock.js';
 import type { EventBatch, Position } from '../../ports/eventStore.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
@@ -54,7 +55,7 @@ export async function workThrough<D>(
   const jobs = jobRunner({
     writer,
     logger,
-    ticks: () => performance.now(),
+    ticks: clockTicks,
     retryPolicy,
     tally,
     held,

@@ -1,4 +1,5 @@
 /** Measures how far a fold is behind the log's present end, so that a stuck fold can't look healthy. */
+import { clockMs } from '../../lib/clock.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
@@ -30,7 +31,7 @@ export async function lagBehind(
   types: readonly string[],
   options: LagOptions = {},
 ): Promise<Lag> {
-  const { count = COUNT, withinMs = WITHIN_MS, now = Date.now } = options;
+  const { count = COUNT, withinMs = WITHIN_MS, now = clockMs } = options;
   const end = await events.end();
   if (end === undefined || stored === end) return { events: 0, seconds: 0, whole: true };
   const { position } = await storedPosition(events, stored);

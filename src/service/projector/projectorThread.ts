@@ -13,11 +13,12 @@ import { readable } from '../engines.js';
 import { followers } from '../../runtime/supervision/followers.js';
 import type { FromProjectorThread, ProjectorThreadData } from './workerThread.js';
 import { lowerPriority } from './lowerPriority.js';
+import { followSharedClock, openSharedClock } from '../../runtime/clock/sharedClock.js';
 import { projectInProcess } from './inProcess.js';
 
 const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
-const { dataDir: dir, keysUrl, masterKeys, tree, holder, level, version } = workerData as ProjectorThreadData;
+const { dataDir: dir, keysUrl, masterKeys, tree, sandbox, holder, level, version } = workerData as ProjectorThreadData;
 const post = (message: FromProjectorThread): void => port.postMessage(message);
 const logger = createLogger({ level, destination: { write: post } });
 const HEALTH_MS = 500;
@@ -39,6 +40,10 @@ const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere:
 // Requests go first. The store's own threads, already started, keep their priority: other writers wait for their lock.
 lowerPriority();
 const parts = followers({ logger });
+if (sandbox) {
+  await openSharedClock(store.records, events);
+  open.add(parts.start('sandbox clock', followSharedClock(store.records)));
+}
 open.add(
   await projectInProcess({ events, stored, store, projections: PROJECTIONS, tree, logger, holder, followers: parts }),
 );

@@ -16,6 +16,7 @@ export interface ProjectorThreadData {
   readonly masterKeys?: readonly string[] | undefined;
   /** Absent: no tree is kept. */
   readonly tree?: TreeSettings | undefined;
+  readonly sandbox?: boolean;
   /** See `LeaseOptions.holder`. A new thread with the same name takes over a dead one's lease at once. */
   readonly holder: string;
   /** pino's name of the lowest logged level. */

@@ -190,6 +190,11 @@ test('every endpoint of the contract stands in it', ({ document }) => {
   );
 });
 
+test('has no route of a sandbox where it is none', async ({ app, document }) => {
+  for (const method of ['GET', 'POST']) assert.is((await fetch(`${app?.url}/sandbox/clock`, { method })).status, 404);
+  assert.not.match((document['info'] as { description: string }).description, /sandbox/i);
+});
+
 test('its webhooks have the bodies of the feed’s events, and what a receiver checks', ({ document }) => {
   const { webhooks } = document as {
     webhooks: Record<

@@ -1,0 +1,107 @@
+/** docs/sandbox.md#the-clock */
+import { timeWithZone } from '../../domain/sending.js';
+import { clockOffset, currentTime } from '../../lib/clock.js';
+import type { Records } from '../../ports/readStore.js';
+import { moveSharedClock } from '../../runtime/clock/sharedClock.js';
+import { faultOf, HttpError } from '../pipeline/errors.js';
+import type { Answer, Call, EarlyCall, Route } from '../pipeline/route.js';
+import { dataSchema, entity, record } from '../representation/schemas.js';
+
+/** Some ten years, which is how far support can extend a gift. */
+const MOST_SECONDS = 316_000_000;
+
+const clockSchema = entity('SandboxClock', {
+  now: { type: 'string', format: 'date-time', description: 'The time of the whole service.' },
+  offset_seconds: { type: 'number', description: 'How far that is ahead of the real time.' },
+});
+const clockExample = { now: '2027-05-04T12:30:00.000Z', offset_seconds: 31_536_000 };
+
+const BODY = record(
+  {
+    now: { type: 'string', description: 'The new time (ISO 8601, with its zone), later than the present one.' },
+    advance: { type: 'integer', minimum: 1, maximum: MOST_SECONDS, description: 'Seconds to go ahead.' },
+  },
+  [],
+);
+
+const COMMON = {
+  path: '/sandbox/clock',
+  tag: 'Sandbox',
+  caller: 'any',
+  noStore: true,
+  answers: [
+    {
+      status: 200,
+      description: 'The clock.',
+      schema: dataSchema(clockSchema),
+      example: { data: clockExample },
+    },
+  ],
+  errors: ['forbidden'],
+} as const satisfies Partial<Route>;
+
+const shown = (): Answer => ({
+  status: 200,
+  body: { data: { now: currentTime(), offset_seconds: clockOffset() / 1_000 } },
+});
+
+/** @throws HttpError `forbidden` */
+function refuseUsers({ principal }: EarlyCall): void {
+  if (principal.kind !== 'client') throw new HttpError('forbidden');
+}
+
+/** From the present offset to the new one, milliseconds. @throws HttpError `schema` */
+function moveAsked({ body }: Call): (offsetMs: number) => number {
+  const { now, advance } = body as { readonly now?: string; readonly advance?: number };
+  if ((now === undefined) === (advance === undefined))
+    throw new HttpError('schema', { message: 'the body must have now or advance, and not both.' });
+  const field = now === undefined ? 'advance' : 'now';
+  const target = now === undefined ? undefined : timeWithZone(now);
+  if (now !== undefined && target === undefined)
+    throw faultOf('now', 'must be a time with its zone, such as 2027-05-04T12:30:00Z.');
+  return (offsetMs) => {
+    const system = Date.now();
+    const next = target === undefined ? offsetMs + (advance ?? 0) * 1_000 : target - system;
+    if (next <= offsetMs)
+      throw faultOf(
+        field,
+        `must be later than the sandbox's clock, which is at ${new Date(system + offsetMs).toISOString()}: it only goes forward.`,
+      );
+    if (next > MOST_SECONDS * 1_000)
+      throw faultOf(field, `would put the clock more than ${MOST_SECONDS} seconds ahead of the real time.`);
+    return next;
+  };
+}
+
+export function clockRoutes(records: Records): Route[] {
+  return [
+    {
+      ...COMMON,
+      method: 'GET',
+      operation: 'getSandboxClock',
+      summary: "Show the sandbox's clock",
+      description: "For a client's own token.",
+      async open(early) {
+        refuseUsers(early);
+        return async () => shown();
+      },
+    },
+    {
+      ...COMMON,
+      method: 'POST',
+      operation: 'moveSandboxClock',
+      summary: "Move the sandbox's clock ahead",
+      description:
+        "For a client's own token. The whole service follows: what is due until then happens, and tokens expire, the caller's too. Other processes follow within a second.",
+      body: BODY,
+      bodyExample: { advance: 31_536_000 },
+      async open(early) {
+        refuseUsers(early);
+        return async (call) => {
+          await moveSharedClock(records, moveAsked(call));
+          return shown();
+        };
+      },
+    },
+  ];
+}

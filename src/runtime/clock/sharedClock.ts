@@ -1,0 +1,76 @@
+/**
+ * How far a sandbox's clock is ahead (docs/sandbox.md#the-clock): one record for all processes and threads, which
+ * follow it. It only grows.
+ */
+import { pause } from '../../lib/async/pause.js';
+import { clockOffset, moveClock } from '../../lib/clock.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { Records } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { FollowerRun } from '../supervision/followers.js';
+
+const KEY = 'sandbox/clock';
+const LOOK_MS = 200;
+/** More lost compare-and-sets in a row are a fault of the store. */
+const MAX_TURNS = 100;
+
+interface Ahead {
+  readonly offset_ms: number;
+}
+
+/** Sets this process's clock. Where the record was lost, time does not go back against the log. @throws UnavailableError */
+export async function openSharedClock(records: Records, events: EventStore): Promise<void> {
+  if ((await records.get<Ahead>(KEY)) === undefined)
+    await records.put(KEY, { offset_ms: await aheadInLog(events) } satisfies Ahead, { expected: 0 });
+  await look(records);
+}
+
+/** Follows until it is aborted. Where the records are away, the clock goes on as it is. */
+export function followSharedClock(
+  records: Pick<Records, 'get'>,
+): (run: Pick<FollowerRun, 'signal' | 'well' | 'onTrouble'>) => Promise<void> {
+  return async ({ signal, well, onTrouble }) => {
+    for (; !signal.aborted; await pause(LOOK_MS, signal)) {
+      try {
+        await look(records);
+        well();
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        onTrouble(error);
+      }
+    }
+  };
+}
+
+/**
+ * Moves the clock of this process, and soon those of the others.
+ * @param next the new offset by the present one, milliseconds. It may throw; one that is not ahead changes nothing.
+ * @throws UnavailableError
+ */
+export async function moveSharedClock(records: Records, next: (offsetMs: number) => number): Promise<void> {
+  for (let turn = 0; turn < MAX_TURNS; turn += 1) {
+    const stored = await records.get<Ahead>(KEY);
+    // The record may be lost while this process knows better.
+    const offset_ms = next(Math.max(stored?.value.offset_ms ?? 0, clockOffset()));
+    if ((await records.put(KEY, { offset_ms } satisfies Ahead, { expected: stored?.version ?? 0 })) === undefined)
+      continue;
+    moveClock(offset_ms);
+    return;
+  }
+  throw new UnavailableError("the sandbox's clock could not be stored");
+}
+
+async function look(records: Pick<Records, 'get'>): Promise<void> {
+  moveClock((await records.get<Ahead>(KEY))?.value.offset_ms ?? 0);
+}
+
+/** How far the latest event is ahead of the system's clock, milliseconds; 0: it is not. */
+async function aheadInLog(events: EventStore): Promise<number> {
+  const now = Date.now();
+  const from = new Date(now).toISOString();
+  const part = events.timeBounds === undefined ? { after: undefined } : await events.timeBounds({ from });
+  if (part === undefined) return 0;
+  let latest = from;
+  for await (const batch of events.readAll(part.after)) for (const { at } of batch.events) if (at > latest) latest = at;
+  return Date.parse(latest) - now;
+}
