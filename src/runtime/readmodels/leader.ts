@@ -23,6 +23,8 @@ export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const [first = [], ...behind] = groupsByPosition(builds.filter((build) => !last.includes(build)));
   const together = deferred<void>();
   over.addEventListener('abort', () => together.resolve());
+  // The lease was lost, or the projector closed, while the builds were opened.
+  if (over.aborted) together.resolve();
   const anyServes = [...inUse.values()].some((number) => number !== undefined);
   for (const group of behind) {
     const slowed = anyServes && group.every(({ state }) => state !== 'serving');

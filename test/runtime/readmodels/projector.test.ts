@@ -26,6 +26,8 @@ import {
   silent,
 } from '../../support/fixtures/projecting.js';
 import { depsFor, inUse, rebuild } from '../../support/fixtures/rebuilding.js';
+import { deferred } from '../../../src/lib/async/deferred.js';
+import { within } from '../../../src/lib/async/within.js';
 import { until } from '../../support/assertions/until.js';
 
 const GIFTS = collectionOf(giftsProjection);
@@ -52,6 +54,28 @@ function giftsVersion(version: number): Projection {
 async function stored(store: ReadStore, gift: string): Promise<GiftDocument | undefined> {
   return (await store.get<GiftDocument>(GIFTS, gift))?.body;
 }
+
+test(
+  'ends where it is closed while it opens the builds',
+  installed(async ({ store, project }) => {
+    const opening = deferred<void>();
+    const goOn = deferred<void>();
+    const slow: ReadStore = {
+      ...store,
+      async ensure(...args) {
+        opening.resolve();
+        await goOn.promise;
+        return store.ensure(...args);
+      },
+    };
+    const last = { ...transactionsProjection, last: true } as unknown as Projection;
+    const projector = await project({ store: slow, projections: [giftsProjection as unknown as Projection, last] });
+    await opening.promise;
+    const closing = projector.close().then(() => 'closed');
+    goOn.resolve();
+    assert.is(await within(closing, 10_000, () => 'still open'), 'closed');
+  }),
+);
 
 test(
   'an empty log is caught up with at once, and durably',
