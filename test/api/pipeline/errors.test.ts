@@ -849,6 +849,7 @@ test('a command that has lost its last race answers 503 and says when to ask aga
 
 /** Errors that no request ends with, or that are 500 for a reason. */
 const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
+  AddressRefusedError: 'ends an attempt to deliver a webhook',
   AlteredLogRefusedError: '422, with its message',
   BackupDamagedError: 'ends a command of the command line',
   BackupExistsError: 'ends a command of the command line',
