@@ -431,7 +431,8 @@ test("answers a write once the read models it touches show it, where readers don
       if (waited === undefined) return engines.store.reached(collection, ...asked);
       await sleep(100);
       const shown = await engines.store.reached(collection, ...asked);
-      waited?.push(collection);
+      // The scheduler waits by itself, whatever is written.
+      if (!collection.startsWith('schedule@')) waited?.push(collection);
       return shown;
     };
     return { ...farLog(engines), store: { ...engines.store, reached } };
