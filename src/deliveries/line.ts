@@ -204,7 +204,8 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     const { attempts } = progress;
     apply(item, verdict);
     // They are for people to look at, and hold up no delivery.
-    await noteAttempt(records, id, { ...attempted, item, nextAt: verdict.again?.nextAt }, attempts).catch(onTrouble);
+    const nextAt = verdict.disable === undefined ? verdict.again?.nextAt : undefined;
+    await noteAttempt(records, id, { ...attempted, item, nextAt }, attempts).catch(onTrouble);
     if (verdict.disable !== undefined) await disable(verdict.disable);
   }
 

@@ -101,11 +101,23 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
 
   return {
     async send(delivery, signal) {
-      const over = AbortSignal.timeout(answerMs);
+      // Not AbortSignal.any: in Node 20 a signal that lives on keeps a trace of every signal made of it.
+      const ending = new AbortController();
+      const end = (): void => ending.abort();
+      let isLate = false;
+      const late = setTimeout(() => {
+        isLate = true;
+        end();
+      }, answerMs);
+      signal.addEventListener('abort', end);
+      if (signal.aborted) end();
       try {
-        return await attempt(delivery, AbortSignal.any([signal, over]));
+        return await attempt(delivery, ending.signal);
       } catch (error) {
-        return { error: over.aborted ? `no answer within ${answerMs / 1_000} s` : wordsFor(error) };
+        return { error: isLate ? `no answer within ${answerMs / 1_000} s` : wordsFor(error) };
+      } finally {
+        clearTimeout(late);
+        signal.removeEventListener('abort', end);
       }
     },
     close() {

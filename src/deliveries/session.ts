@@ -47,8 +47,10 @@ export interface SessionOptions {
 export async function deliver(deps: SessionDeps, { signal, held }: SessionOptions): Promise<void> {
   const { events, endpoints, feed, records, tally, health } = deps;
   const lines = new Map<string, Line>();
-  const closings = new Set<Promise<void>>();
-  /** Endpoints whose requests could not be read, and when they are read again, by the monotonic clock. */
+  /** By endpoint. */
+  const closings = new Map<string, Promise<void>>();
+  const looking = new Set<string>();
+  /** Endpoints that could not be looked at to the end, and when they are again, by the monotonic clock. */
   const lookAgain = new Map<string, number>();
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
@@ -86,11 +88,13 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
   function close(id: string, then: () => Promise<void> = async () => undefined): void {
     const line = lines.get(id);
     lines.delete(id);
-    const closed = (line?.close() ?? Promise.resolve())
+    const closed = Promise.all([line?.close(), closings.get(id)])
       .then(then)
       .catch(fail)
-      .finally(() => closings.delete(closed));
-    closings.add(closed);
+      .finally(() => {
+        if (closings.get(id) === closed) closings.delete(id);
+      });
+    closings.set(id, closed);
   }
 
   async function see(endpoint: EndpointDocument): Promise<void> {
@@ -98,10 +102,9 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
     if (state === 'deleted') return close(id, async () => forget(id));
     if (state === 'disabled') return close(id);
     // One that was disabled and enabled again between two looks begins anew.
-    if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) {
-      await lines.get(id)?.close();
-      lines.delete(id);
-    }
+    if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(id);
+    // Two lines would write one record.
+    if (closings.has(id)) return lookLater(id, LOOK_MS);
     const line = lines.get(id) ?? (await open(endpoint));
     line.update(endpoint);
     try {
@@ -114,8 +117,12 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
       // As where what is to be sent again is being repaired: it holds up no other endpoint.
       if (!(error instanceof UnavailableError)) throw error;
       health.onTrouble(error);
-      lookAgain.set(id, performance.now() + LOOK_AGAIN_MS);
+      lookLater(id, LOOK_AGAIN_MS);
     }
+  }
+
+  function lookLater(id: string, ms: number): void {
+    lookAgain.set(id, performance.now() + ms);
   }
 
   async function forget(id: string): Promise<void> {
@@ -124,9 +131,16 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
     await records.delete(progressRecord(id));
   }
 
+  /** One look at an endpoint at a time: each may open its line. */
   async function look(id: string): Promise<void> {
-    const document = await endpoints.get(endpointDocument(id));
-    if (document !== undefined) await see(document as EndpointDocument);
+    if (looking.has(id)) return lookLater(id, LOOK_MS);
+    looking.add(id);
+    try {
+      const document = await endpoints.get(endpointDocument(id));
+      if (document !== undefined) await see(document as EndpointDocument);
+    } finally {
+      looking.delete(id);
+    }
   }
 
   async function followEndpoints(from: Position | undefined): Promise<void> {
@@ -171,7 +185,7 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
   } finally {
     ending.abort();
     await Promise.all([...lines.values()].map(async (line) => line.close()));
-    while (closings.size > 0) await Promise.all(closings);
+    while (closings.size > 0) await Promise.all(closings.values());
     tally.stands();
   }
   if (failure !== undefined && !signal.aborted) throw failure.error;

@@ -1,6 +1,7 @@
 /** What reaches a webhook endpoint, in which order, and what becomes of what does not. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { WEBHOOK_LEASE } from '../../src/deliveries/deliveries.js';
 import { until } from '../support/assertions/until.js';
 import { type Endpoint, type Hooks, hooksSuite } from '../support/service/hooks.js';
 import { type Answer, type Received, verify } from '../support/service/receiver.js';
@@ -167,6 +168,13 @@ test('disables at 410, once, and delivers nothing more', async ({ hooks }) => {
   assert.equal(receiver.received.length, before);
   assert.deepEqual(await hooks.types(endpoint), ['WebhookEndpointCreated', 'WebhookEndpointDisabled']);
   assert.equal(deliveries.status().disabled.get('gone'), 1);
+  const attempts = await hooks.attempts(endpoint);
+  assert.deepEqual(
+    attempts.map(({ status, next_at }) => [status, next_at]),
+    attempts.map(() => [410, undefined]),
+    'none says that it is tried again',
+  );
+  assert.ok(attempts.length > 0);
 });
 
 test('sends nothing to a client that is not active any more, and disables its endpoint', async ({ hooks }) => {
@@ -300,6 +308,26 @@ test('begins anew where it is enabled again, and sends what came meanwhile on re
     ['gift.issued', 'gift.blocked', 'gift.unblocked', 'gift.blocked'],
   );
   assert.equal(receiver.received.length, 9, 'what was delivered is not sent again');
+});
+
+test('an endpoint that is enabled again under an attempt stops no deliveries to others', async ({ hooks }) => {
+  const slow = await hooks.receiver((_, response) => void setTimeout(() => response.end(), 400));
+  const endpoint = await hooks.endpoint(slow.url);
+  hooks.process({ finishMs: 2_000 });
+  const fence = async (): Promise<number | undefined> =>
+    (await hooks.store.records.get<{ readonly fence: number }>(`lease/${WEBHOOK_LEASE}`))?.value.fence;
+  for (let n = 1; n <= 3; n++) {
+    const before = slow.received.length;
+    await hooks.gift(endpoint.client);
+    await until(() => slow.received.length > before);
+    await hooks.change(endpoint, { disabled: true });
+    await sleep(150);
+    await hooks.change(endpoint, { disabled: false });
+    const next = await hooks.gift(endpoint.client);
+    await until(() => slow.received.some((one) => giftOf(one) === next));
+    await sleep(600);
+  }
+  assert.equal(await fence(), 1, 'the deliveries did not start again');
 });
 
 test('signs with both secrets for a day after a rotation', async ({ hooks }) => {

@@ -58,6 +58,22 @@ test('posts the body as JSON, and gives status and beginning of the answer', asy
   );
 });
 
+test('leaves no trace of a request in the signal that could have ended it', async () => {
+  const { signal } = new AbortController();
+  const sender = openSender({ addresses: anyAddresses(), userAgent: 'test' });
+  await withReceiver(
+    (_, response) => void response.end(),
+    async ({ url }) => {
+      for (let n = 0; n < 20; n++) await sender.send({ url, headers: {}, body: BODY }, signal);
+    },
+  );
+  sender.close();
+  const held = Object.getOwnPropertySymbols(signal).map(
+    (key) => (signal as unknown as Record<symbol, { readonly size?: number } | null>)[key]?.size ?? 0,
+  );
+  assert.ok(Math.max(...held) === 0, String(held));
+});
+
 test('follows no redirect', async () => {
   await withReceiver(
     () => undefined,
