@@ -2,9 +2,12 @@
  * "Sends" by a line in the log, once for each attempt: a record is written first. Twilio's published test numbers fail
  * (https://www.twilio.com/docs/iam/test-credentials).
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { type SendReply, notificationKey } from '../../messages/notifications.js';
+import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { ProviderError } from '../providerErrors.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
 
@@ -13,8 +16,20 @@ const SINCE_KEY = 'notificationLedger';
 
 const FAILING_NUMBERS: Readonly<Record<string, string>> = {
   '+15005550001': 'invalid number',
+  '+15005550002': 'number can not be reached',
   '+15005550009': 'not a mobile number',
 };
+const GONE_DEVICE = 'device-token-gone';
+/** Takes no message to it for `BUSY_MS` from the first request on. */
+const BUSY = '+15005550005';
+const BUSY_MS = 3_600_000;
+/** Sent, but the first answer is lost. */
+const ANSWER_LOST = '+15005550007';
+const SLOW = '+15005550008';
+const SLOW_MS = 3_000;
+
+const causeOf = (to: readonly string[]): string | undefined =>
+  to.every((token) => token === GONE_DEVICE) ? 'device token is gone' : FAILING_NUMBERS[to[0] ?? ''];
 
 /** `+44*******123`, `********cdef` */
 export function masked(address: string): string {
@@ -37,10 +52,20 @@ export async function simulatedNotifications(
   // A later request without a record was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
+  const refuseWhileBusy = async (request: SendRequest): Promise<void> => {
+    if (!request.to.includes(BUSY)) return;
+    const key = `notificationBusy/${notificationKey(request)}`;
+    await records.put(key, now() + BUSY_MS, { expected: 0, expiresAt: now() + LEDGER_MS });
+    const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
+    if (leftMs > 0) throw new RetryLaterError('the simulated provider is busy', leftMs);
+  };
+
   return {
     async send(request) {
       const { gift_id, channel, to } = request;
-      const cause = FAILING_NUMBERS[to[0] ?? ''];
+      await refuseWhileBusy(request);
+      if (to.includes(SLOW)) await sleep(SLOW_MS);
+      const cause = causeOf(to);
       const reply: SendReply =
         cause === undefined
           ? {
@@ -56,6 +81,8 @@ export async function simulatedNotifications(
       const said = { gift: gift_id.slice(0, 6), channel, to: to.map(masked), characters: textOf(request).length };
       if (reply.outcome === 'sent') logger.info(said, 'simulated notification sent');
       else logger.info({ ...said, cause: reply.cause }, 'simulated notification failed');
+      if (to.includes(ANSWER_LOST))
+        throw new ProviderError('the answer of the simulated provider was lost', { outcomeUnknown: true });
       return reply;
     },
 

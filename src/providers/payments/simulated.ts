@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase/decisions.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
-import { RefusedError, refuseForeign } from '../providerErrors.js';
+import { RetryLaterError } from '../../messages/workerFailure.js';
+import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
@@ -29,6 +30,11 @@ const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
 };
 const FAILURES = 2;
+/** Takes nothing for `AWAY_MS` from the first request on. */
+const AWAY = 'pm_card_away';
+const AWAY_MS = 3_600_000;
+/** Charged, but the first answer is lost. */
+const ANSWER_LOST = 'pm_card_answerLost';
 const REFUND_FAILS = 'pm_card_refundFail';
 
 const ACTION = 'use_stripe_sdk';
@@ -47,7 +53,8 @@ interface SimulatedPayments extends PaymentProvider {
 
 /**
  * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and
- * parked each time) before it is charged, `pm_card_refundFail` is charged and can't be refunded.
+ * parked each time) before it is charged, `pm_card_away` finds the provider away for an hour, `pm_card_answerLost` is
+ * charged without an answer, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
@@ -64,6 +71,14 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     if (count > FAILURES) return;
     await records.put(key, count, { expiresAt: now() + LEDGER_MS });
     throw failure();
+  };
+
+  const refuseWhileAway = async (transactionId: string, reference: string): Promise<void> => {
+    if (reference !== AWAY) return;
+    const key = `chargeAway/${transactionId}`;
+    await records.put(key, now() + AWAY_MS, { expected: 0, expiresAt: now() + LEDGER_MS });
+    const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
+    if (leftMs > 0) throw new RetryLaterError('the simulated provider is away', leftMs);
   };
 
   /** @returns the stored answer, which may be an earlier one */
@@ -84,6 +99,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
       await failFirst(transaction_id, payment_reference);
+      await refuseWhileAway(transaction_id, payment_reference);
       if (needsAuthentication(payment_reference)) {
         const waiting = {
           outcome: 'authentication',
@@ -96,7 +112,10 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
         return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
       }
       const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
-      return replyOf(await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0));
+      const kept = await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0);
+      if (payment_reference === ANSWER_LOST)
+        throw new ProviderError('the answer of the simulated provider was lost', { outcomeUnknown: true });
+      return replyOf(kept);
     },
 
     async lookUp({ transaction_id }) {
