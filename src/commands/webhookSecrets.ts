@@ -19,23 +19,31 @@ export async function secretOfCommand(
 }
 
 /**
- * Those that sign at a time (ISO 8601, UTC): `whsec_` and base64, the newest first.
- * @throws UnavailableError, also where the key store has lost one that signs
+ * Those that sign at a time (ISO 8601, UTC): `whsec_` and base64, the newest first. Earlier ones that the key store has
+ * lost are left out.
+ * @throws UnavailableError, also where it has lost the newest
  */
 export async function signingSecrets(
   subjects: Pick<Subjects, 'secrets'>,
   secrets: readonly SigningSecret[],
   at: string,
 ): Promise<readonly string[]> {
-  return secretTexts(subjects, signingSecretIds(secrets, at));
+  const ids = signingSecretIds(secrets, at);
+  const found = await subjects.secrets(ids);
+  const [newest] = ids;
+  if (newest === undefined || !found.has(newest)) throw lost();
+  return ids.flatMap((id) => secretText(found.get(id)) ?? []);
 }
 
-/** As `signingSecrets`, by ids. */
-export async function secretTexts(subjects: Pick<Subjects, 'secrets'>, ids: readonly string[]): Promise<string[]> {
-  const found = await subjects.secrets(ids);
-  return ids.map((id) => {
-    const secret = found.get(id);
-    if (secret === undefined) throw new UnavailableError('the secret of a webhook endpoint is not in the key store');
-    return `whsec_${secret.toString('base64')}`;
-  });
+/** @throws UnavailableError, also where the key store has lost it */
+export async function shownSecret(subjects: Pick<Subjects, 'secrets'>, id: string): Promise<string> {
+  const text = secretText((await subjects.secrets([id])).get(id));
+  if (text === undefined) throw lost();
+  return text;
 }
+
+const secretText = (secret: Buffer | undefined): string | undefined =>
+  secret === undefined ? undefined : `whsec_${secret.toString('base64')}`;
+
+const lost = (): UnavailableError =>
+  new UnavailableError('the secret of a webhook endpoint is not in the key store: rotate it');

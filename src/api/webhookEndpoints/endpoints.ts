@@ -10,7 +10,7 @@ import {
   type OwnEndpoint,
   rotateOwnSecret,
 } from '../../commands/webhookEndpoints.js';
-import { secretTexts } from '../../commands/webhookSecrets.js';
+import { shownSecret } from '../../commands/webhookSecrets.js';
 import { Refusal } from '../../domain/refusal.js';
 import {
   type EndpointChange,
@@ -102,8 +102,7 @@ type WithSecret = RecordedEvent & { readonly data: (WebhookEndpointCreated | Web
 async function secretMadeBy({ subjects }: WebhookEndpointDeps, { own }: Transacted): Promise<string> {
   const made = own.find((event): event is WithSecret => 'secret_id' in event.data);
   if (made === undefined) throw new Error('no secret was made');
-  const [secret] = await secretTexts(subjects, [made.data.secret_id]);
-  return secret as string;
+  return shownSecret(subjects, made.data.secret_id);
 }
 
 /** What an answer to a command says besides its body. */
