@@ -1,6 +1,6 @@
 /**
- * 10,000 webhooks a minute to 40 endpoints that answer, beside 10 dead ones, and how late the latest comes. Half of the
- * dead refuse connections, half never answer. `--minutes=N` (default 1), `--rate=N` deliveries a minute.
+ * Delivery of 10,000 webhooks a minute to 40 endpoints that answer, beside 10 dead ones: how late the latest comes.
+ * Half of the dead refuse connections, half never answer. `--minutes=N` (default 1), `--rate=N` deliveries a minute.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
