@@ -15,6 +15,8 @@ export interface AttemptDeps {
   readonly now: () => string;
   /** `whsec_…`, the newest first. @throws UnavailableError */
   readonly signingSecrets: (endpoint: EndpointDocument, at: string) => Promise<readonly string[]>;
+  /** Whether the owner may be told anything; asked before each attempt. @throws UnavailableError */
+  readonly isOwnerActive: (owner: string) => Promise<boolean>;
 }
 
 export interface Attempted {
@@ -26,19 +28,25 @@ export interface Attempted {
 
 /**
  * @param mayStart asked just before the request
- * @returns `lost`: the feed has no such event any more; `stopped`: no request was made, or `cut` ended it
+ * @returns `lost`: the feed has no such event any more; `inactive`: the owner may be told nothing; `stopped`: no
+ * request was made, or `cut` ended it
  * @throws UnavailableError where message or secret can't be read for now
  */
 export async function attemptOnce(
-  { feed, logId, sender, now, signingSecrets }: AttemptDeps,
+  { feed, logId, sender, now, signingSecrets, isOwnerActive }: AttemptDeps,
   endpoint: EndpointDocument,
   item: Waiting,
   { mayStart, cut }: { readonly mayStart: () => boolean; readonly cut: AbortSignal },
-): Promise<Attempted | 'lost' | 'stopped'> {
-  const message = await messageOf(feed, logId, item);
-  if (message === undefined) return 'lost';
+): Promise<Attempted | 'lost' | 'inactive' | 'stopped'> {
   const at = now();
-  const secrets = await signingSecrets(endpoint, at);
+  // At once: each waits for a turn of the event loop.
+  const [active, message, secrets] = await Promise.all([
+    isOwnerActive(endpoint.owner),
+    messageOf(feed, logId, item),
+    signingSecrets(endpoint, at),
+  ]);
+  if (!active) return 'inactive';
+  if (message === undefined) return 'lost';
   if (!mayStart()) return 'stopped';
   const timestamp = Math.floor(Date.parse(at) / 1_000);
   const started = performance.now();

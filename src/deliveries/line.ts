@@ -39,8 +39,6 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly random: () => number;
   /** For attempts that are under way at the end. */
   readonly finishMs: number;
-  /** Whether the owner may be told anything; asked before each attempt. @throws UnavailableError */
-  readonly isOwnerActive: (owner: string) => Promise<boolean>;
   /** Appends the event. @throws UnavailableError */
   readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
   readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
@@ -85,6 +83,8 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   let reading: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   const idle: (() => void)[] = [];
+  /** Attempts that are being noted. */
+  const notes = new Set<Promise<void>>();
 
   const nowMs = (): number => Date.parse(deps.now());
   const mayWork = (): boolean => !closing.signal.aborted && deps.held();
@@ -171,14 +171,12 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       free();
     }, SLOW_MS);
     try {
-      if (mayWork() && !(await deps.isOwnerActive(current.owner))) {
-        backlog.putBack(item);
-        return await disable('inactive');
-      }
       const outcome = mayWork()
         ? await attemptOnce(deps, current, item, { mayStart: mayWork, cut: cutting.signal })
         : 'stopped';
-      if (outcome === 'stopped') backlog.putBack(item);
+      if (outcome === 'stopped' || outcome === 'inactive') backlog.putBack(item);
+      if (outcome === 'stopped') return;
+      if (outcome === 'inactive') await disable('inactive');
       else if (outcome === 'lost') leaveOut(item);
       else await settle(item, outcome);
     } catch (error) {
@@ -205,7 +203,10 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     apply(item, verdict);
     // They are for people to look at, and hold up no delivery.
     const nextAt = verdict.disable === undefined ? verdict.again?.nextAt : undefined;
-    await noteAttempt(records, id, { ...attempted, item, nextAt }, attempts).catch(onTrouble);
+    const noted = noteAttempt(records, id, { ...attempted, item, nextAt }, attempts)
+      .catch(onTrouble)
+      .finally(() => notes.delete(noted));
+    notes.add(noted);
     if (verdict.disable !== undefined) await disable(verdict.disable);
   }
 
@@ -269,6 +270,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       await within(ended(), deps.finishMs, () => cutting.abort());
       await ended();
       await reading;
+      await Promise.all(notes);
       await saver.close();
     },
   };
