@@ -18,7 +18,11 @@ export function requestLimits({ client, user }: RequestCounters, refuse: Refuse)
     if (principal.kind === 'anonymous') return;
     const state = request.ctx.state as RequestState;
     let limits: string | undefined;
-    // The user first: what is refused for one user must not count towards the client of all.
+    // What is refused counts for neither: a full client is found before its user counts, a full user before its client.
+    if (client !== undefined && !client.hasRoomForAll) {
+      const standing = client.look(principal.clientId);
+      if (standing.left === 0) throw refuse(request, client.quota, standing);
+    }
     if (user !== undefined && principal.kind === 'user') {
       const standing = user.take(principal.user.id);
       if (standing.left === 0) throw refuse(request, user.quota, standing);

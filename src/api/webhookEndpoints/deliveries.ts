@@ -148,7 +148,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         operation: 'recoverWebhooks',
         summary: 'Deliver what was not delivered',
         description:
-          'All events since a time that were given up, or that came while the endpoint was disabled. What still waits for its next attempt goes on waiting; after the next success it is sent at once.',
+          'All events since a time that were given up, that came while the endpoint was disabled, or that wait for their next attempt, which is made at once.',
         body: record({
           since: {
             type: 'string',

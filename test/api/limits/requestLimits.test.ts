@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { requestLimits } from '../../../src/api/limits/requestLimits.js';
+import type { Principal } from '../../../src/api/auth/principal.js';
+import { HttpError } from '../../../src/api/pipeline/errors.js';
+import type { UserDocument } from '../../../src/projections/accounts.js';
+import { SharedCounter } from '../../../src/runtime/limits/sharedCounter.js';
+
+const test = suite('limits/requests');
+
+const counter = (name: string, limit: number): SharedCounter =>
+  new SharedCounter({ name, limit, windowSeconds: 60 }, () => Date.UTC(2026, 4, 4));
+
+const userOf = (id: string): Principal => ({
+  kind: 'user',
+  clientId: 'c',
+  sessionId: 's',
+  user: { id } as UserDocument,
+});
+
+function asking({ client, user }: { readonly client: SharedCounter; readonly user: SharedCounter }) {
+  const take = requestLimits(
+    { client, user },
+    (_, quota) => new HttpError('too_many_requests', { message: quota.name }),
+  );
+  return (principal: Principal): void => take({ principal, address: '192.0.2.1', ctx: { state: {} } });
+}
+
+test('counts for no user what is refused because the client is full', () => {
+  const client = counter('client', 2);
+  const user = counter('user', 10);
+  const ask = asking({ client, user });
+  ask(userOf('ann'));
+  ask(userOf('ann'));
+  for (let n = 0; n < 3; n++) assert.throws(() => ask(userOf('bob')), { message: 'client' });
+  assert.equal(user.look('bob').left, 10);
+  assert.equal(user.look('ann').left, 8);
+});
+
+test('counts for no client what is refused because the user is full', () => {
+  const client = counter('client', 10);
+  const ask = asking({ client, user: counter('user', 2) });
+  ask(userOf('ann'));
+  ask(userOf('ann'));
+  for (let n = 0; n < 3; n++) assert.throws(() => ask(userOf('ann')), { message: 'user' });
+  assert.equal(client.look('c').left, 8);
+});
+
+test.run();
