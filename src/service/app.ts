@@ -37,6 +37,7 @@ import { PROJECTIONS, openReadModels } from '../projections/index.js';
 import { LED, readinessOf } from './readiness.js';
 import { repeatErasures } from './repeatErasures.js';
 import { startScheduler } from '../ops/schedule/scheduler.js';
+import { noteSimulatedNews } from '../ops/sandbox/noteSimulatedNews.js';
 import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
 import { followers } from '../runtime/supervision/followers.js';
@@ -117,6 +118,10 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         publicUrl: config.publicUrl,
       });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }));
+      if (config.sandbox)
+        open.add(
+          parts.start('simulated news', noteSimulatedNews({ events: engines.events, records, now: currentTime })),
+        );
     }
     /** All modules are loaded before the process is ready, since its files may be replaced later. */
     let loaded: Promise<void> | undefined;

@@ -8,6 +8,7 @@ import type { Records } from '../../ports/readStore.js';
 import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError } from '../providerErrors.js';
+import { reportLater } from '../simulatedNews.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
 
@@ -25,6 +26,8 @@ const BUSY = '+15005550005';
 const BUSY_MS = 3_600_000;
 /** Sent, but the first answer is lost. */
 const ANSWER_LOST = '+15005550007';
+/** Taken, and reported as undelivered later. */
+const UNDELIVERED = '+15005550006';
 const SLOW = '+15005550008';
 const SLOW_MS = 3_000;
 
@@ -75,6 +78,19 @@ export async function simulatedNotifications(
               simulated: true,
             }
           : { outcome: 'failed', cause, simulated: true };
+      if (reply.outcome === 'sent' && to.includes(UNDELIVERED))
+        await reportLater(
+          records,
+          notificationKey(request),
+          {
+            about: 'notification',
+            gift_id,
+            attempt: request.attempt ?? 1,
+            message_id: reply.message_id,
+            cause: 'unreachable handset',
+          },
+          now(),
+        );
       if ((await records.put(keyOf(request), reply, { expected: 0, expiresAt: now() + LEDGER_MS })) === undefined) {
         return (await records.get<SendReply>(keyOf(request)))?.value ?? reply;
       }

@@ -4,10 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase/decisions.js';
+import type { PaymentNews } from '../../domain/paymentNews.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';
+import { reportLater } from '../simulatedNews.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
@@ -36,6 +38,18 @@ const AWAY_MS = 3_600_000;
 /** Charged, but the first answer is lost. */
 const ANSWER_LOST = 'pm_card_answerLost';
 const REFUND_FAILS = 'pm_card_refundFail';
+/** What is reported of it once it is charged. */
+const NEWS: Readonly<Record<string, (charge: Charge) => PaymentNews>> = {
+  pm_card_createDispute: (charge) => ({ ...disputed(charge), kind: 'dispute opened' }),
+  pm_card_disputeWon: (charge) => ({ ...disputed(charge), kind: 'dispute closed', outcome: 'won' }),
+  pm_card_disputeLost: (charge) => ({ ...disputed(charge), kind: 'dispute closed', outcome: 'lost' }),
+  pm_card_refundedByHand: ({ charge_id, amount }) => ({
+    kind: 'refunded',
+    provider: PROVIDER,
+    charge_id,
+    total: amount,
+  }),
+};
 
 const ACTION = 'use_stripe_sdk';
 /** Stripe's code for a buyer who failed to authenticate. */
@@ -43,6 +57,14 @@ const NOT_PROVED = 'payment_intent_authentication_failure';
 
 /** While it waits for its buyer, it names the card, which decides the outcome. */
 type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
+
+interface Charge {
+  readonly charge_id: string;
+  readonly amount: number;
+}
+
+const disputed = ({ charge_id, amount }: Charge) =>
+  ({ provider: PROVIDER, charge_id, dispute_id: `dp_${charge_id}`, amount, reason: 'fraudulent' }) as const;
 
 const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
 
@@ -54,7 +76,7 @@ interface SimulatedPayments extends PaymentProvider {
 /**
  * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and
  * parked each time) before it is charged, `pm_card_away` finds the provider away for an hour, `pm_card_answerLost` is
- * charged without an answer, `pm_card_refundFail` is charged and can't be refunded.
+ * charged without an answer, those of `NEWS` are disputed or refunded later, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
@@ -79,6 +101,13 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     await records.put(key, now() + AWAY_MS, { expected: 0, expiresAt: now() + LEDGER_MS });
     const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
     if (leftMs > 0) throw new RetryLaterError('the simulated provider is away', leftMs);
+  };
+
+  const reportLaterOf = async (transaction_id: string, reference: string, amount: number): Promise<void> => {
+    const newsOf = Object.hasOwn(NEWS, reference) ? NEWS[reference] : undefined;
+    if (newsOf === undefined) return;
+    const news = newsOf({ charge_id: idOf(transaction_id), amount });
+    await reportLater(records, transaction_id, { about: 'payment', transaction_id, news }, now());
   };
 
   /** @returns the stored answer, which may be an earlier one */
@@ -112,6 +141,8 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
         return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
       }
       const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
+      // First: a repeated request finds the charge, and comes no further.
+      if (code === undefined) await reportLaterOf(transaction_id, payment_reference, amount);
       const kept = await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0);
       if (payment_reference === ANSWER_LOST)
         throw new ProviderError('the answer of the simulated provider was lost', { outcomeUnknown: true });

@@ -28,11 +28,16 @@ const CARDS: Readonly<Record<string, string>> = {
   pm_card_authenticationRequired: 'waits',
   pm_card_away: 'waits',
   pm_card_parked: 'parked',
+  pm_card_createDispute: 'PaymentCharged',
+  pm_card_disputeWon: 'PaymentCharged',
+  pm_card_disputeLost: 'PaymentCharged',
+  pm_card_refundedByHand: 'PaymentCharged',
 };
 const NUMBERS: Readonly<Record<string, string>> = {
   '+15005550001': 'NotificationFailed invalid number',
   '+15005550002': 'NotificationFailed number can not be reached',
   '+15005550009': 'NotificationFailed not a mobile number',
+  '+15005550006': 'NotificationSent',
   '+15005550007': 'NotificationSent',
   '+15005550008': 'NotificationSent',
   '+15005550005': 'waits',
@@ -144,6 +149,27 @@ test('a card that can not be refunded leaves its refund parked', async () => {
   await parked('refund', transaction);
 });
 
+test('cards are disputed, or refunded by hand, once they are charged', async () => {
+  const ends = async (reference: string, of: 'gift' | 'transaction', type: string): Promise<string> => {
+    const made = await bought({}, reference);
+    await eventually(() => outcome(`${of}-${made[of]}`, [type]), 20_000, `${type} of ${reference}`);
+    return made.gift;
+  };
+  const [, won, lost] = await Promise.all([
+    ends('pm_card_createDispute', 'gift', 'GiftBlocked'),
+    ends('pm_card_disputeWon', 'transaction', 'DisputeClosed'),
+    ends('pm_card_disputeLost', 'gift', 'GiftBlocked'),
+    ends('pm_card_refundedByHand', 'gift', 'GiftCancelled'),
+  ]);
+  const token = await userTokenOf(service.url, 'till-coffee');
+  const redeemed = async (gift: string): Promise<number> => {
+    const body = { location_id: 'bean-soho' };
+    return (await service.ask('POST', `/api/v2/gifts/${gift}/redemptions`, { token, body })).status;
+  };
+  assert.equal(await redeemed(lost), 405);
+  await eventually(async () => (await redeemed(won)) === 201);
+});
+
 test('numbers and devices are reached, can not be, or have to wait an hour', async () => {
   const numbers = await Promise.all(
     Object.entries(NUMBERS).map(async ([phone_number, ends]) => ({
@@ -157,6 +183,10 @@ test('numbers and devices are reached, can not be, or have to wait an hour', asy
     if (ends !== 'waits')
       assert.equal(await eventually(() => ofNotification(gift), 20_000, phone_number), ends, phone_number);
   assert.equal(await eventually(() => ofNotification(toDevice)), 'NotificationFailed device token is gone');
+  const undelivered = numbers.find(({ phone_number }) => phone_number === '+15005550006');
+  const reported = (): Promise<string | undefined> =>
+    outcome(`notification-${undelivered?.gift}`, ['NotificationUndelivered']);
+  assert.equal(await eventually(reported), 'NotificationUndelivered unreachable handset');
   const waiting = numbers.find(({ ends }) => ends === 'waits');
   assert.ok(waiting !== undefined);
   assert.equal(await ofNotification(waiting.gift), undefined);

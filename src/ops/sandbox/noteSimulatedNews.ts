@@ -1,0 +1,56 @@
+/**
+ * Notes what a simulated provider reports by itself, as a real one's messages are noted (docs/sandbox.md#cards). Safe to
+ * repeat at any point, and in several processes at once.
+ */
+import type { CommandContext } from '../../commands/context.js';
+import { noteUndelivered } from '../../commands/noteDelivery.js';
+import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
+import { readPurchase } from '../../commands/readStreams.js';
+import { pause } from '../../lib/async/pause.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import type { Records } from '../../ports/readStore.js';
+import { reported, type SimulatedNews } from '../../providers/simulatedNews.js';
+import type { FollowerRun } from '../../runtime/supervision/followers.js';
+
+const LOOK_MS = 300;
+/** For the record of a message that the provider has just taken, ms. */
+const SENT_WITHIN_MS = 5_000;
+
+export interface SimulatedNewsDeps {
+  readonly events: EventStore;
+  readonly records: Pick<Records, 'list' | 'delete'>;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly now: () => string;
+}
+
+export function noteSimulatedNews(
+  deps: SimulatedNewsDeps,
+): (run: Pick<FollowerRun, 'signal' | 'well'>) => Promise<void> {
+  return async ({ signal, well }) => {
+    for (; !signal.aborted; await pause(LOOK_MS, signal)) {
+      for (const { key, value } of await reported(deps.records))
+        if (await note(deps, value, key)) await deps.records.delete(key);
+      well();
+    }
+  };
+}
+
+/** @returns whether nothing is left to do */
+async function note({ events, now }: SimulatedNewsDeps, news: SimulatedNews, key: string): Promise<boolean> {
+  const context: CommandContext = {
+    commandId: key,
+    correlationId: key,
+    by: { user: PROVIDER_USER },
+    simulated: true,
+    now: now(),
+  };
+  if (news.about === 'notification') {
+    const { gift_id, attempt, message_id, cause } = news;
+    const failed = { attempt, provider: 'simulated', message_id, cause };
+    await noteUndelivered(events, gift_id, failed, context, SENT_WITHIN_MS);
+    return true;
+  }
+  if ((await readPurchase(events, news.transaction_id)).status === 'pending') return false;
+  await notePaymentNews(events, news.transaction_id, news.news, context);
+  return true;
+}

@@ -1,0 +1,29 @@
+/** What a simulated provider would report later by itself, until a sandbox has noted it (`ops/sandbox/`). */
+import type { PaymentNews } from '../domain/paymentNews.js';
+import type { Records } from '../ports/readStore.js';
+
+const PREFIX = 'simulatedNews/';
+/** As long as the simulated providers' ledgers. */
+const KEPT_MS = 48 * 3_600_000;
+
+export type SimulatedNews =
+  | { readonly about: 'payment'; readonly transaction_id: string; readonly news: PaymentNews }
+  | {
+      readonly about: 'notification';
+      readonly gift_id: string;
+      readonly attempt: number;
+      readonly message_id: string;
+      readonly cause: string;
+    };
+
+/** Once for each `id`. @param now milliseconds since the epoch @throws UnavailableError */
+export async function reportLater(records: Records, id: string, news: SimulatedNews, now: number): Promise<void> {
+  await records.put(PREFIX + id, news, { expected: 0, expiresAt: now + KEPT_MS });
+}
+
+/** @throws UnavailableError */
+export async function reported(
+  records: Pick<Records, 'list'>,
+): Promise<readonly { readonly key: string; readonly value: SimulatedNews }[]> {
+  return records.list<SimulatedNews>(PREFIX);
+}
