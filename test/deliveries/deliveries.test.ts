@@ -330,6 +330,17 @@ test('an endpoint that is enabled again under an attempt stops no deliveries to 
   assert.equal(await fence(), 1, 'the deliveries did not start again');
 });
 
+test('signs with the time of the system where the service’s clock is ahead', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  hooks.clock.forward(400 * DAY_MS);
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process();
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length > 0);
+  const [secret = ''] = await hooks.secrets(endpoint);
+  for (const one of receiver.received) verify(secret, one);
+});
+
 test('signs with both secrets for a day after a rotation', async ({ hooks }) => {
   const receiver = await hooks.receiver();
   const endpoint = await hooks.endpoint(receiver.url);
