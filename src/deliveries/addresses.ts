@@ -37,16 +37,24 @@ export async function checkedAddresses(
 }
 
 /** By DNS alone: no name of this machine or its network, and no thread that a name server keeps waiting. */
-export function publicAddresses(): AddressPolicy {
-  const resolver = new Resolver(RESOLVER);
+export function publicAddresses(
+  resolver: Pick<Resolver, 'resolve4' | 'resolve6'> = new Resolver(RESOLVER),
+): AddressPolicy {
   return {
     isAllowed: isPublicAddress,
     async resolve(name) {
       const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-      return found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      const addresses = found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+      const isUnknown = found.some((answer) => answer.status === 'rejected' && !isAnswer(answer.reason));
+      if (addresses.length === 0 && isUnknown) throw new AddressRefusedError('its name can not be resolved');
+      return addresses;
     },
   };
 }
+
+/** Of the name servers: there is no such name, or it has no such address. Others are failures of theirs. */
+const isAnswer = (reason: unknown): boolean =>
+  ['ENOTFOUND', 'ENODATA'].includes((reason as NodeJS.ErrnoException).code ?? '');
 
 /** For development: as every program of this machine finds them. */
 export function anyAddresses(): AddressPolicy {

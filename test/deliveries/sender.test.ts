@@ -1,5 +1,6 @@
 /** One request to an address that a stranger chose. */
 import assert from 'node:assert/strict';
+import type { Resolver } from 'node:dns/promises';
 import { suite } from 'uvu';
 import type { AddressPolicy } from '../../src/deliveries/addresses.js';
 import { anyAddresses, publicAddresses } from '../../src/deliveries/addresses.js';
@@ -188,6 +189,20 @@ test('connects to the address that was checked, though the name has another by t
       assert.equal(receiver.received[0]?.headers.host, `moving.test:${receiver.port}`);
     },
   );
+});
+
+test('tells a name without an address from name servers that fail', async () => {
+  const failing = (code: string) => async () => Promise.reject(Object.assign(new Error(code), { code }));
+  const said = async (code4: string, code6: string): Promise<Outcome> =>
+    send('https://shop.test/', {
+      addresses: publicAddresses({ resolve4: failing(code4), resolve6: failing(code6) } as Pick<
+        Resolver,
+        'resolve4' | 'resolve6'
+      >),
+    });
+  assert.deepEqual(await said('ENOTFOUND', 'ENODATA'), { error: 'its name has no address' });
+  assert.deepEqual(await said('ESERVFAIL', 'ENODATA'), { error: 'its name can not be resolved' });
+  assert.deepEqual(await said('ETIMEOUT', 'ETIMEOUT'), { error: 'its name can not be resolved' });
 });
 
 test('resolves a name anew for a new connection', async () => {
