@@ -24,7 +24,7 @@ const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
  * How many requests are made, compared with what everybody's run makes of them: on servers the descriptions are no
  * others.
  */
-const EFFORT = Number(process.env['FUZZ_EFFORT'] ?? (chosenServers().size === 0 ? 1 : 0.4));
+const EFFORT = Number(process.env['FUZZ_EFFORT'] ?? (chosenServers().size === 0 ? 0.5 : 0.4));
 /** Requests an operation: what writes has more ways to go wrong. */
 const RUNS = { read: Math.ceil(40 * EFFORT), write: Math.ceil(100 * EFFORT) };
 /** How often it begins anew with an operation that has succeeded at nothing yet. */
