@@ -86,7 +86,11 @@ export function withRecovery(before: Progress, since: string): Progress {
   return {
     ...before,
     recoveringGivenUp: recoveringGivenUp < since ? recoveringGivenUp : since,
-    recovering: [...recovering, ...skipped.map((part) => ({ ...part, since }))],
+    // Of a repeated request nothing is left, and it is not read through again.
+    recovering: [
+      ...recovering,
+      ...skipped.filter(({ before: end }) => end === undefined || end > since).map((part) => ({ ...part, since })),
+    ],
     skipped: skipped.map((part) => ({
       ...part,
       before: part.before !== undefined && part.before < since ? part.before : since,
