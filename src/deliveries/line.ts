@@ -1,5 +1,6 @@
 /** The deliveries to one endpoint, in the process that leads (docs/decisions.md#webhook-deliveries). */
 import type { Logger } from 'pino';
+import { pause } from '../lib/async/pause.js';
 import { within } from '../lib/async/within.js';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -31,6 +32,9 @@ const SAVE_MS_EACH = 5;
 const LOOK_MS = 1_000;
 /** What can't be made for now, as while a document is repaired. */
 const UNREADABLE_MS = 30_000;
+/** Before the feed is read again for an endpoint for which it could not be read. */
+const READ_AGAIN_MS = 1_000;
+
 export interface LineDeps extends AttemptDeps, ReadingDeps {
   /** `aside`: of endpoints that fail or are slow, so that they take no room from others. */
   readonly slots: { readonly main: Slots; readonly aside: Slots };
@@ -47,8 +51,8 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly held: () => boolean;
   /** Ends the deliveries to all endpoints. */
   readonly fail: (error: unknown) => void;
-  /** One attempt could not be made or noted; others go on. */
-  readonly onTrouble: (error: Error) => void;
+  /** Something could not be read, made or noted; all else goes on. `undefined`: it can again. */
+  readonly onTrouble: (error: Error | undefined) => void;
 }
 
 export interface Line {
@@ -81,6 +85,9 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   let underWay = 0;
   let slow = false;
   let reading: Promise<void> | undefined;
+  /** What is asked for again and what is new are read in turns: neither holds up the other. */
+  let newIsNext = false;
+  let unreadable = false;
   let timer: NodeJS.Timeout | undefined;
   const idle: (() => void)[] = [];
   /** Attempts that are being noted. */
@@ -110,34 +117,64 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     startAttempts();
   }
 
+  /** @returns whether there was anything to read */
+  async function takeAgain(): Promise<boolean> {
+    const again = await readAgain(deps, current, progress);
+    if (again === undefined) return false;
+    take(again);
+    if (again.taken === undefined) return true;
+    // First the record that has them waiting, so that none is lost between the two.
+    await saver.save();
+    await forgetGivenUp(records, id, again.items);
+    return true;
+  }
+
+  /** @returns whether there was anything to read */
+  async function takeNew(): Promise<boolean> {
+    if (!behind) return false;
+    // More may come while this is read.
+    behind = false;
+    try {
+      const found = await readNew(deps, current, progress);
+      ({ sources } = found);
+      behind ||= found.more;
+      take(found);
+    } catch (error) {
+      behind = true;
+      throw error;
+    }
+    return true;
+  }
+
   async function read(): Promise<void> {
     while (mayWork() && hasRoom()) {
-      const again = await readAgain(deps, current, progress);
-      if (again !== undefined) {
-        take(again);
-        if (again.taken === undefined) continue;
-        // First the record that has them waiting, so that none is lost between the two.
-        await saver.save();
-        await forgetGivenUp(records, id, again.items);
-      } else if (behind) {
-        // More may come while this is read.
-        behind = false;
-        const found = await readNew(deps, current, progress);
-        ({ sources } = found);
-        behind ||= found.more;
-        take(found);
-      } else return;
+      newIsNext = !newIsNext;
+      const [first, second] = newIsNext ? [takeNew, takeAgain] : [takeAgain, takeNew];
+      if (!(await first()) && !(await second())) return;
+    }
+  }
+
+  /** @throws nothing: what can't be read for one endpoint holds up no other */
+  async function readOrWait(): Promise<void> {
+    try {
+      await read();
+      if (unreadable) onTrouble(undefined);
+      unreadable = false;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) return fail(error);
+      onTrouble(error);
+      unreadable = true;
+      behind = true;
+      await pause(READ_AGAIN_MS, closing.signal);
     }
   }
 
   function readOn(): void {
     if (!mayWork() || reading !== undefined) return;
-    reading = read()
-      .catch(fail)
-      .finally(() => {
-        reading = undefined;
-        if (behind && hasRoom()) readOn();
-      });
+    reading = readOrWait().finally(() => {
+      reading = undefined;
+      if (behind && hasRoom()) readOn();
+    });
   }
 
   /** A retry, or the end of the pause that the receiver asked for. */
@@ -215,7 +252,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     else backlog.putBack(item, again);
     // It is back: what failed with it need not wait any longer.
     if (delivered && isFailing(progress)) backlog.allDue();
-    const { failures: _, failingSince: __, pausedUntil: ___, attempts, ...rest } = progress;
+    const { failures: _, failingSince: __, failedAt: ___, pausedUntil: ____, attempts, ...rest } = progress;
     const { delivered: good, failed: bad } = attempts;
     progress = {
       ...rest,

@@ -34,6 +34,8 @@ export interface Progress {
   /** Since the last success. */
   readonly failures: number;
   readonly failingSince?: number;
+  /** The latest failure. */
+  readonly failedAt?: number;
   /** As the receiver asked. */
   readonly pausedUntil?: number;
   /** Attempts that stand in the records, in all. */
@@ -75,9 +77,23 @@ function withSkipped(skipped: readonly Part[], part: Part): readonly Part[] {
 
 /** What waited is given up by then. */
 export function enabledAgain(before: Progress, { from, enabled_at: enabledAt }: EndpointDocument): Progress {
-  const { failingSince: _, pausedUntil: __, ...rest } = before;
+  const { failingSince: _, failedAt: __, pausedUntil: ___, ...rest } = before;
   const skipped = withSkipped(before.skipped, { after: before.cursor, through: from });
   return { ...rest, enabledAt, cursor: from, waiting: [], skipped, failures: 0 };
+}
+
+type Recovered = Progress['recovering'][number];
+
+/** Of more, all that was missed since the earliest time is read once more: some of it may then be delivered twice. */
+const MOST_RECOVERING = 50;
+
+function withParts(recovering: readonly Recovered[], skipped: readonly Part[], since: string): readonly Recovered[] {
+  // Of a repeated request nothing is left, and it is not read through again.
+  const asked = skipped.filter(({ before: end }) => end === undefined || end > since);
+  const all = [...recovering, ...asked.map((part) => ({ ...part, since }))];
+  if (all.length <= MOST_RECOVERING) return all;
+  const earliest = all.reduce((first, one) => (one.since < first ? one.since : first), since);
+  return skipped.map(({ after, through }) => ({ after, through, since: earliest }));
 }
 
 /** @param since ISO 8601, UTC */
@@ -86,11 +102,7 @@ export function withRecovery(before: Progress, since: string): Progress {
   return {
     ...before,
     recoveringGivenUp: recoveringGivenUp < since ? recoveringGivenUp : since,
-    // Of a repeated request nothing is left, and it is not read through again.
-    recovering: [
-      ...recovering,
-      ...skipped.filter(({ before: end }) => end === undefined || end > since).map((part) => ({ ...part, since })),
-    ],
+    recovering: withParts(recovering, skipped, since),
     skipped: skipped.map((part) => ({
       ...part,
       before: part.before !== undefined && part.before < since ? part.before : since,

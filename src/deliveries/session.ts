@@ -25,6 +25,7 @@ import type { DeliveryTally } from './tally.js';
 const AT_ONCE = { main: 256, aside: 128 };
 const LOOK_MS = 50;
 const LOOK_AGAIN_MS = 30_000;
+const BUILT_LOOK_MS = 500;
 /** Endpoints that are opened or looked up at once. */
 const OPENED_AT_ONCE = 16;
 /** For the read model to fold what the log says of an endpoint. */
@@ -33,6 +34,8 @@ const FOLD_MS = 10_000;
 export interface SessionDeps extends Omit<LineDeps, 'slots' | 'held' | 'fail' | 'onTrouble' | 'logId' | 'tally'> {
   readonly events: Pick<EventStore, 'logId' | 'follow'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
+  /** Whether the read models of endpoints and of the feed are there. */
+  readonly areBuilt: () => Promise<boolean>;
   readonly tally: DeliveryTally;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
@@ -173,6 +176,12 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
   }
 
   try {
+    // While they are built for the first time nothing is held up that could be sent.
+    while (!over.aborted && !(await deps.areBuilt())) {
+      health.well();
+      await pause(BUILT_LOOK_MS, over);
+    }
+    if (over.aborted) return;
     // Before all else: what is read afterwards holds every event up to here.
     const from = await endpoints.folded();
     const enabled = await endpoints.find({ where: { state: 'enabled' } });

@@ -7,9 +7,11 @@ import type { Outcome } from './sender.js';
 
 /** So many failures without a success, and the endpoint counts as failing. */
 const FAILING = 5;
+/** The longest time between two failures that count as one run: longer than any pause between attempts. */
+const MOST_BETWEEN_MS = 2 * 24 * 3_600_000;
 
 /** How the endpoint does, over all that it gets. */
-export type Standing = Pick<Progress, 'failures' | 'failingSince' | 'pausedUntil'>;
+export type Standing = Pick<Progress, 'failures' | 'failingSince' | 'failedAt' | 'pausedUntil'>;
 
 export const isFailing = ({ failures }: Standing): boolean => failures >= FAILING;
 
@@ -48,10 +50,13 @@ export function verdictOf(
   if (item.ping !== undefined)
     return { delivered: false, standing: before, givenUp: false, ...(gone ? { disable: 'gone' } : {}) };
   const asked = 'status' in outcome ? askedPause(outcome.retryAfter, now) : undefined;
-  const { failures, failingSince = now } = before;
+  const { failures, failedAt = now } = before;
+  // Where nothing was sent for days, nothing is known of them.
+  const { failingSince = now } = now - failedAt > MOST_BETWEEN_MS ? {} : before;
   const standing: Standing = {
     failures: failures + 1,
     failingSince,
+    failedAt: now,
     ...(asked === undefined ? paused : { pausedUntil: now + asked }),
   };
   const disable = gone ? 'gone' : now - failingSince >= schedule.disableMs ? 'failures' : undefined;

@@ -5,6 +5,8 @@ import { signingSecrets } from '../commands/webhookSecrets.js';
 import { currentTime } from '../lib/clock.js';
 import type { Engines } from '../ports/engines.js';
 import type { ReadModels } from '../projections/index.js';
+import { feedProjection } from '../projections/feed/feed.js';
+import { webhookEndpointsProjection } from '../projections/webhookEndpoints.js';
 import { isOwnerActive } from '../projections/webhookOwners.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -14,6 +16,9 @@ import { openSender } from './sender.js';
 
 /** Who disables an endpoint that fails, in the log. */
 const DELIVERY_USER = 'system:webhooks';
+
+/** Read models without which nothing can be sent. */
+const READ = [webhookEndpointsProjection.name, feedProjection.name];
 
 export interface WebhooksOptions {
   readonly engines: Pick<Engines, 'events' | 'store'>;
@@ -41,6 +46,10 @@ export function startWebhooks({
     records: store.records,
     feed: models.feed,
     endpoints: models.webhookEndpoints,
+    areBuilt: async () => {
+      const used = await Promise.all(READ.map(async (name) => store.active(name)));
+      return used.every((build) => build !== undefined);
+    },
     sender: openSender({
       addresses: privateAddresses ? anyAddresses() : publicAddresses(),
       userAgent: `gift-commerce/${version}`,

@@ -28,4 +28,20 @@ test('reads what an earlier time adds, up to what was asked for before', () => {
   assert.deepEqual(progress.recovering[1], { after: '1', through: '5', before: NOON, since: ELEVEN });
 });
 
+test('stays small and complete, however many earlier times are asked for', () => {
+  let progress = missed;
+  for (let hour = 23; hour >= 0; hour--)
+    for (let minute = 59; minute >= 0; minute -= 10)
+      progress = withRecovery(
+        progress,
+        `2026-05-02T${String(hour).padStart(2, '0')}:${String(minute).padStart(2, '0')}`,
+      );
+  assert.ok(progress.recovering.length <= 50);
+  // From the earliest time on, whatever is already read: without a gap.
+  const sinces = progress.recovering.map(({ since }) => since);
+  assert.equal(sinces.at(-1), '2026-05-02T00:09');
+  const ends = progress.recovering.map(({ before }) => before);
+  assert.deepEqual(ends.slice(1), sinces.slice(0, -1));
+});
+
 test.run();

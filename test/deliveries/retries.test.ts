@@ -78,6 +78,9 @@ test('disables at 410, and after five days without a success', () => {
   assert.equal(judge(answer(500), {}, since(NOW - 5 * DAY_MS + 1)).disable, undefined);
   assert.equal(judge(answer(500), {}, since(NOW - 5 * DAY_MS)).disable, 'failures');
   assert.deepEqual(judge(answer(200), {}, since(NOW - 9 * DAY_MS)).standing, { failures: 0 });
+  const quiet = { ...since(NOW - 30 * DAY_MS), failedAt: NOW - 27 * DAY_MS };
+  const again = judge(answer(500), {}, quiet);
+  assert.deepEqual([again.disable, again.standing.failingSince], [undefined, NOW], 'nothing was sent for a month');
 });
 
 test('tries a ping once, whose failure says nothing of the endpoint', () => {

@@ -129,9 +129,11 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
   assert.equal(reply.status, 202, reply.text);
   const { version, build, ...rebuild } = reply.json.data as Json;
   assert.deepEqual(
-    [version, build, rebuild.kind, rebuild.state, rebuild.by, rebuild.reason, rebuild.holder, rebuild.events],
-    [giftsProjection.version, 1, 'rebuild', 'building', 'sue', 'ticket 4711', null, null],
+    [version, build, rebuild.kind, rebuild.by, rebuild.reason, rebuild.holder, rebuild.events],
+    [giftsProjection.version, 1, 'rebuild', 'sue', 'ticket 4711', null, null],
   );
+  // So few gifts may be there before the answer is.
+  assert.ok(['building', 'ready'].includes(rebuild.state as string), rebuild.state as string);
   const target = await over();
   assert.notEqual(target, giftsProjection.version);
   const model = (await ask('GET', '/gifts')).json.data as Json;

@@ -168,6 +168,7 @@ export async function openHooks(): Promise<Hooks> {
     leaseMs: 30_000,
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),
     isOwnerActive: async () => true,
+    areBuilt: async () => true,
     disable: async (id, cause) => void (await disableFailingEndpoint({ events }, id, cause, context())),
   };
 
