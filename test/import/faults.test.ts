@@ -222,7 +222,7 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ],
   ['users[1].roles[0]: must be "support" or "auditor"', (file) => void (file['users']![1]!['roles'] = ['root'])],
   [
-    'users[1].permissions[0]: must be "redeem" or "unredeem"',
+    'users[1].permissions[0]: must be "redeem" or "unredeem" or "webhooks"',
     (file) => void (file['users']![1]!['permissions'] = ['all']),
   ],
   ['users[1].merchant_id: no such merchant "m9"', (file) => void (file['users']![1]!['merchant_id'] = 'm9')],
