@@ -13,19 +13,18 @@ const OWN_ENGINES =
  * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
  * serve.
  */
-const SEVERAL_ROLES =
-  /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
+const SEVERAL_ROLES = /^api\/(health|rebuilding|stripe|gifts\/redemptions|ops\/(parked|projections|refunds))\./;
 
 /**
  * HTTP tests of what engines of different kinds do together: reads that wait for the log, keys of repeated requests,
- * work that one role leaves to another. All others are the same above the ports: once on servers is enough.
+ * what one role leaves to another. All else is the same above the ports. Each test runs in one mix of servers.
  */
 const ON_PAIRS =
-  /^api\/(followers|health|keyHolders|lateReadModels|projectorGone|pipeline\/(idempotency|positions)|gifts\/(gifts|redemptions|transactions)|ops\/(parked|projections))\./;
+  /^api\/(followers|keyHolders|lateReadModels|projectorGone|pipeline\/(idempotency|positions)|gifts\/(gifts|transactions))\./;
 
 /** What a test of these shows is decided above the ports, whose own suites hold the rest. */
 const ABOVE_PORTS =
-  /^(api\/(fuzz|hostile|limits|openapi|privacy|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/)/;
+  /^(api\/(fuzz|hostile|limits|openapi|privacy|sandbox|tillProtocol|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/|service\/erasedMemory)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
@@ -43,8 +42,8 @@ function startsService(file) {
 }
 
 /**
- * The files of each mix: every file on all servers, those of several roles with a process per role; those of engines
- * together in turn on one of the pairs, too.
+ * The files of each mix: those of several roles with a process per role; those of engines together in turn on one of
+ * the pairs; all others on all servers.
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
@@ -52,7 +51,7 @@ function mixesFor(files, whole) {
   const http = own.filter((file) => HTTP.test(file));
   const together = http.filter((file) => ON_PAIRS.test(file));
   return [
-    { ...ALL, files: whole ? own : own.filter((file) => !SEVERAL_ROLES.test(file)) },
+    { ...ALL, files: whole ? own : own.filter((file) => !SEVERAL_ROLES.test(file) && !ON_PAIRS.test(file)) },
     { ...SPLIT, files: whole ? http : http.filter((file) => SEVERAL_ROLES.test(file)) },
     ...PAIRS.map((pair, number) => ({
       ...pair,

@@ -20,7 +20,7 @@ import { answeringEngines } from './testEngines.mjs';
 import { lastLines } from './testReport.mjs';
 
 /** Files at once: they wait as much as they compute. */
-const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 1);
+const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 2);
 /** Lowest coverage that passes, in percent. */
 const LOWEST = 95;
 

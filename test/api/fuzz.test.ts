@@ -7,7 +7,6 @@ import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { PASSING, answerOf, checked } from '../support/service/answers.js';
-import { chosenServers } from '../support/engines/engines.js';
 import { buy, purchaseOf, redeem } from '../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
 import {
@@ -20,11 +19,8 @@ import {
 } from './openapi/check.js';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
-/**
- * How many requests are made, compared with what everybody's run makes of them: on servers the descriptions are no
- * others.
- */
-const EFFORT = Number(process.env['FUZZ_EFFORT'] ?? (chosenServers().size === 0 ? 0.5 : 0.4));
+/** How many requests are made, compared with `RUNS`. */
+const EFFORT = Number(process.env['FUZZ_EFFORT'] ?? 0.4);
 /** Requests an operation: what writes has more ways to go wrong. */
 const RUNS = { read: Math.ceil(40 * EFFORT), write: Math.ceil(100 * EFFORT) };
 /** How often it begins anew with an operation that has succeeded at nothing yet. */

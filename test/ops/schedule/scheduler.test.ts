@@ -99,7 +99,7 @@ test('two that both take themselves for the leader send once', async ({ house })
   await house.work();
   house.process();
   const bought = await Promise.all(Array.from({ length: 5 }, async (_, n) => buy(house, n)));
-  const other = await house.reads.records;
+  const other = house.reads.records;
   const apart = {
     ...other,
     get: async <V>(key: string) => other.get<V>(`apart/${key}`),
