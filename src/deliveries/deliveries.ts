@@ -1,6 +1,7 @@
 /** Webhooks: the process with the lease delivers, the others stand by (docs/decisions.md#webhook-deliveries). */
 import type { Records } from '../ports/readStore.js';
-import { acquireLease, LEASE_MS } from '../runtime/coordination/lease.js';
+import { LEASE_MS } from '../runtime/coordination/lease.js';
+import { workByLease } from '../runtime/coordination/workByLease.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { currentTime } from '../lib/clock.js';
 import { RETRY_SCHEDULE, type RetrySchedule } from './retries.js';
@@ -55,22 +56,11 @@ export function startDeliveries({
   const follower = followers.start(
     WEBHOOK_PART,
     async (health) => {
-      while (!health.signal.aborted) {
-        const lease = await acquireLease(records, WEBHOOK_LEASE, {
-          holder,
-          signal: health.signal,
-          logger,
-          ttlMs: leaseMs,
-          onTrouble: health.onTrouble,
-        });
-        if (lease === undefined) return;
-        try {
-          const signal = AbortSignal.any([health.signal, lease.lost]);
-          await deliver({ ...session, health }, { signal, held: () => lease.held });
-        } finally {
-          await lease.release();
-        }
-      }
+      const { signal: closing, onTrouble } = health;
+      const options = { holder, signal: closing, logger, ttlMs: leaseMs, onTrouble };
+      await workByLease(records, WEBHOOK_LEASE, options, async (lease, signal) =>
+        deliver({ ...session, health }, { signal, held: () => lease.held }),
+      );
     },
     { aside: true },
   );

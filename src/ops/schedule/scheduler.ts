@@ -10,7 +10,7 @@ import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
 import { NotOursError } from '../../processors/runner/retry.js';
 import { openWriter } from '../../processors/runner/writing.js';
 import { type ScheduleDocument, scheduleProjection } from '../../projections/schedule.js';
-import { acquireLease } from '../../runtime/coordination/lease.js';
+import { workByLease } from '../../runtime/coordination/workByLease.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 import { type ReminderDeps, reminderRounds, type ReminderSettings } from './remind.js';
@@ -71,10 +71,8 @@ function follow(
   return followers.start(
     name,
     async ({ signal: closing, onTrouble, well }) => {
-      while (!closing.aborted) {
-        const lease = await acquireLease(store.records, name, { holder, signal: closing, logger, ttlMs, onTrouble });
-        if (lease === undefined) return;
-        const signal = AbortSignal.any([closing, lease.lost]);
+      const options = { holder, signal: closing, logger, ttlMs, onTrouble };
+      await workByLease(store.records, name, options, async (lease, signal) => {
         const mayAct = (): void => {
           if (signal.aborted || !lease.held) throw new NotOursError('the work may have passed to another process');
         };
@@ -88,10 +86,8 @@ function follow(
           }
         } catch (error) {
           if (!signal.aborted && !(error instanceof NotOursError)) throw error;
-        } finally {
-          await lease.release();
         }
-      }
+      });
     },
     restartMs === undefined ? {} : { restartMs },
   );

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { clockMs } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
-import { acquireLease, LEASE_MS } from '../../runtime/coordination/lease.js';
+import { LEASE_MS } from '../../runtime/coordination/lease.js';
+import { workByLease } from '../../runtime/coordination/workByLease.js';
 import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
 import { processCheckpoints } from './checkpoint.js';
 import { RETRY_POLICY, type RetryPolicy } from './retry.js';
@@ -46,26 +47,15 @@ export function runManagers<D>({
   const session = { ...deps, now, tally, retryPolicy: { ...RETRY_POLICY, ...retryPolicy } };
 
   const follower = (followers ?? ownFollowers({ logger })).start('process managers', async (health) => {
-    while (!health.signal.aborted) {
-      const lease = await acquireLease(records, PROCESS_LEASE, {
-        holder,
-        signal: health.signal,
-        logger,
-        ttlMs: leaseMs,
-        onTrouble: health.onTrouble,
-      });
-      if (lease === undefined) return;
-      const signal = AbortSignal.any([health.signal, lease.lost]);
-      try {
-        await workThrough(
-          { ...session, health },
-          { from: await checkpoints.last(signal), checkpoint: checkpoints.save, signal, held: () => lease.held },
-        );
-        if (!signal.aborted) throw new Error('the feed of the log ended');
-      } finally {
-        await lease.release();
-      }
-    }
+    const { signal: closing, onTrouble } = health;
+    const options = { holder, signal: closing, logger, ttlMs: leaseMs, onTrouble };
+    await workByLease(records, PROCESS_LEASE, options, async (lease, signal) => {
+      await workThrough(
+        { ...session, health },
+        { from: await checkpoints.last(signal), checkpoint: checkpoints.save, signal, held: () => lease.held },
+      );
+      if (!signal.aborted) throw new Error('the feed of the log ended');
+    });
   });
 
   return { status: tally.status, close: () => follower.close() };
