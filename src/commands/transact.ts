@@ -60,13 +60,23 @@ export async function transact<S, E extends DomainEvent>(
   decide: (state: S, history: readonly RecordedEvent[]) => readonly DomainEvent[] | Promise<readonly DomainEvent[]>,
   known?: readonly RecordedEvent[],
 ): Promise<Transacted<S>> {
+  return transactOn(events, streamSource(events, aggregate, stream, known), context, decide);
+}
+
+/** `known`: the stream as just read, in place of the first read. */
+export function streamSource<S, E extends DomainEvent>(
+  events: Pick<EventStore, 'read'>,
+  aggregate: Aggregate<S, E>,
+  stream: string,
+  known?: readonly RecordedEvent[],
+): Source<S> {
   let first = known;
   const read = async (): Promise<StreamState<S>> => {
     const history = first ?? (await events.read(stream));
     first = undefined;
     return { stream, history, state: fold(aggregate, history), revision: history.at(-1)?.revision ?? 'none' };
   };
-  return transactOn(events, { kind: kindOf(stream), read }, context, decide);
+  return { kind: kindOf(stream), read };
 }
 
 /** As `transact`, for a state that is not the fold of one whole stream. */

@@ -1,8 +1,35 @@
+import { inParallel } from '../../lib/async/inParallel.js';
 import type { Condition } from '../../ports/readStore.js';
 import type { ScheduleDocument } from '../../projections/schedule.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 
 const PAGE = 100;
+const AT_ONCE = 4;
+
+export type Schedule = Pick<ReadModel<ScheduleDocument>, 'find'>;
+
+/** Times or days, as the field has them. */
+export interface DueRange {
+  readonly gte?: string;
+  readonly lte: string;
+}
+
+/** One that fails holds up no other. @throws the first failure, in the end */
+export async function forEachDue(
+  schedule: Schedule,
+  field: keyof ScheduleDocument,
+  ranges: readonly DueRange[],
+  work: (id: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const attempt = async (id: string): Promise<void> => {
+    await work(id).catch((error: unknown) => void failures.push(error));
+  };
+  for (const range of ranges)
+    for await (const ids of dueIds(schedule, field, range)) await inParallel(ids, AT_ONCE, attempt, signal);
+  if (failures.length > 0) throw failures[0];
+}
 
 interface Due {
   readonly id: string;
@@ -13,9 +40,9 @@ interface Due {
  * The ids of what is due, the longest due first, page by page: each once, also where others leave the index meanwhile.
  */
 export async function* dueIds(
-  schedule: Pick<ReadModel<ScheduleDocument>, 'find'>,
+  schedule: Schedule,
   field: keyof ScheduleDocument,
-  due: { readonly gte?: string; readonly lte: string },
+  due: DueRange,
 ): AsyncGenerator<readonly string[], void> {
   const find = async (where: Readonly<Record<string, Condition>>, limit: number, by: string = field): Promise<Due[]> =>
     (await schedule.find({ where, sort: [[by, 1]], limit })).map(({ id, body }) => ({ id, key: String(body[field]) }));

@@ -2,23 +2,19 @@
  * Says hour by hour which gifts' holders are to be reminded (docs/decisions.md#reminders). The resend process sends the
  * messages. Safe to repeat at any point.
  */
-import { giftSource } from '../../commands/giftSource.js';
-import { readPurchase } from '../../commands/readStreams.js';
 import type { ReminderDue } from '../../domain/gift/events.js';
 import { remind, remindedOf } from '../../domain/gift/reminders.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
-import { transactionStream } from '../../domain/purchase/events.js';
 import { dayWithin, type Hours, zonesOf } from '../../domain/receiverZone.js';
-import { inParallel } from '../../lib/async/inParallel.js';
 import { daysAfter } from '../../lib/days.js';
 import type { Records } from '../../ports/readStore.js';
 import { addressOf } from '../../processors/notification/address.js';
 import type { NotifyDeps } from '../../processors/notification/notifyStep.js';
-import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { causeOf } from '../../processors/runner/cause.js';
-import { extendedGift, type ScheduleDocument } from '../../projections/schedule.js';
+import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
+import type { ScheduleDocument } from '../../projections/schedule.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import { dueIds } from './dueIds.js';
+import { changeDueGifts } from './changeDueGifts.js';
+import { forEachDue } from './dueIds.js';
 
 export interface ReminderSettings {
   /** Before the last valid day; empty: nobody is reminded. */
@@ -33,7 +29,6 @@ export interface ReminderDeps extends GiftChangeDeps, Pick<NotifyDeps, 'contact'
 
 /** Losing it costs reminders that were due more than a day ago. */
 const DONE = 'schedule/reminders';
-const AT_ONCE = 4;
 const CATCH_UP_MS = 1_000;
 /** Ids in memory: a purchase is not looked at again in the hours of days on which nobody of it waits. */
 const MOST_SETTLED = 100_000;
@@ -59,27 +54,19 @@ export function reminderRounds(deps: ReminderDeps): (now: string, signal: AbortS
     const end = await events.end();
     if (end !== undefined && !(await schedule.reached(end, CATCH_UP_MS))) return;
     if (settled.size > MOST_SETTLED) settled.clear();
-    const failures: unknown[] = [];
     const look = async (id: string): Promise<void> => {
       if (settled.has(`${id} ${today}`)) return;
       const waits = await remindHolders(deps, id, now);
       if (!waits) settled.add(`${id} ${today}`);
     };
-    // A receiver's day begins up to a day before that of UTC, and ends up to a day after it.
-    for (const ahead of days)
-      for await (const ids of dueIds(schedule, 'expires_on', {
-        gte: daysAfter(last, ahead - 1),
-        lte: daysAfter(today, ahead + 1),
-      }))
-        await inParallel(
-          ids,
-          AT_ONCE,
-          async (id) => {
-            await look(id).catch((error: unknown) => void failures.push(error));
-          },
-          signal,
-        );
-    if (failures.length > 0) throw failures[0];
+    await forEachDue(
+      schedule,
+      'expires_on',
+      // A receiver's day begins up to a day before that of UTC, and ends up to a day after it.
+      days.map((ahead) => ({ gte: daysAfter(last, ahead - 1), lte: daysAfter(today, ahead + 1) })),
+      look,
+      signal,
+    );
     if (signal.aborted) return;
     if (stored?.logId !== logId || stored.day !== today) await records.put(DONE, { logId, day: today } satisfies Done);
     done = hour;
@@ -94,22 +81,7 @@ async function remindHolders(deps: ReminderDeps, id: string, now: string): Promi
     if (decided === 'waits') waits = true;
     return decided === 'waits' ? [] : decided;
   };
-  const giftId = extendedGift(id);
-  const commandId = `remind-${giftId ?? id}-${now.slice(0, 13)}`;
-  if (giftId === undefined) {
-    const [bought] = await deps.events.read(transactionStream(id), { limit: 1 });
-    const purchase = await readPurchase(deps.events, id);
-    if (bought !== undefined && purchase.status === 'charged')
-      await changeGifts(deps, purchase, { commandId, cause: causeOf(bought) }, decide, () => undefined);
-    return waits;
-  }
-  const source = giftSource(deps.events, giftId, () => {
-    throw new Error('a gift was extended and is not there');
-  });
-  const last = (await source.read()).history.at(-1);
-  if (last === undefined) return false;
-  deps.mayAct();
-  await deps.writer.transact(source, { commandId, cause: causeOf(last) }, async ({ gift }) => decide(gift));
+  await changeDueGifts(deps, id, { name: 'remind', at: now.slice(0, 13) }, decide);
   return waits;
 }
 

@@ -1,0 +1,49 @@
+import { giftSource } from '../../commands/giftSource.js';
+import { fold } from '../../domain/decider.js';
+import type { GiftEvent } from '../../domain/gift/events.js';
+import type { IssuedGift } from '../../domain/gift/state.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { purchaseAggregate } from '../../domain/purchase/state.js';
+import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
+import { causeOf } from '../../processors/runner/cause.js';
+import { extendedGift } from '../../projections/schedule.js';
+
+/** The same work at the same time is one command, and done once. */
+export interface DueWork {
+  readonly name: string;
+  readonly at: string;
+}
+
+function notThere(): never {
+  throw new Error('a gift was extended and is not there');
+}
+
+/**
+ * Appends what `decide` says of each gift that a document of the schedule stands for: those of a purchase, once it is
+ * charged, or one that was extended. Safe to repeat.
+ * @param id of the document
+ */
+export async function changeDueGifts(
+  deps: GiftChangeDeps,
+  id: string,
+  { name, at }: DueWork,
+  decide: (gift: IssuedGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
+): Promise<void> {
+  const { events, writer, mayAct } = deps;
+  const giftId = extendedGift(id);
+  const commandId = `${name}-${giftId ?? id}-${at}`;
+  if (giftId === undefined) {
+    const history = await events.read(transactionStream(id));
+    const [bought] = history;
+    const purchase = fold(purchaseAggregate, history);
+    if (bought !== undefined && purchase.status === 'charged')
+      await changeGifts(deps, purchase, { commandId, cause: causeOf(bought) }, decide, () => undefined);
+    return;
+  }
+  const found = await giftSource(events, giftId, notThere).read();
+  const last = found.history.at(-1);
+  if (last === undefined) return;
+  mayAct();
+  const source = giftSource(events, giftId, notThere, found);
+  await writer.transact(source, { commandId, cause: causeOf(last) }, async ({ gift }) => decide(gift));
+}
