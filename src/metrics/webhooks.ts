@@ -1,5 +1,5 @@
 import { type DeliveryStatus, ENDPOINT_STATES } from '../deliveries/tally.js';
-import { currentTime } from '../lib/clock.js';
+import { clockMs } from '../lib/clock.js';
 import type { Exposition, Sample } from './exposition.js';
 
 /** @param read `undefined` where this process delivers no webhooks */
@@ -57,4 +57,4 @@ export function showWebhooks(show: Exposition, read: () => DeliveryStatus | unde
 const oldest = (times: readonly (string | undefined)[]): number =>
   times.reduce((most, at) => (at === undefined ? most : Math.max(most, ageOf(at))), 0);
 
-const ageOf = (at: string): number => Math.max(0, (Date.parse(currentTime()) - Date.parse(at)) / 1_000);
+const ageOf = (at: string): number => Math.max(0, (clockMs() - Date.parse(at)) / 1_000);

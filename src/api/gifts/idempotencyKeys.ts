@@ -9,9 +9,10 @@ import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempo
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
 import { redemptionEntity } from './entities.js';
-import { PURCHASE_ROUTE, REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
+import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
 import { redemptionsIn } from './redemptionList.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
+import { PURCHASE_ROUTE } from './transactions.js';
 
 const keySchema = entity('IdempotencyKey', {
   key: { type: 'string' },

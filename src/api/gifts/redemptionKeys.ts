@@ -1,4 +1,4 @@
-/** Redemptions and purchases by their idempotency keys, for callers that lost an answer (docs/tills.md). */
+/** Redemptions by their idempotency keys, for tills that lost an answer (docs/tills.md). */
 import { cancelRedemption } from '../../commands/cancelRedemption.js';
 import { idFrom } from '../../commands/commandIds.js';
 import { hasRun, loadGift } from '../../commands/loadGift.js';
@@ -16,7 +16,6 @@ export interface RedemptionKeyDeps extends GiftRouteDeps {
 }
 
 export const REDEEM_ROUTE = { method: 'POST', path: '/api/v2/gifts/:giftId/redemptions' } as const;
-export const PURCHASE_ROUTE = { method: 'POST', path: '/api/v2/transactions' } as const;
 
 const BY_KEY = 'key:';
 

@@ -34,7 +34,6 @@ import {
   transactionExample,
   transactionSchema,
 } from './schemas.js';
-import { PURCHASE_ROUTE } from './redemptionKeys.js';
 
 const MAX_RECEIVERS = 10_000;
 /** Of a time as text. */
@@ -114,6 +113,8 @@ const RESCHEDULE_BODY: Schema = {
     },
   }),
 };
+
+export const PURCHASE_ROUTE = { method: 'POST', path: '/api/v2/transactions' } as const;
 
 interface PurchaseBody {
   readonly payment: { readonly reference: string };

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { readPurchase } from '../../commands/readStreams.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { NotifyDeps } from './notifyStep.js';
@@ -10,19 +11,18 @@ const MOST = 8;
  * receivers.
  */
 export function knownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'] {
-  const known = new Map<string, ReturnType<NotifyDeps['purchase']>>();
+  const known = new LRUCache<string, ReturnType<NotifyDeps['purchase']>>({ max: MOST });
   const read: NotifyDeps['purchase'] = async (transactionId) => {
     const purchase = await readPurchase(events, transactionId);
     if (purchase.status === 'none') throw new Error('a gift names a purchase that was never made');
     return purchase.purchase;
   };
   return (transactionId) => {
-    const found = known.get(transactionId) ?? read(transactionId);
-    known.delete(transactionId);
-    known.set(transactionId, found);
-    found.catch(() => known.get(transactionId) === found && known.delete(transactionId));
-    const [oldest] = known.keys();
-    if (known.size > MOST && oldest !== undefined) known.delete(oldest);
-    return found;
+    const found = known.get(transactionId);
+    if (found !== undefined) return found;
+    const reading = read(transactionId);
+    known.set(transactionId, reading);
+    reading.catch(() => known.peek(transactionId) === reading && known.delete(transactionId));
+    return reading;
   };
 }

@@ -30,15 +30,19 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
     if (reminder !== undefined) return outdated || Date.parse(reminder.until) <= deps.now() ? NO_REMINDER : undefined;
     return outdated ? REASSIGNED : undefined;
   };
-  const attempt = (number: number, occasion: Occasion): Attempt => ({
-    giftId,
-    number,
-    askedBy: occasion.id,
-    receiver: occasion.receiver === 'bought' ? (purchase.receivers[issued.data.index] ?? {}) : occasion.receiver,
-    purchase,
-    ...optional('reminder', occasion.reminder),
-    ...optional('stopped', stopped(occasion)),
-  });
+  const attempt = (number: number, occasion: Occasion): Attempt => {
+    const { id, receiver, reminder } = occasion;
+    const why = stopped(occasion);
+    return {
+      giftId,
+      number,
+      askedBy: id,
+      receiver: receiver === 'bought' ? (purchase.receivers[issued.data.index] ?? {}) : receiver,
+      purchase,
+      ...(reminder === undefined ? {} : { reminder }),
+      ...(why === undefined ? {} : { stopped: why }),
+    };
+  };
   const last = notification.at(-1);
   if (next.do === 'start') {
     await startAttempt(deps, attempt(next.number, next.occasion), memory, last?.revision ?? 'none', cause);
@@ -48,6 +52,3 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   }
   return false;
 }
-
-const optional = <K extends string, V>(name: K, value: V | undefined): Partial<Readonly<Record<K, V>>> =>
-  value === undefined ? {} : ({ [name]: value } as Record<K, V>);

@@ -5,10 +5,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { type SendReply, type SendRequest, notificationKey } from '../../messages/notifications.js';
-import { RetryLaterError } from '../../messages/workerFailure.js';
+import { type SendReply, notificationKey } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';
 import { reportLater } from '../simulatedNews.js';
+import { refuseDuringOutage } from '../simulatedOutage.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
 
@@ -21,9 +21,8 @@ const FAILING_NUMBERS: Readonly<Record<string, string>> = {
   '+15005550009': 'not a mobile number',
 };
 const GONE_DEVICE = 'device-token-gone';
-/** Takes no message to it for `BUSY_MS` from the first request on. */
+/** Takes no message to it for an hour from the first request on. */
 const BUSY = '+15005550005';
-const BUSY_MS = 3_600_000;
 /** Sent, but the first answer is lost. */
 const ANSWER_LOST = '+15005550007';
 /** Taken, and reported as undelivered later. */
@@ -55,18 +54,13 @@ export async function simulatedNotifications(
   // A later request without a record was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
-  const refuseWhileBusy = async (request: SendRequest): Promise<void> => {
-    if (!request.to.includes(BUSY)) return;
-    const key = `notificationBusy/${notificationKey(request)}`;
-    await records.put(key, now() + BUSY_MS, { expected: 0, expiresAt: now() + LEDGER_MS });
-    const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
-    if (leftMs > 0) throw new RetryLaterError('the simulated provider is busy', leftMs);
-  };
-
   return {
     async send(request) {
       const { gift_id, channel, to } = request;
-      await refuseWhileBusy(request);
+      if (to.includes(BUSY)) {
+        const key = `notificationBusy/${notificationKey(request)}`;
+        await refuseDuringOutage(records, key, { what: 'busy', now, keptMs: LEDGER_MS });
+      }
       if (to.includes(SLOW)) await sleep(SLOW_MS);
       const cause = causeOf(to);
       const reply: SendReply =

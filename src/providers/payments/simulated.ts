@@ -7,9 +7,9 @@ import { brokenCardLimit } from '../../domain/purchase/decisions.js';
 import type { PaymentNews } from '../../domain/paymentNews.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
-import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';
 import { reportLater } from '../simulatedNews.js';
+import { refuseDuringOutage } from '../simulatedOutage.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
@@ -32,9 +32,8 @@ const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
 };
 const FAILURES = 2;
-/** Takes nothing for `AWAY_MS` from the first request on. */
+/** Takes nothing for an hour from the first request on. */
 const AWAY = 'pm_card_away';
-const AWAY_MS = 3_600_000;
 /** Charged, but the first answer is lost. */
 const ANSWER_LOST = 'pm_card_answerLost';
 const REFUND_FAILS = 'pm_card_refundFail';
@@ -95,14 +94,6 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     throw failure();
   };
 
-  const refuseWhileAway = async (transactionId: string, reference: string): Promise<void> => {
-    if (reference !== AWAY) return;
-    const key = `chargeAway/${transactionId}`;
-    await records.put(key, now() + AWAY_MS, { expected: 0, expiresAt: now() + LEDGER_MS });
-    const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
-    if (leftMs > 0) throw new RetryLaterError('the simulated provider is away', leftMs);
-  };
-
   const reportLaterOf = async (transaction_id: string, reference: string, amount: number): Promise<void> => {
     const newsOf = Object.hasOwn(NEWS, reference) ? NEWS[reference] : undefined;
     if (newsOf === undefined) return;
@@ -128,7 +119,8 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
       await failFirst(transaction_id, payment_reference);
-      await refuseWhileAway(transaction_id, payment_reference);
+      if (payment_reference === AWAY)
+        await refuseDuringOutage(records, `chargeAway/${transaction_id}`, { what: 'away', now, keptMs: LEDGER_MS });
       if (needsAuthentication(payment_reference)) {
         const waiting = {
           outcome: 'authentication',

@@ -1,0 +1,19 @@
+import { RetryLaterError } from '../messages/workerFailure.js';
+import type { Records } from '../ports/readStore.js';
+
+const OUTAGE_MS = 3_600_000;
+
+/**
+ * A simulated provider that takes no request of this key for an hour from the first one on.
+ * @param what it is meanwhile, in words
+ * @throws RetryLaterError
+ */
+export async function refuseDuringOutage(
+  records: Records,
+  key: string,
+  { what, now, keptMs }: { readonly what: string; readonly now: () => number; readonly keptMs: number },
+): Promise<void> {
+  await records.put(key, now() + OUTAGE_MS, { expected: 0, expiresAt: now() + keptMs });
+  const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
+  if (leftMs > 0) throw new RetryLaterError(`the simulated provider is ${what}`, leftMs);
+}
