@@ -247,7 +247,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     if (verdict.disable !== undefined) await disable(verdict.disable);
   }
 
-  function apply(item: Waiting, { delivered, standing, again, givenUp }: Verdict): void {
+  function apply(item: Waiting, { delivered, health, again, givenUp }: Verdict): void {
     if (again === undefined) backlog.done(item);
     else backlog.putBack(item, again);
     // It is back: what failed with it need not wait any longer.
@@ -256,7 +256,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     const { delivered: good, failed: bad } = attempts;
     progress = {
       ...rest,
-      ...standing,
+      ...health,
       attempts: delivered ? { delivered: good + 1, failed: bad } : { delivered: good, failed: bad + 1 },
     };
     saver.changed();

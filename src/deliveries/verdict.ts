@@ -11,13 +11,13 @@ const FAILING = 5;
 const MOST_BETWEEN_MS = 2 * 24 * 3_600_000;
 
 /** How the endpoint does, over all that it gets. */
-export type Standing = Pick<Progress, 'failures' | 'failingSince' | 'failedAt' | 'pausedUntil'>;
+export type Health = Pick<Progress, 'failures' | 'failingSince' | 'failedAt' | 'pausedUntil'>;
 
-export const isFailing = ({ failures }: Standing): boolean => failures >= FAILING;
+export const isFailing = ({ failures }: Health): boolean => failures >= FAILING;
 
 export interface Verdict {
   readonly delivered: boolean;
-  readonly standing: Standing;
+  readonly health: Health;
   /** As it waits from now on; absent: it does not. */
   readonly again?: Waiting;
   readonly givenUp: boolean;
@@ -39,21 +39,21 @@ export const isDelivered = (outcome: Outcome): boolean =>
 export function verdictOf(
   outcome: Outcome,
   item: Waiting,
-  before: Standing,
+  before: Health,
   schedule: RetrySchedule,
   { now, chance }: Moment,
 ): Verdict {
   const paused = (before.pausedUntil ?? 0) > now ? { pausedUntil: before.pausedUntil as number } : {};
-  if (isDelivered(outcome)) return { delivered: true, standing: { failures: 0, ...paused }, givenUp: false };
+  if (isDelivered(outcome)) return { delivered: true, health: { failures: 0, ...paused }, givenUp: false };
   const gone = 'status' in outcome && outcome.status === GONE;
   // A person who tries out an endpoint sees the outcome, and asks again.
   if (item.ping !== undefined)
-    return { delivered: false, standing: before, givenUp: false, ...(gone ? { disable: 'gone' } : {}) };
+    return { delivered: false, health: before, givenUp: false, ...(gone ? { disable: 'gone' } : {}) };
   const asked = 'status' in outcome ? askedPause(outcome.retryAfter, now) : undefined;
   const { failures, failedAt = now } = before;
   // Where nothing was sent for days, nothing is known of them.
   const { failingSince = now } = now - failedAt > MOST_BETWEEN_MS ? {} : before;
-  const standing: Standing = {
+  const health: Health = {
     failures: failures + 1,
     failingSince,
     failedAt: now,
@@ -63,10 +63,10 @@ export function verdictOf(
   const tries = item.tries + 1;
   const { firstAt = now } = item;
   const givenUp = disable === undefined && now - firstAt >= schedule.giveUpMs;
-  const nextAt = Math.max(now + pauseAfter(tries, schedule, chance), standing.pausedUntil ?? 0);
+  const nextAt = Math.max(now + pauseAfter(tries, schedule, chance), health.pausedUntil ?? 0);
   return {
     delivered: false,
-    standing,
+    health,
     givenUp,
     ...(givenUp ? {} : { again: { ...item, tries, firstAt, nextAt } }),
     ...(disable === undefined ? {} : { disable }),

@@ -5,7 +5,7 @@ import { openBacklog, type Waiting } from '../../src/deliveries/backlog.js';
 import { askedPause, pauseAfter, RETRY_SCHEDULE } from '../../src/deliveries/retries.js';
 import type { Outcome } from '../../src/deliveries/sender.js';
 import { openSlots } from '../../src/deliveries/slots.js';
-import { isFailing, type Standing, type Verdict, verdictOf } from '../../src/deliveries/verdict.js';
+import { isFailing, type Health, type Verdict, verdictOf } from '../../src/deliveries/verdict.js';
 
 const test = suite('deliveries/retries');
 const NOW = Date.parse('2026-05-01T00:00:00.000Z');
@@ -18,7 +18,7 @@ const item = (position: string, key = 'gift', more: Partial<Waiting> = {}): Wait
   tries: 0,
   ...more,
 });
-const judge = (outcome: Outcome, of: Partial<Waiting> = {}, before: Standing = { failures: 0 }, now = NOW): Verdict =>
+const judge = (outcome: Outcome, of: Partial<Waiting> = {}, before: Health = { failures: 0 }, now = NOW): Verdict =>
   verdictOf(outcome, item('1', 'gift', of), before, RETRY_SCHEDULE, { now, chance: 0 });
 const answer = (status: number, retryAfter?: string): Outcome => ({
   status,
@@ -59,9 +59,9 @@ test('tries again after the pause, and no sooner than the receiver asks', () => 
   assert.equal(judge(answer(500)).again?.nextAt, NOW + 5_000);
   const asked = judge(answer(503, '60'));
   assert.equal(asked.again?.nextAt, NOW + 60_000);
-  assert.equal(asked.standing.pausedUntil, NOW + 60_000);
+  assert.equal(asked.health.pausedUntil, NOW + 60_000);
   const before = { failures: 1, pausedUntil: NOW + 60_000 };
-  assert.equal(judge(answer(200), {}, before).standing.pausedUntil, NOW + 60_000, 'one that was under way');
+  assert.equal(judge(answer(200), {}, before).health.pausedUntil, NOW + 60_000, 'one that was under way');
 });
 
 test('gives up what fails three days after its first attempt', () => {
@@ -74,25 +74,25 @@ test('gives up what fails three days after its first attempt', () => {
 test('disables at 410, and after five days without a success', () => {
   assert.equal(judge(answer(410)).disable, 'gone');
   assert.equal(judge(answer(410), { ping: 'p' }).disable, 'gone');
-  const since = (failingSince: number): Standing => ({ failures: 9, failingSince });
+  const since = (failingSince: number): Health => ({ failures: 9, failingSince });
   assert.equal(judge(answer(500), {}, since(NOW - 5 * DAY_MS + 1)).disable, undefined);
   assert.equal(judge(answer(500), {}, since(NOW - 5 * DAY_MS)).disable, 'failures');
-  assert.deepEqual(judge(answer(200), {}, since(NOW - 9 * DAY_MS)).standing, { failures: 0 });
+  assert.deepEqual(judge(answer(200), {}, since(NOW - 9 * DAY_MS)).health, { failures: 0 });
   const quiet = { ...since(NOW - 30 * DAY_MS), failedAt: NOW - 27 * DAY_MS };
   const again = judge(answer(500), {}, quiet);
-  assert.deepEqual([again.disable, again.standing.failingSince], [undefined, NOW], 'nothing was sent for a month');
+  assert.deepEqual([again.disable, again.health.failingSince], [undefined, NOW], 'nothing was sent for a month');
 });
 
 test('tries a ping once, whose failure says nothing of the endpoint', () => {
-  const { again, standing, givenUp } = judge(answer(500), { ping: 'p' }, { failures: 2 });
-  assert.deepEqual([again, standing, givenUp], [undefined, { failures: 2 }, false]);
+  const { again, health, givenUp } = judge(answer(500), { ping: 'p' }, { failures: 2 });
+  assert.deepEqual([again, health, givenUp], [undefined, { failures: 2 }, false]);
 });
 
 test('counts an endpoint as failing from the fifth failure in a row', () => {
-  let standing: Standing = { failures: 0 };
+  let health: Health = { failures: 0 };
   const seen = Array.from({ length: 6 }, () => {
-    ({ standing } = judge({ error: 'no' }, {}, standing));
-    return isFailing(standing);
+    ({ health } = judge({ error: 'no' }, {}, health));
+    return isFailing(health);
   });
   assert.deepEqual(seen, [false, false, false, false, true, true]);
 });

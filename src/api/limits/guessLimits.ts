@@ -1,7 +1,7 @@
 /** Guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that there are not. */
 import { LRUCache } from 'lru-cache';
 import type { KeyedHash } from '../../domain/keyedHash.js';
-import type { SharedCounter, Standing } from '../../runtime/limits/sharedCounter.js';
+import type { SharedCounter, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import { networkOf } from '../auth/address.js';
 import type { Principal } from '../auth/principal.js';
 import type { RequestState } from '../pipeline/requestState.js';
@@ -34,7 +34,7 @@ export function guessLimits(
     return key;
   };
 
-  const hasShare = (own: Standing | undefined): boolean =>
+  const hasShare = (own: QuotaStatus | undefined): boolean =>
     own !== undefined && caller !== undefined && own.left > caller.quota.limit * (1 - SHARE_AT_FULL_ADDRESS);
 
   function refuseGuesser(request: LimitedRequest): void {

@@ -1,5 +1,5 @@
 /** `RateLimit` and `RateLimit-Policy`, as draft-ietf-httpapi-ratelimit-headers-10 has them (docs/limits.md#headers). */
-import type { Quota, Standing } from '../../runtime/limits/sharedCounter.js';
+import type { Quota, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { RequestState } from '../pipeline/requestState.js';
 
 const LIMIT_HEADER = 'RateLimit';
@@ -13,7 +13,7 @@ export const listed = (list: string | undefined, item: string): string =>
   list === undefined ? item : `${list}, ${item}`;
 
 /** For every answer to the request from now on. */
-export function noteLimit(state: RequestState, quota: Quota, { seconds }: Standing, left: number): void {
+export function noteLimit(state: RequestState, quota: Quota, { seconds }: QuotaStatus, left: number): void {
   state.rateLimit = listed(state.rateLimit, limitItem(quota, left, seconds));
   state.rateLimitPolicy = listed(state.rateLimitPolicy, policyItem(quota));
 }

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Quota, Standing } from '../../runtime/limits/sharedCounter.js';
+import type { Quota, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { Principal } from '../auth/principal.js';
 import type { HttpError } from '../pipeline/errors.js';
 
@@ -22,4 +22,4 @@ export interface Limits {
 }
 
 /** The error of a request whose counter is full. */
-export type Refuse = (request: LimitedRequest, quota: Quota, standing: Standing) => HttpError;
+export type Refuse = (request: LimitedRequest, quota: Quota, status: QuotaStatus) => HttpError;

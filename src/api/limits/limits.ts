@@ -53,10 +53,10 @@ export function openLimits({
   const caller = counterOf('unknown-gifts', settings.unknownGiftsPerCaller, QUARTER_HOUR);
   const address = counterOf('unknown-gifts-address', settings.unknownGiftsPerAddress, QUARTER_HOUR);
   const counters = [client, user, caller, address].flatMap((counter) => counter ?? []);
-  const refuse: Refuse = (request, quota, standing) => {
+  const refuse: Refuse = (request, quota, status) => {
     onLimited?.(quota.name as LimitName);
-    noteLimit(request.ctx.state as RequestState, quota, standing, 0);
-    return tooManyRequests(standing.seconds * 1_000);
+    noteLimit(request.ctx.state as RequestState, quota, status, 0);
+    return tooManyRequests(status.seconds * 1_000);
   };
   const follower = followers.start('limits', countExchange(counters, records), { aside: true });
   return {

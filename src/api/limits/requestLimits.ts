@@ -20,18 +20,18 @@ export function requestLimits({ client, user }: RequestCounters, refuse: Refuse)
     let limits: string | undefined;
     // What is refused counts for neither: a full client is found before its user counts, a full user before its client.
     if (client !== undefined && !client.hasRoomForAll) {
-      const standing = client.look(principal.clientId);
-      if (standing.left === 0) throw refuse(request, client.quota, standing);
+      const status = client.look(principal.clientId);
+      if (status.left === 0) throw refuse(request, client.quota, status);
     }
     if (user !== undefined && principal.kind === 'user') {
-      const standing = user.take(principal.user.id);
-      if (standing.left === 0) throw refuse(request, user.quota, standing);
-      limits = limitItem(user.quota, standing.left - 1, standing.seconds);
+      const status = user.take(principal.user.id);
+      if (status.left === 0) throw refuse(request, user.quota, status);
+      limits = limitItem(user.quota, status.left - 1, status.seconds);
     }
     if (client !== undefined) {
-      const standing = client.take(principal.clientId);
-      if (standing.left === 0) throw refuse(request, client.quota, standing);
-      limits = listed(limits, limitItem(client.quota, standing.left - 1, standing.seconds));
+      const status = client.take(principal.clientId);
+      if (status.left === 0) throw refuse(request, client.quota, status);
+      limits = listed(limits, limitItem(client.quota, status.left - 1, status.seconds));
     }
     const policies = principal.kind === 'user' ? bothPolicies : clientPolicy;
     if (limits === undefined || policies === undefined) return;

@@ -12,7 +12,7 @@ export interface Quota {
   readonly windowSeconds: number;
 }
 
-export interface Standing {
+export interface QuotaStatus {
   /** 0: full. */
   readonly left: number;
   /** Until the window ends, at least 1. */
@@ -70,22 +70,22 @@ export class SharedCounter {
     return this.#fullUntilMs <= this.#now();
   }
 
-  look(key: string): Standing {
+  look(key: string): QuotaStatus {
     const count = this.#counts.get(key);
-    if (count !== undefined) return this.#standing(key, this.#present(count));
+    if (count !== undefined) return this.#status(key, this.#present(count));
     const phaseMs = phaseOf(key, this.#windowMs);
-    return this.#standing(key, { windowEndsMs: this.#windowEnd(phaseMs), own: 0 });
+    return this.#status(key, { windowEndsMs: this.#windowEnd(phaseMs), own: 0 });
   }
 
   /** Counts the key once, unless it is full. @returns how it stood before */
-  take(key: string): Standing {
+  take(key: string): QuotaStatus {
     let count = this.#counts.get(key);
     if (count === undefined) {
       const phaseMs = phaseOf(key, this.#windowMs);
       count = { phaseMs, windowEndsMs: this.#windowEnd(phaseMs), own: 0, told: 0 };
       this.#counts.set(key, count);
     } else this.#present(count);
-    const before = this.#standing(key, count);
+    const before = this.#status(key, count);
     if (before.left === 0) return before;
     count.own += 1;
     if (before.left === 1) this.#noteFull(count.windowEndsMs);
@@ -139,7 +139,7 @@ export class SharedCounter {
     return count;
   }
 
-  #standing(key: string, { windowEndsMs, own }: Pick<Count, 'windowEndsMs' | 'own'>): Standing {
+  #status(key: string, { windowEndsMs, own }: Pick<Count, 'windowEndsMs' | 'own'>): QuotaStatus {
     const others = this.#others.size === 0 ? undefined : this.#others.get(key);
     const all = others?.windowEndsMs === windowEndsMs ? own + others.count : own;
     return {

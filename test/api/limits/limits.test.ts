@@ -69,10 +69,10 @@ async function inOneWindow(seconds: number | undefined, needed = 10): Promise<vo
 function limited(reply: Reply, name: string, quota: number, windowSeconds: number): void {
   refused(reply, 429, 'Too many requests.');
   assert.equal(reply.headers.get('error-code'), 'too_many_requests');
-  const standing = leftOf(reply, name);
-  assert.equal(standing?.left, 0);
-  assert.equal(reply.headers.get('retry-after'), String(standing?.seconds));
-  assert.ok(standing !== undefined && standing.seconds >= 1 && standing.seconds <= windowSeconds);
+  const status = leftOf(reply, name);
+  assert.equal(status?.left, 0);
+  assert.equal(reply.headers.get('retry-after'), String(status?.seconds));
+  assert.ok(status !== undefined && status.seconds >= 1 && status.seconds <= windowSeconds);
   assert.ok(reply.headers.get('ratelimit-policy')?.includes(`"${name}";q=${quota};w=${windowSeconds}`));
 }
 
