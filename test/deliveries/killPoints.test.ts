@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import type { DeliveriesDeps } from '../../src/deliveries/deliveries.js';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
-import type { Records } from '../../src/ports/readStore.js';
-import { UnavailableError } from '../../src/ports/unavailable.js';
 import { until } from '../support/assertions/until.js';
+import { recordsOf } from '../support/faults/killPoints.js';
+import { lifeUntil } from '../support/faults/mortal.js';
 import { type Endpoint, type Hooks, openHooks } from '../support/service/hooks.js';
 import type { Received, Receiver } from '../support/service/receiver.js';
 
@@ -26,17 +26,9 @@ test.after(async () => hooks.destroy());
 
 /** A process that sees one endpoint alone, and has records of its own. */
 function alone({ deps }: Hooks, { id }: Endpoint): Pick<DeliveriesDeps, 'endpoints' | 'records'> {
-  const { endpoints, records: shared } = deps;
-  const key = (own: string): string => `${id}/${own}`;
-  const records: Records = {
-    get: (own) => shared.get(key(own)),
-    put: (own, ...rest) => shared.put(key(own), ...rest),
-    delete: (own, ...rest) => shared.delete(key(own), ...rest),
-    list: async (prefix) =>
-      (await shared.list<never>(key(prefix))).map((one) => ({ ...one, key: one.key.slice(key('').length) })),
-  };
+  const { endpoints, records } = deps;
   return {
-    records,
+    records: recordsOf(records, id),
     endpoints: {
       ...endpoints,
       get: async (document) => (document.includes(id) ? endpoints.get(document) : undefined),
@@ -56,27 +48,12 @@ function mortal(
   at: number,
   moment: 'before' | 'after',
 ): Mortal {
-  let effects = 0;
-  let dead = false;
-  const gone = (): never => {
-    throw new UnavailableError('this process is dead');
-  };
-  const alive = async <T>(run: () => Promise<T>): Promise<T> => (dead ? gone() : run());
-  const effect = async <T>(run: () => Promise<T>): Promise<T> => {
-    if (dead) return gone();
-    const fatal = ++effects === at;
-    if (fatal && moment === 'before') {
-      dead = true;
-      return gone();
-    }
-    const result = await run();
-    if (fatal) dead = true;
-    return dead ? gone() : result;
-  };
+  const life = lifeUntil(at, moment);
+  const { alive, effect } = life;
   const { sender } = hooks.deps;
   return {
     get dead() {
-      return dead;
+      return life.dead;
     },
     deps: {
       endpoints,

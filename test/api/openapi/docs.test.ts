@@ -1,21 +1,16 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import helmet from 'koa-helmet';
-import { chromium } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { HttpError, answerOf } from '../../../src/api/pipeline/errors.js';
 import { docs } from '../../../src/api/openapi/docs.js';
 import { openApiDocument } from '../../../src/api/openapi/openapi.js';
 import type { Route } from '../../../src/api/pipeline/route.js';
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
+import { CHROMIUM, onPage } from '../../support/service/browser.js';
 
 const route = (path: string, tag: string): Route => ({
   method: 'GET',
@@ -177,12 +172,7 @@ if (CHROMIUM === undefined) {
   test.skip('the page shows every operation in a browser', () => {});
 } else {
   test('the page shows every operation in a browser without foreign requests', async ({ base }) => {
-    const browser = await chromium.launch({
-      executablePath: CHROMIUM,
-      args: ['--no-sandbox', '--disable-dev-shm-usage'],
-    });
-    try {
-      const page = await browser.newPage();
+    await onPage(async (page) => {
       const elsewhere: string[] = [];
       const faults: string[] = [];
       page.on('request', (asked) => {
@@ -203,9 +193,7 @@ if (CHROMIUM === undefined) {
       assert.match(await page.locator('.opblock-body').first().innerText(), /Authentication failed\./);
       assert.equal(elsewhere, []);
       assert.equal(faults, []);
-    } finally {
-      await browser.close();
-    }
+    });
   });
 }
 

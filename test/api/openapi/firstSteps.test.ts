@@ -1,14 +1,10 @@
 /** Whoever opens `/docs` on simulated providers has a redeemed gift after five clicks. */
-import { existsSync, readFileSync } from 'node:fs';
-import { chromium } from 'playwright-core';
+import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { testWhere } from '../../support/assertions/testWhere.js';
+import { CHROMIUM, onPage } from '../../support/service/browser.js';
 import { type Service, startService } from '../../support/service/service.js';
-
-const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-  existsSync(path),
-);
 
 const test = suite<{ service: Service }>('the first steps on the docs page');
 
@@ -24,12 +20,7 @@ testWhere(
   'no Chromium on this machine',
   'lead to a redeemed gift, say what is missing, and take a changed body',
   async ({ service }) => {
-    const browser = await chromium.launch({
-      executablePath: CHROMIUM ?? '',
-      args: ['--no-sandbox', '--disable-dev-shm-usage'],
-    });
-    try {
-      const page = await browser.newPage();
+    await onPage(async (page) => {
       const faults: string[] = [];
       page.on('pageerror', (error) => faults.push(error.message));
       await page.goto(`${service.url}/docs`);
@@ -56,9 +47,7 @@ testWhere(
       const listed = await service.ask('GET', '/api/v2/events?types[]=gift.redeemed&wait=5', { token });
       assert.is(listed.json.data.at(-1)?.data.redemption_id, data.id, listed.text);
       assert.equal(faults, []);
-    } finally {
-      await browser.close();
-    }
+    });
   },
 );
 

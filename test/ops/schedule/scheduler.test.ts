@@ -6,7 +6,7 @@ import { notificationStream } from '../../../src/domain/notification.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
 import { type SchedulerOptions, startScheduler } from '../../../src/ops/schedule/scheduler.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
-import { everyKillPoint } from '../../support/faults/killPoints.js';
+import { recordsOf, everyKillPoint } from '../../support/faults/killPoints.js';
 import { mortal } from '../../support/faults/mortal.js';
 import { type Bought, type House, phone, sentIn } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
@@ -99,12 +99,7 @@ test('two that both take themselves for the leader send once', async ({ house })
   await house.work();
   house.process();
   const bought = await Promise.all(Array.from({ length: 5 }, async (_, n) => buy(house, n)));
-  const other = house.reads.records;
-  const apart = {
-    ...other,
-    get: async <V>(key: string) => other.get<V>(`apart/${key}`),
-    put: async (key: string, ...rest: [unknown, object?]) => other.put(`apart/${key}`, ...rest),
-  };
+  const apart = recordsOf(house.reads.records, 'apart');
   const both = [schedule(house, naming(...bought)), schedule(house, naming(...bought), { records: apart })];
   await house.until(async () => (await Promise.all(bought.map(async (one) => isSent(house, one)))).every(Boolean));
   await Promise.all(both.map(async (one) => one.close()));

@@ -5,6 +5,18 @@ import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import type { House } from '../service/house.js';
 
+/** Records of one part alone, among those that all share. */
+export function recordsOf(shared: Records, part: string): Records {
+  const key = (own: string): string => `${part}/${own}`;
+  return {
+    get: (own) => shared.get(key(own)),
+    put: (own, ...rest) => shared.put(key(own), ...rest),
+    delete: (own, ...rest) => shared.delete(key(own), ...rest),
+    list: async (prefix) =>
+      (await shared.list<never>(key(prefix))).map((one) => ({ ...one, key: one.key.slice(key('').length) })),
+  };
+}
+
 /**
  * A part of the house: its own process managers, with a lease of their own, alone see what is bought in it.
  * `ownWorkers`: they ask only its own workers.
@@ -22,14 +34,7 @@ export function partOf(
         yield { ...batch, events: batch.events.filter(({ metadata }) => metadata.correlationId === name) };
     },
   };
-  const key = (own: string): string => `${name}/${own}`;
-  const records: Records = {
-    get: (own) => shared.get(key(own)),
-    put: (own, ...rest) => shared.put(key(own), ...rest),
-    delete: (own, ...rest) => shared.delete(key(own), ...rest),
-    list: async (prefix) =>
-      (await shared.list<never>(key(prefix))).map((one) => ({ ...one, key: one.key.slice(key('').length) })),
-  };
+  const records = recordsOf(shared, name);
   const bus: Bus = !ownWorkers
     ? house.bus
     : {

@@ -5,6 +5,44 @@
 import type { ProcessorDeps } from '../../../src/processors/processors.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 
+/** A life that ends at a chosen effect. */
+export interface Life {
+  readonly dead: boolean;
+  /** Effects so far. */
+  readonly effects: number;
+  /** What changes nothing. */
+  alive<T>(run: () => Promise<T>): Promise<T>;
+  effect<T>(run: () => Promise<T>): Promise<T>;
+}
+
+/** It ends at the `at`th effect (from 1): `before` it is done, or `after`, before its answer. */
+export function lifeUntil(at: number, moment: 'before' | 'after'): Life {
+  let effects = 0;
+  let dead = false;
+  const gone = (): never => {
+    throw new UnavailableError('this process is dead');
+  };
+  return {
+    get dead() {
+      return dead;
+    },
+    get effects() {
+      return effects;
+    },
+    alive: async (run) => (dead ? gone() : run()),
+    async effect(run) {
+      if (dead) gone();
+      const fatal = ++effects === at;
+      if (fatal && moment === 'before') dead = true;
+      if (dead) gone();
+      const result = run();
+      if (fatal) dead = true;
+      await result;
+      return dead ? gone() : result;
+    },
+  };
+}
+
 /** Parts that can die. */
 export interface Mortal {
   readonly deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>;
@@ -19,29 +57,15 @@ export function mortal(
   at: number,
   moment: 'before' | 'after',
 ): Mortal {
-  let effects = 0;
-  let dead = false;
-  const gone = (): never => {
-    throw new UnavailableError('this process is dead');
-  };
-  const alive = async <T>(run: () => Promise<T>): Promise<T> => (dead ? gone() : run());
-  const effect = async <T>(run: () => Promise<T>): Promise<T> => {
-    if (dead) gone();
-    const fatal = ++effects === at;
-    if (fatal && moment === 'before') dead = true;
-    if (dead) gone();
-    const result = run();
-    if (fatal) dead = true;
-    await result;
-    return dead ? gone() : result;
-  };
+  const life = lifeUntil(at, moment);
+  const { alive, effect } = life;
   const { events, records, bus } = deps;
   return {
     get dead() {
-      return dead;
+      return life.dead;
     },
     get effects() {
-      return effects;
+      return life.effects;
     },
     deps: {
       events: {
