@@ -20,13 +20,12 @@ import { type Listener, listen } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { verifiersOf } from '../ops/evidence/headKeys.js';
 import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
-import { finishErasures } from '../ops/people/erasure/finishErasures.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
 import type { Log } from './personal.js';
-import { receiverLookups, startProcesses } from './processManagers.js';
+import { startProcessorRole } from './processorRole.js';
 import { projectOnThread } from './projector/workerThread.js';
 import { projectInProcess } from './projector/inProcess.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
@@ -36,7 +35,6 @@ import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from '../projections/index.js';
 import { LED, readinessOf } from './readiness.js';
 import { repeatErasures } from './repeatErasures.js';
-import { startScheduler } from '../ops/schedule/scheduler.js';
 import { noteSimulatedNews } from '../ops/sandbox/noteSimulatedNews.js';
 import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
@@ -45,7 +43,6 @@ import { tracedEngines } from './tracedEngines.js';
 import { treeDir, treeFolder, treeSettings } from './tree.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
-import { startWebhooks } from '../deliveries/webhooks.js';
 
 export interface App {
   /** `undefined` without the role `api`. */
@@ -162,45 +159,18 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       logger.warn(
         `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
       );
-    const processes = config.roles.has('processor')
-      ? open.add(startProcesses({ engines, models, subjects, publicUrl, logger, holder, followers: parts }))
-      : undefined;
-    if (config.roles.has('processor'))
-      open.add(
-        startScheduler({
-          events: engines.events,
-          store: engines.store,
-          schedule: models.schedule,
-          ...receiverLookups({ models, subjects }),
-          reminders: { days: config.reminderDays, hours: config.reminderHours },
-          now: currentTime,
-          holder,
-          logger,
-          followers: parts,
-        }),
-      );
-    const webhooks = config.roles.has('processor')
-      ? open.add(
-          startWebhooks({
-            engines,
-            models,
-            subjects,
-            privateAddresses: config.webhookPrivateAddresses === 'allow',
-            version: VERSION,
-            logger,
-            holder,
-            followers: parts,
-          }),
+    const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
+    const processor = config.roles.has('processor')
+      ? startProcessorRole(
+          { config, erasure, engines, models, subjects, publicUrl, version: VERSION, logger, holder, followers: parts },
+          open,
         )
       : undefined;
-    const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
-    if (config.roles.has('processor'))
-      open.add(parts.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
     metrics.watch(
       opened,
       projections,
-      () => processes?.status(),
-      () => webhooks?.status(),
+      () => processor?.processes.status(),
+      () => processor?.webhooks.status(),
       {
         health: parts.health,
         withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
