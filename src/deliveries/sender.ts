@@ -130,7 +130,7 @@ async function answerTo(asked: ClientRequest, body: string): Promise<Answered> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     asked.on('response', resolve);
     asked.on('error', reject);
-    // As after an upgrade, which nobody asked for.
+    // As after an upgrade, which was not asked for.
     asked.on('close', () => reject(new Error('closed without an answer')));
     asked.end(body);
   });

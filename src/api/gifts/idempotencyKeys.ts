@@ -114,7 +114,7 @@ async function purchaseBy(deps: RedemptionKeyDeps, early: EarlyCall, key: string
   const history = await deps.events.read(transactionStream(id));
   const outcome = outcomeOf(stored);
   if (history.length === 0) return { status: 200, body: { data: { key, ...outcome } } };
-  // In the log, and nobody answers it any more: its process is gone.
+  // In the log, and its process is gone: no answer comes any more.
   const status = outcome.status === 'unseen' ? 'done' : outcome.status;
   const data = { key, ...outcome, status, transaction_id: id };
   return { status: 200, body: { data }, position: history.at(-1)?.position };

@@ -62,7 +62,7 @@ export const FIRST_STEPS: readonly FirstStep[] = [
 
 export const FIRST_STEPS_HTML = `<section id="first-steps">
 <h1>Five steps to a redeemed gift</h1>
-<p>Each sends its request to this service, on the data of <code>examples/demo.json</code>. Providers are simulated: nothing is paid for, nobody is told.</p>
+<p>Each sends its request to this service, on the data of <code>examples/demo.json</code>. Providers are simulated: no money moves, and no message is sent.</p>
 <ol>
 ${FIRST_STEPS.map(
   ({ title, path, body }) => `<li>

@@ -17,7 +17,7 @@ import { changeDueGifts } from './changeDueGifts.js';
 import { forEachDue } from './dueIds.js';
 
 export interface ReminderSettings {
-  /** Before the last valid day; empty: nobody is reminded. */
+  /** Before the last valid day; empty: there are no reminders. */
   readonly days: readonly number[];
   readonly hours: Hours;
 }
@@ -30,7 +30,7 @@ export interface ReminderDeps extends GiftChangeDeps, Pick<NotifyDeps, 'contact'
 /** Losing it costs reminders that were due more than a day ago. */
 const DONE = 'schedule/reminders';
 const CATCH_UP_MS = 1_000;
-/** Ids in memory: a purchase is not looked at again in the hours of days on which nobody of it waits. */
+/** Ids in memory: a purchase is not looked at again in the hours of days on which none of its holders waits. */
 const MOST_SETTLED = 100_000;
 
 /** The day (UTC) of the last round, of this log. */

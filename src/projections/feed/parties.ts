@@ -22,7 +22,7 @@ export interface GiftParties extends TransactionParties {
   readonly transaction_id: string;
   readonly holdings: readonly Holding[];
   readonly blocks: readonly { readonly from: Position; readonly cause: string; readonly blocked: boolean }[];
-  /** Of a scheduled gift: nobody is its holder before the event at `released` (docs/decisions.md#scheduled-sending). */
+  /** Of a scheduled gift: it has no holder before the event at `released` (docs/decisions.md#scheduled-sending). */
   readonly scheduled?: { readonly released?: Position };
 }
 
