@@ -13,7 +13,8 @@ const OWN_ENGINES =
  * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
  * serve.
  */
-const SEVERAL_ROLES = /^api\/(health|rebuilding|stripe|gifts\/redemptions|ops\/(parked|projections|refunds))\./;
+const SEVERAL_ROLES =
+  /^api\/(health|rebuilding|stripe|sandbox\/magic|gifts\/redemptions|ops\/(parked|projections|refunds))\./;
 
 /**
  * HTTP tests of what engines of different kinds do together: reads that wait for the log, keys of repeated requests,
@@ -24,7 +25,7 @@ const ON_PAIRS =
 
 /** What a test of these shows is decided above the ports, whose own suites hold the rest. */
 const ABOVE_PORTS =
-  /^(api\/(fuzz|hostile|limits|openapi|privacy|sandbox|tillProtocol|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/|service\/erasedMemory)/;
+  /^(api\/(fuzz|hostile|limits|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/|service\/erasedMemory)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };

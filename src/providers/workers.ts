@@ -13,7 +13,7 @@ import { simulatedPayments } from './payments/simulated.js';
 import { RefusedError, ProviderError } from './providerErrors.js';
 
 export interface WorkerDeps {
-  readonly bus: Bus;
+  readonly bus: Pick<Bus, 'serve'>;
   readonly records: Records;
   readonly logger: Logger;
   /** Milliseconds since the epoch; default the system's clock. */

@@ -8,6 +8,7 @@ import { metricsPage } from '../api/metrics.js';
 import { application } from '../api/pipeline/server.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import type { Config } from './config.js';
+import { busByClock } from '../runtime/clock/busByClock.js';
 import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock.js';
 import { recordsByClock } from '../runtime/clock/recordsByClock.js';
 import { keyedHash } from '../domain/keyedHash.js';
@@ -114,7 +115,8 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         watch: metrics.providers,
         publicUrl: config.publicUrl,
       });
-      open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }));
+      const bus = config.sandbox ? busByClock(engines.bus, records) : engines.bus;
+      open.add(await startWorkers({ bus, records, logger, ...providers }));
       if (config.sandbox)
         open.add(
           parts.start('simulated news', noteSimulatedNews({ events: engines.events, records, now: currentTime })),

@@ -22,7 +22,7 @@ interface Ahead {
 export async function openSharedClock(records: Records, events: EventStore): Promise<void> {
   if ((await records.get<Ahead>(KEY)) === undefined)
     await records.put(KEY, { offset_ms: await aheadInLog(events) } satisfies Ahead, { expected: 0 });
-  await look(records);
+  await catchUpWithClock(records);
 }
 
 /** Follows until it is aborted. Where the records are away, the clock goes on as it is. */
@@ -32,7 +32,7 @@ export function followSharedClock(
   return async ({ signal, well, onTrouble }) => {
     for (; !signal.aborted; await pause(LOOK_MS, signal)) {
       try {
-        await look(records);
+        await catchUpWithClock(records);
         well();
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
@@ -60,7 +60,8 @@ export async function moveSharedClock(records: Records, next: (offsetMs: number)
   throw new UnavailableError("the sandbox's clock could not be stored");
 }
 
-async function look(records: Pick<Records, 'get'>): Promise<void> {
+/** Moves this process's clock to where the record is. @throws UnavailableError */
+export async function catchUpWithClock(records: Pick<Records, 'get'>): Promise<void> {
   moveClock((await records.get<Ahead>(KEY))?.value.offset_ms ?? 0);
 }
 
