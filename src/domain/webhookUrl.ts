@@ -13,8 +13,11 @@ export function webhookUrlFault(text: string, { privateAddresses }: UrlRules): s
   if (text.length > LONGEST_URL) return `: at most ${LONGEST_URL} characters`;
   // What a parser of addresses would pass over or mend.
   if (!/^[!-[\]-~]+$/.test(text) || !URL.canParse(text)) return 'must be an address, in ASCII';
-  const { protocol, hostname, username, password } = new URL(text);
-  if (!(privateAddresses ? ['https:', 'http:'] : ['https:']).includes(protocol)) return 'must begin with https://';
+  // `https:host` and `https:/host` are the same address to a parser, not to all who read it.
+  const schemes = privateAddresses ? ['https://', 'http://'] : ['https://'];
+  if (!schemes.some((scheme) => text.toLowerCase().startsWith(scheme) && text.charAt(scheme.length) !== '/'))
+    return `must begin with ${schemes.join(' or ')} and a host`;
+  const { hostname, username, password } = new URL(text);
   if (username !== '' || password !== '' || /^[^/]*\/\/[^/?#]*@/.test(text)) return 'must not have a user or password';
   if (text.includes('#')) return 'must not have a fragment';
   const address = literalAddress(hostname);

@@ -5,7 +5,8 @@ import { webhookUrlFault } from '../../src/domain/webhookUrl.js';
 const test = suite('addresses of webhooks');
 
 const ASCII = 'must be an address, in ASCII';
-const HTTPS = 'must begin with https://';
+const HTTPS = 'must begin with https:// and a host';
+const EITHER = 'must begin with https:// or http:// and a host';
 const USER = 'must not have a user or password';
 const FRAGMENT = 'must not have a fragment';
 const PUBLIC = 'must be a public address';
@@ -22,10 +23,14 @@ const CASES: readonly [url: string, fault: string | undefined, allowed: string |
   [`https://shop.example/${'a'.repeat(2_027)}`, undefined, undefined],
   [`https://shop.example/${'a'.repeat(2_028)}`, LONG, LONG],
   ['http://shop.example/', HTTPS, undefined],
-  ['ftp://shop.example/', HTTPS, HTTPS],
-  ['file:///etc/passwd', HTTPS, HTTPS],
-  ['javascript:alert(1)', HTTPS, HTTPS],
-  ['gopher://shop.example/', HTTPS, HTTPS],
+  ['ftp://shop.example/', HTTPS, EITHER],
+  ['file:///etc/passwd', HTTPS, EITHER],
+  ['javascript:alert(1)', HTTPS, EITHER],
+  ['gopher://shop.example/', HTTPS, EITHER],
+  ['HTTPS:shop.example', HTTPS, EITHER],
+  ['https:/shop.example', HTTPS, EITHER],
+  ['https:///shop.example', HTTPS, EITHER],
+  ['http:shop.example', HTTPS, EITHER],
   ['', ASCII, ASCII],
   ['shop.example', ASCII, ASCII],
   ['https://', ASCII, ASCII],

@@ -131,6 +131,8 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
       return `${subject}: at least ${String(p['limit'])}`;
     case 'maxItems':
       return `${subject}: at most ${String(p['limit'])}`;
+    case 'uniqueItems':
+      return `${subject}[${Math.max(Number(p['i']), Number(p['j']))}] is in the list already: leave it out`;
     default:
       return `${subject} is not valid`;
   }

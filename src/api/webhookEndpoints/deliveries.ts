@@ -49,11 +49,13 @@ async function placeOfEvent(
   return position;
 }
 
+const NO_TIME = 'must be a time, such as 2026-05-04T12:30:00Z';
+
 /** @throws HttpError `schema` */
 function timeOf(since: string): string {
   const ms = Date.parse(since);
   // A leap second.
-  if (Number.isNaN(ms)) throw faultOf('since', 'is not valid');
+  if (Number.isNaN(ms)) throw faultOf('since', NO_TIME);
   return new Date(ms).toISOString();
 }
 
@@ -154,7 +156,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
             type: 'string',
             format: 'date-time',
             maxLength: 40,
-            'x-errors': { format: 'since must be a time, such as 2026-05-04T12:30:00Z' },
+            'x-errors': { format: `since ${NO_TIME}` },
             description: 'What happened from then on.',
           },
         }),

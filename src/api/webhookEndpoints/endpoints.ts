@@ -218,7 +218,9 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           status: 200,
           description: 'The endpoint.',
           schema: dataSchema(endpointSchema),
-          example: { data: { ...endpointExample, disabled: true, disabled_by: 'owner' } },
+          example: {
+            data: { ...endpointExample, disabled: true, disabled_by: 'owner', disabled_at: '2026-05-06T09:00:00.000Z' },
+          },
         },
       ],
       errors: ['forbidden', 'webhook_endpoint_not_found'],

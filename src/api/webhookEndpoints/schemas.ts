@@ -21,13 +21,14 @@ export const SETTINGS = {
   url: {
     type: 'string',
     maxLength: LONGEST_URL,
-    description: 'An `https://` address, without user, password and fragment. It must hold no secret.',
+    description: 'Begins with `https://`, without user, password and fragment. It must hold no secret.',
   },
   types: { ...TYPES, minItems: 1, maxItems: ALL_ENTRY_TYPES.length, uniqueItems: true },
   description: {
     type: ['string', 'null'],
     maxLength: LONGEST_DESCRIPTION,
     pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    'x-errors': { pattern: 'description must be one line, without control characters' },
     description: 'Your own words. They must name no person.',
   },
 } as const satisfies Readonly<Record<string, Schema>>;
@@ -46,6 +47,7 @@ const FIELDS = {
     description:
       '`owner`: a call; `failures`: nothing could be delivered for five days; `gone`: the receiver answered 410; `inactive`: the client or merchant was disabled. null where it is not disabled.',
   },
+  disabled_at: { type: ['string', 'null'], format: 'date-time', description: 'null where it is not disabled.' },
   created_at: { type: 'string', format: 'date-time' },
 } as const satisfies Readonly<Record<string, Schema>>;
 
@@ -92,6 +94,7 @@ export const endpointExample = {
   description: 'Accounting',
   disabled: false,
   disabled_by: null,
+  disabled_at: null,
   created_at: '2026-05-04T12:30:00.000Z',
 };
 
@@ -110,14 +113,16 @@ export const attemptExample = {
   next_at: '2026-05-04T12:30:06.120Z',
 };
 
-export function endpointEntity({
-  endpoint_id: id,
-  url,
-  types,
-  description,
-  state,
-  disabled_by,
-  created_at,
-}: EndpointDocument): Readonly<Record<keyof typeof FIELDS, unknown>> {
-  return { id, url, types, description, disabled: state === 'disabled', disabled_by: disabled_by ?? null, created_at };
+export function endpointEntity(endpoint: EndpointDocument): Readonly<Record<keyof typeof FIELDS, unknown>> {
+  const { endpoint_id: id, url, types, description, state, disabled_by, disabled_at, created_at } = endpoint;
+  return {
+    id,
+    url,
+    types,
+    description,
+    disabled: state === 'disabled',
+    disabled_by: disabled_by ?? null,
+    disabled_at: disabled_at ?? null,
+    created_at,
+  };
 }

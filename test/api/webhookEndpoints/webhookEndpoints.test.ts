@@ -88,6 +88,7 @@ test('creates an endpoint, and shows its secret this once', async () => {
     description: 'Accounting',
     disabled: false,
     disabled_by: null,
+    disabled_at: null,
   });
   const { secret: _, ...shown } = data;
   assert.deepEqual((await ask('GET', `/${id}`)).json, { data: shown });
@@ -152,7 +153,8 @@ test('refuses users without the permission, customers, and callers without a tok
 const FAULTS: readonly [body: unknown, message: string, field: string | null][] = [
   [{}, 'url is required', 'url'],
   [{ url: null }, 'url must be a string', 'url'],
-  [{ url: 'http://shop.example' }, 'url must begin with https://', 'url'],
+  [{ url: 'http://shop.example' }, 'url must begin with https:// and a host', 'url'],
+  [{ url: 'HTTPS:shop.example' }, 'url must begin with https:// and a host', 'url'],
   [{ url: 'https://127.0.0.1/' }, 'url must be a public address', 'url'],
   [{ url: 'https://169.254.169.254/latest' }, 'url must be a public address', 'url'],
   [{ url: 'https://[::ffff:10.0.0.1]/' }, 'url must be a public address', 'url'],
@@ -164,9 +166,9 @@ const FAULTS: readonly [body: unknown, message: string, field: string | null][] 
   [{ types: ['gift.nonsense'] }, 'types: not a type of event; /openapi.json lists them', 'types[0]'],
   [{ types: ['ping'] }, 'types: not a type of event; /openapi.json lists them', 'types[0]'],
   [{ types: 'gift.redeemed' }, 'types must be a list or null', 'types'],
-  [{ types: ['gift.redeemed', 'gift.redeemed'] }, 'types is not valid', 'types'],
+  [{ types: ['gift.redeemed', 'gift.redeemed'] }, 'types[1] is in the list already: leave it out', 'types'],
   [{ description: 'x'.repeat(257) }, 'description: at most 256 characters', 'description'],
-  [{ description: 'a\u0000b' }, 'description is not valid', 'description'],
+  [{ description: 'a\u0000b' }, 'description must be one line, without control characters', 'description'],
   [{ description: '\ud800' }, 'description must not have half of a character (an unpaired surrogate)', 'description'],
   [{ secret: 'mine' }, 'secret is not a known field', 'secret'],
 ];
@@ -223,7 +225,7 @@ test('rotates the secret, while the one before signs for a day', async () => {
   }
 });
 
-test('changes what is sent where, and says who disabled it', async () => {
+test('changes what is sent where, and says who disabled it and when', async () => {
   const { id, secret: _, ...before } = await create({ types: ['gift.redeemed'] });
   const change = async (body: object): Promise<Json> => {
     const reply = await ask('PATCH', `/${id}`, { body });
@@ -241,9 +243,11 @@ test('changes what is sent where, and says who disabled it', async () => {
   });
   const disabled = await change({ disabled: true });
   assert.deepEqual([disabled.disabled, disabled.disabled_by], [true, 'owner']);
+  assert.equal(disabled.disabled_at, (await eventsOf(id as string)).at(-1)?.at);
   const enabled = await change({ disabled: false, description: null });
-  assert.deepEqual([enabled.disabled, enabled.disabled_by, enabled.description], [false, null, null]);
-  refused(await ask('PATCH', `/${id}`, { body: { url: 'http://x' } }), 422, 'url must begin with https://');
+  assert.deepEqual([enabled.disabled, enabled.disabled_by, enabled.disabled_at], [false, null, null]);
+  assert.equal(enabled.description, null);
+  refused(await ask('PATCH', `/${id}`, { body: { url: 'http://x' } }), 422, 'url must begin with https:// and a host');
   refused(await ask('PATCH', `/${id}`, { body: { disabled: 'yes' } }), 422, 'disabled must be true or false');
   refused(await ask('PATCH', '/none', { body: { disabled: 'yes' } }), 404, 'Webhook endpoint not found');
   assert.deepEqual(await typesOf(id as string), [
@@ -302,7 +306,7 @@ test('a ping and a recovery stand in the log once they are answered', async () =
   assert.deepEqual(recovered.json, { data: { since: '2026-05-04T12:30:00.000Z' } });
   assert.deepEqual((await ask('POST', `/${id}/ping`, { key: 'ping-1' })).json, pinged.json);
   const message = 'since must be a time, such as 2026-05-04T12:30:00Z';
-  for (const since of ['yesterday', '2026-05-04', '2026-13-01T00:00:00Z', ''])
+  for (const since of ['yesterday', '2026-05-04', '2026-13-01T00:00:00Z', '2016-12-31T23:59:60Z', ''])
     refused(await ask('POST', `/${id}/recover`, { body: { since } }), 422, message);
   refused(await ask('POST', `/${id}/recover`, { body: {} }), 422, 'since is required');
   assert.equal((await eventsOf(id as string)).length, 3);
