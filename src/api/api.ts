@@ -157,7 +157,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ...giftRouters(
       routerOf,
       { ...deps, appUrl: config.appUrl, keys: pipeline },
-      redemptionProofRoutes(options.evidence),
+      redemptionProofRoutes({ ...options.evidence, events: engines.events, gifts: models.gifts }),
     ),
     ...accountRouters(routerOf, deps),
     routerOf(

@@ -1,4 +1,7 @@
 /** Proofs that anybody checks offline (docs/evidence.md#bundles). */
+
+import { foundGift, type GiftDeps } from '../../commands/loadGift.js';
+import { giftStream } from '../../domain/gift/events.js';
 import { proveGifts, proveRedemption, redemptionNamed } from '../../ops/evidence/giftProofs.js';
 import type { ProveDeps, Proven } from '../../ops/evidence/proveEvents.js';
 import { type HistoryDeps, namedGifts } from '../../ops/history/giftHistory.js';
@@ -112,7 +115,7 @@ async function oneGift(
   return found;
 }
 
-export function redemptionProofRoutes(deps: ProveDeps): Route[] {
+export function redemptionProofRoutes(deps: ProveDeps & Pick<GiftDeps, 'events' | 'gifts'>): Route[] {
   return [
     {
       method: 'GET',
@@ -131,7 +134,11 @@ export function redemptionProofRoutes(deps: ProveDeps): Route[] {
         const user = userOf(early);
         const { giftId = '', redemptionId = '' } = early.params;
         const redemption = await redemptionNamed(deps.stored, giftId, redemptionId);
-        if (redemption === undefined) throw new HttpError('redemption_not_found');
+        if (redemption === undefined) {
+          // Refuses an unknown gift.
+          await foundGift(deps, giftId, await deps.events.read(giftStream(giftId)));
+          throw new HttpError('redemption_not_found');
+        }
         if (redemption.merchantId !== user.merchant_id) throw new HttpError('forbidden');
         return async () => {
           const bundle = covered(await proveRedemption(deps, giftId, redemption.id));

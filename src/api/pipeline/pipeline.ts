@@ -43,6 +43,8 @@ const CHECKS: readonly Step[] = [
 /** In the order of their answers. A key stores their outcome; they may run twice. */
 const DECISION: readonly Step[] = [openEntity, validate, handle];
 
+const UNKNOWN_GIFT: ErrorCode = 'gift_not_found';
+
 /** The errors of the steps. */
 export function commonErrors(route: RouteDescription): ErrorCode[] {
   const ofSteps = [...CHECKS, ...DECISION].flatMap(({ errors }) => errors?.(route) ?? []);
@@ -71,7 +73,8 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
       try {
         return await decided(route, decision, exchange, deps);
       } catch (error) {
-        if (isUnknownGift(route, answerOf(error).code)) deps.limits?.takeUnknownGift(exchange);
+        if (route.giftParam !== undefined && answerOf(error).code === UNKNOWN_GIFT)
+          deps.limits?.takeUnknownGift(exchange);
         throw error;
       }
     };
@@ -98,7 +101,7 @@ async function decided(
   const { giftParam, reads } = route;
   // A malformed id: no read model can hold it.
   if (giftParam !== undefined && giftIdOf(exchange.params[giftParam] ?? '') === undefined)
-    throw new HttpError('gift_not_found');
+    throw new HttpError(UNKNOWN_GIFT);
   try {
     return await run(decision, exchange);
   } catch (error) {
@@ -106,13 +109,6 @@ async function decided(
   }
   await deps.positions.waitForEnd(reads);
   return run(decision, exchange);
-}
-
-/** A redemption's proof says of unknown gifts that there is no redemption. */
-function isUnknownGift({ giftParam, method }: Route, code: ErrorCode): boolean {
-  return (
-    giftParam !== undefined && (code === 'gift_not_found' || (method === 'GET' && code === 'redemption_not_found'))
-  );
 }
 
 async function run(decision: readonly StepAction[], exchange: Exchange): Promise<Answer> {

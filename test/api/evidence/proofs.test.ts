@@ -105,7 +105,7 @@ test('prove a redemption to its merchant, without sender, receiver and metadata'
 
   for (const user of ['till-cinema', 'ann', 'bob', 'aud']) refused(await ask(path, user), 403, 'Forbidden.');
   refused(await ask(path.replace(redemption, 'nothing'), 'till-coffee'), 404, 'Redemption not found');
-  refused(await ask(path.replace(gifts[0] ?? '', '0'.repeat(20)), 'till-coffee'), 404, 'Redemption not found');
+  refused(await ask(path.replace(gifts[0] ?? '', '0'.repeat(20)), 'till-coffee'), 404, 'gift not found');
   refused(await ask(`/api/v2/gifts/${gifts[1]}/redemptions/latest/proof`, 'till-coffee'), 404, 'Redemption not found');
 });
 
