@@ -37,9 +37,15 @@ function regionOf(locale: string | null): string | undefined {
 
 function zonesIn(country: string | undefined): readonly string[] | undefined {
   if (country === undefined) return undefined;
-  // The language does not know it yet.
-  const { timeZones = [] } = new Intl.Locale(`und-${country}`) as { readonly timeZones?: readonly string[] };
-  return timeZones.length === 0 ? undefined : timeZones;
+  const locale = new Intl.Locale(`und-${country}`) as LocaleZones;
+  const zones = locale.getTimeZones?.() ?? locale.timeZones ?? [];
+  return zones.length === 0 ? undefined : zones;
+}
+
+/** TypeScript knows neither yet. Node 20 has the property alone, Node 26 the method alone. */
+interface LocaleZones {
+  readonly timeZones?: readonly string[];
+  getTimeZones?(): readonly string[] | undefined;
 }
 
 /** @returns the day, within these hours in each zone; `undefined`: it is too early or too late in one of them */

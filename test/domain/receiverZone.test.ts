@@ -19,6 +19,29 @@ test('a number says its country, a language its region, and where neither does i
     assert.equal(zones(null, locale), ['Europe/London'], String(locale));
 });
 
+test('a country’s zones are known where Intl.Locale has a property for them, and where a method', () => {
+  const proto = Intl.Locale.prototype as { timeZones?: unknown; getTimeZones?: unknown };
+  const [property, method] = (['timeZones', 'getTimeZones'] as const).map((name) =>
+    Object.getOwnPropertyDescriptor(proto, name),
+  );
+  const read = property?.get ?? (method?.value as () => unknown);
+  const set = (name: string, descriptor: PropertyDescriptor | undefined): void => {
+    Reflect.deleteProperty(proto, name);
+    if (descriptor !== undefined) Object.defineProperty(proto, name, descriptor);
+  };
+  try {
+    set('timeZones', undefined);
+    set('getTimeZones', { value: read, configurable: true });
+    assert.equal(zones('+819012345678'), ['Asia/Tokyo']);
+    set('getTimeZones', undefined);
+    set('timeZones', { get: read, configurable: true });
+    assert.equal(zones('+819012345678'), ['Asia/Tokyo']);
+  } finally {
+    set('timeZones', property);
+    set('getTimeZones', method);
+  }
+});
+
 test('a message comes within the hours of the receiver’s day', () => {
   assert.is(at('08:59', ['Europe/London']), undefined);
   assert.equal(at('09:00', ['Europe/London']), { day: '2027-01-15', until: '2027-01-15T20:00:00.000Z' });
