@@ -2,9 +2,10 @@
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift/decisions.js';
 import { shortcodeOf } from '../../domain/giftIds.js';
-import { HttpError } from '../pipeline/errors.js';
+import { type ErrorAnswer, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import type { GiftRouteDeps } from './deps.js';
+import { htmlPage, PAGE_HEADERS } from './htmlPage.js';
 import { expiryOf, type JoinedGift, findGift } from './join.js';
 
 export interface LaunchPageDeps extends GiftRouteDeps {
@@ -27,19 +28,14 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
       noStore: true,
       answers: [{ status: 200, description: 'The page.', contentType: 'text/html' }],
       errors: [],
+      errorPage: (error) => ({ headers: PAGE_HEADERS, body: errorPage(error) }),
       async open(early) {
         const joined = await findGift(deps, early.params['giftId'] ?? '');
         if (joined === undefined) throw new HttpError('gift_not_found');
         return async () => ({
           status: 200,
           body: page(joined, deps),
-          headers: {
-            'Content-Type': 'text/html; charset=utf-8',
-            'Content-Security-Policy':
-              "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-            'X-Robots-Tag': 'noindex, nofollow',
-            'Referrer-Policy': 'no-referrer',
-          },
+          headers: PAGE_HEADERS,
         });
       },
     },
@@ -71,30 +67,20 @@ function page(joined: JoinedGift, deps: LaunchPageDeps): string {
     deps.appUrl === undefined
       ? ''
       : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, shortcodeOf(joined.id)))}">Open it in the app</a></p>`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="referrer" content="no-referrer">
-<title>A gift for you</title>
-<style>
-body { font: 1.1rem/1.5 system-ui, sans-serif; margin: 0; min-height: 100vh; display: grid; place-items: center; background: #faf7f2; color: #222 }
-main { max-width: 26rem; margin: 1rem; padding: 2rem; background: #fff; border-radius: 1rem; box-shadow: 0 .5rem 2rem #0001; text-align: center }
-h1 { margin: 0 0 .25rem; font-size: 1.6rem }
-a { display: inline-block; padding: .6rem 1.4rem; border-radius: 2rem; background: #b3263a; color: #fff; text-decoration: none }
-</style>
-</head>
-<body>
-<main>
-<p>A gift for you</p>
+  return htmlPage(`<p>A gift for you</p>
 <h1>${escapeHtml(product?.name ?? 'A gift')}</h1>
 <p>${escapeHtml(brand?.name ?? '')}</p>
 <p>${escapeHtml(stateLine(joined, deps.now()))}</p>
-${link}
-</main>
-</body>
-</html>
-`;
+${link}`);
+}
+
+function errorPage({ code, headers }: Pick<ErrorAnswer, 'code' | 'headers'>): string {
+  if (code === 'gift_not_found')
+    return htmlPage('<h1>There is no such gift</h1>\n<p>Open the link once more: a part of it may be missing.</p>');
+  if (code === 'too_many_requests') {
+    const minutes = Math.ceil(Number(headers['Retry-After']) / 60);
+    const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+    return htmlPage(`<h1>Too many links were tried</h1>\n<p>Gifts can be opened from here again in ${wait}.</p>`);
+  }
+  return htmlPage('<h1>The gift can’t be shown for now</h1>\n<p>Try again in a moment.</p>');
 }

@@ -285,7 +285,10 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   return {
     description: errors.map(({ message }) => `\`${message}\``).join(', '),
     headers,
-    content: { 'application/json': { schema, examples } },
+    content: {
+      'application/json': { schema, examples },
+      ...(route.errorPage === undefined ? {} : { 'text/html': { schema: { type: 'string' } } }),
+    },
   };
 }
 

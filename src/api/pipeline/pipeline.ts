@@ -62,6 +62,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     state.allow = allow;
     state.noStore = noStore;
     if (route.compressed === true) state.compressed = true;
+    if (route.errorPage !== undefined) state.errorPage = route.errorPage;
     const exchange = new Exchange(ctx, ctx.params, deps.addressOf);
     for (const check of checks) {
       const pending = check(exchange);

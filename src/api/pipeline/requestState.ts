@@ -1,4 +1,5 @@
 import type { Principal } from '../auth/principal.js';
+import type { ErrorPage } from './route.js';
 
 /** Koa's `ctx.state`. */
 export interface RequestState {
@@ -11,6 +12,7 @@ export interface RequestState {
   noStore?: boolean;
   /** Large answers are compressed for callers that ask for it. */
   compressed?: boolean;
+  errorPage?: ErrorPage;
   /** The headers `RateLimit` and `RateLimit-Policy` of every answer. */
   rateLimit?: string;
   rateLimitPolicy?: string;

@@ -5,7 +5,7 @@ import type { Role } from '../../domain/account.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadBySome } from '../../projections/index.js';
 import type { Principal } from '../auth/principal.js';
-import type { ErrorCode } from './errors.js';
+import type { ErrorAnswer, ErrorCode } from './errors.js';
 import type { Follower } from './positions.js';
 
 /**
@@ -95,6 +95,12 @@ export interface Answer {
   readonly accessRecord?: AccessRecord;
 }
 
+/** `headers`: besides those of the error. */
+export type ErrorPage = (error: Pick<ErrorAnswer, 'code' | 'headers'>) => {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+};
+
 export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** In the syntax of @koa/router, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
@@ -139,6 +145,8 @@ export interface RouteDescription {
   >;
   /** Descriptions by name, besides the headers of every error with its status. */
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>>;
+  /** In place of JSON, where the caller's `Accept` prefers HTML: people open the route in a browser. */
+  readonly errorPage?: ErrorPage;
   /** The steps add theirs (`pipeline.ts`). */
   readonly errors: readonly ErrorCode[];
 }

@@ -143,7 +143,8 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
     return;
   }
   const state = ctx.state as RequestState;
-  const { status, headers, message, more, unforeseen } = answerOf(error);
+  const answer = answerOf(error);
+  const { status, headers, message, more, unforeseen } = answer;
   if (unforeseen) {
     const [level, text] =
       status === 500 ? (['error', 'request failed'] as const) : (['warn', 'an engine was unavailable'] as const);
@@ -155,6 +156,9 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   for (let at = 0; at < limits.length; at += 2) ctx.set(limits[at] as string, limits[at + 1] as string);
   ctx.set({ ...allowOf(status, state), ...headers });
   if (state.noStore === true) ctx.set('Cache-Control', 'no-store');
-  ctx.type = 'application/json';
-  ctx.body = JSON.stringify({ error: message, ...more });
+  const { errorPage } = state;
+  const page = errorPage !== undefined && ctx.accepts('json', 'html') === 'html' ? errorPage(answer) : undefined;
+  if (page !== undefined) ctx.set(page.headers);
+  else ctx.type = 'application/json';
+  ctx.body = page?.body ?? JSON.stringify({ error: message, ...more });
 }

@@ -9,15 +9,19 @@ import { eventually } from '../../support/assertions/until.js';
 
 const test = suite('the page behind a launch_url');
 let service: Service;
+/** Without APP_URL, and with a limit that is soon reached. */
+let plain: Service;
 
 test.before(async () => {
   service = await startService({
     env: { APP_URL: 'https://app.test/o\'p"en/', PUBLIC_URL: 'https://gifts.test/base/' },
   });
+  plain = await startService({ split: false, env: { UNKNOWN_GIFTS_PER_ADDRESS: '2' } });
 });
 test.after(async () => {
   await unharmed(service);
   await service.close();
+  await plain.close();
 });
 
 async function page(gift: string, method = 'GET'): Promise<Reply> {
@@ -156,32 +160,53 @@ test('unknown gifts, other methods, HEAD', async () => {
 });
 
 test("links to the app's address as set; says that a gift is not paid for yet", async () => {
-  const plain = await startService({ env: { APP_URL: 'https://app.test/open', CHARGE_WAIT_MS: '50' } });
+  const linked = await startService({ env: { APP_URL: 'https://app.test/open', CHARGE_WAIT_MS: '50' } });
   try {
-    const gift = await buyOne(plain);
+    const gift = await buyOne(linked);
     assert.ok(
-      (await plain.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`),
+      (await linked.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`),
     );
-    const slow = await plain.ask('POST', '/api/v2/transactions', {
-      token: await plain.userToken('ann'),
+    const slow = await linked.ask('POST', '/api/v2/transactions', {
+      token: await linked.userToken('ann'),
       body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }),
     });
     assert.match(
-      (await plain.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text,
+      (await linked.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text,
       /This gift is not paid for yet\./,
     );
   } finally {
-    await plain.close();
+    await linked.close();
   }
 });
 
 test('without the app’s address there is no link', async () => {
-  const plain = await startService();
-  try {
-    assert.doesNotMatch((await plain.ask('GET', `/g/${await buyOne(plain)}`)).text, /<a /);
-  } finally {
-    await plain.close();
+  assert.doesNotMatch((await plain.ask('GET', `/g/${await buyOne(plain)}`)).text, /<a /);
+});
+
+test('answers a browser’s errors with pages, and their status and headers', async () => {
+  const open = async (accept: string): Promise<Response> =>
+    fetch(`${plain.url}/g/${'0'.repeat(16)}`, { headers: { accept } });
+  const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  const unknown = await open(BROWSER);
+  assert.deepEqual([unknown.status, unknown.headers.get('error-code')], [404, 'gift_not_found']);
+  assert.match(await unknown.text(), /<h1>There is no such gift<\/h1>/);
+  refused(await plain.ask('GET', '/g/nonsense'), 404, 'gift not found');
+  const refusal = await open(BROWSER);
+  const seconds = Number(refusal.headers.get('retry-after'));
+  assert.deepEqual([refusal.status, refusal.headers.get('error-code')], [429, 'too_many_requests']);
+  assert.ok(seconds > 0 && seconds <= 900);
+  assert.match(refusal.headers.get('ratelimit') ?? '', new RegExp(`^"unknown-gifts-address";r=0;t=${seconds}$`));
+  assert.match(refusal.headers.get('ratelimit-policy') ?? '', /^"unknown-gifts-address";q=2;w=900$/);
+  for (const { headers } of [unknown, refusal]) {
+    assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(headers.get('cache-control'), 'no-store');
+    assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'/);
+    assert.equal(headers.get('x-robots-tag'), 'noindex, nofollow');
   }
+  const wait = seconds <= 60 ? 'a minute' : `${Math.ceil(seconds / 60)} minutes`;
+  assert.ok((await refusal.text()).includes(`again in ${wait}.`));
+  const program = await open('*/*');
+  assert.deepEqual([program.status, await program.json()], [429, { error: 'Too many requests.' }]);
 });
 
 test.run();
