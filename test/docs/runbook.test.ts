@@ -27,6 +27,17 @@ test('a ticket about one gift', async () => {
   });
 });
 
+test('guessed gifts: a caller that looks for gifts that there are not', async () => {
+  await inTrouble('Guessed gifts', { UNKNOWN_GIFTS_PER_CALLER: '3' }, async ({ start, ask, follow }) => {
+    const { url = '' } = await start();
+    await untilReady(url);
+    const statuses: number[] = [];
+    for (let n = 0; n < 5; n++) statuses.push((await ask(url, 'GET', `/api/v2/gifts/${String(n).repeat(20)}`)).status);
+    assert.deepEqual(statuses, [404, 404, 404, 429, 429]);
+    await follow();
+  });
+});
+
 test('every chapter has its trouble', () => {
   const folder = fileURLToPath(new URL('../../../test/docs/', import.meta.url));
   const tests = readdirSync(folder)
