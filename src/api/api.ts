@@ -49,6 +49,7 @@ import { DELIVERED } from './webhookEndpoints/delivered.js';
 import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
 import { endpointRoutes } from './webhookEndpoints/endpoints.js';
 import { clockRoutes } from './sandbox/clock.js';
+import { type SandboxReset, resetRoutes } from './sandbox/reset.js';
 import { webhookRouter } from './webhooks/webhookRouter.js';
 
 export interface ApiOptions {
@@ -74,6 +75,7 @@ export interface ApiOptions {
   readonly metrics?: Metrics;
   readonly onAnswer?: OnAnswer;
   readonly onLimited?: LimitTally;
+  readonly reset: SandboxReset;
 }
 
 /** @throws UnavailableError */
@@ -176,7 +178,9 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ]),
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version: options.version }),
     await webhookRouter(routerOf, { config, engines, questions: deps.questions, logger, now: deps.now }),
-    ...(config.sandbox ? [routerOf('/sandbox', clockRoutes(engines.store.records))] : []),
+    ...(config.sandbox
+      ? [routerOf('/sandbox', [...clockRoutes(engines.store.records), ...resetRoutes(options.reset)])]
+      : []),
     ...evidenceRouters(routerOf, {
       ...options.evidence,
       events: engines.events,

@@ -41,6 +41,11 @@ export function moveClock(toOffsetMs: number): void {
   for (const look of moved) look();
 }
 
+/** Puts the clock back to the system's, for a service that starts anew: nothing may wait by it meanwhile. */
+export function resetClock(): void {
+  offsetMs = 0;
+}
+
 /** Calls `then` once, when `ms` have passed by the clock. @returns ends the wait */
 export function afterTicks(ms: number, then: () => void): () => void {
   const due = clockTicks() + ms;

@@ -17,7 +17,7 @@ import type { Engines } from '../ports/engines.js';
 import { refuseUnlessKeysFit } from './keysCheck.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
-import { type Listener, listen } from '../api/listener/listener.js';
+import type { Listener } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { verifiersOf } from '../ops/evidence/headKeys.js';
 import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
@@ -35,6 +35,7 @@ import { reportServing } from '../runtime/readmodels/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from '../projections/index.js';
 import { LED, readinessOf } from './readiness.js';
+import { type App, type RunningRoles, type Stage, startResettable } from './resettable.js';
 import { repeatErasures } from './repeatErasures.js';
 import { noteSimulatedNews } from '../ops/sandbox/noteSimulatedNews.js';
 import { reportFailing } from '../ops/status/failingParts.js';
@@ -45,21 +46,15 @@ import { treeDir, treeFolder, treeSettings } from './tree.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
 
-export interface App {
-  /** `undefined` without the role `api`. */
-  readonly url: string | undefined;
-  /** The address for health and metrics alone; `undefined` without METRICS_PORT. */
-  readonly healthUrl: string | undefined;
-  readonly logId: string;
-  /** Refuses new connections, finishes open requests, releases everything: within 10 s. */
-  close(): Promise<void>;
-}
+export type { App } from './resettable.js';
 
 export interface AppOptions {
   /** Default: this release's. Tests deploy one release over another. */
   readonly projections?: readonly Projection[];
   /** Wraps the engines, for tests. */
   readonly through?: (engines: Engines) => Engines;
+  /** A sandbox could not start again after its reset. */
+  readonly onLost?: ((error: unknown) => void) | undefined;
 }
 
 export const VERSION = (
@@ -72,14 +67,15 @@ export const VERSION = (
  * system
  */
 export async function startApp(config: Config, logger: Logger, options: AppOptions = {}): Promise<App> {
+  const { onLost } = options;
+  return startResettable({ config, logger, onLost }, (stage) => startRoles(config, logger, options, stage));
+}
+
+async function startRoles(config: Config, logger: Logger, options: AppOptions, stage: Stage): Promise<RunningRoles> {
   const { projections = PROJECTIONS, through = (engines) => engines } = options;
+  const { listener, healthListener } = stage;
   const open = resources();
   try {
-    const listening = async (port: number): Promise<Listener> =>
-      open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')));
-    // First, so that a taken port is found before any work starts.
-    const listener = config.roles.has('api') ? await listening(config.port) : undefined;
-    const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
     const { engines: found, subjects, keyStore, stored, keys } = await openWithKeys(config, logger, open);
     const reached = through(found);
     const appends = watchAppends(reached.events);
@@ -213,6 +209,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
           stopping: stopping.signal,
           onAnswer,
           onLimited: metrics.limited,
+          reset: stage.reset,
           ...shown,
         },
         open,
@@ -225,20 +222,23 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     // Readiness reports failures.
     await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
     // From here on requests need the engines, so closing starts with the listeners.
+    let leave = async (one: Listener): Promise<void> => one.close();
     if (healthListener !== undefined) {
-      open.add(healthListener);
+      open.add(healthListener, async (one) => leave(one));
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
     }
     if (listener !== undefined && api !== undefined) {
-      open.add(listener);
+      open.add(listener, async (one) => leave(one));
       open.add(stopping, async (waits) => waits.abort());
       listener.serve(api.callback());
     }
     return {
-      url: address,
-      healthUrl: healthListener === undefined ? undefined : addressOf(config.host, healthListener.port),
       logId: engines.events.logId,
       close: () => open.close(),
+      async handOver() {
+        leave = async (one) => one.settled();
+        await open.close();
+      },
     };
   } catch (error) {
     await open.close().catch((late: unknown) => logger.error({ err: late }, 'closing failed'));

@@ -233,7 +233,7 @@ const SETTINGS = {
     'SANDBOX',
     flag,
     false,
-    '1: clients may move the time of the whole service ahead ([sandbox](docs/sandbox.md)). With simulated providers alone',
+    '1: clients may move the time of the whole service ahead, and reset it ([sandbox](docs/sandbox.md)). With simulated providers alone',
     '0',
   ),
   clientRateLimit: setting(

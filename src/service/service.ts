@@ -27,7 +27,10 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
   let telemetry: Closing['telemetry'];
   try {
     telemetry = await startTelemetry({ version: VERSION, logger });
-    const app = await startWithRetries(async () => startApp(config, logger), logger, { waitMs: config.enginesWaitMs });
+    const onLost = (error: unknown): void => void fail(error, config, logger, telemetry);
+    const app = await startWithRetries(async () => startApp(config, logger, { onLost }), logger, {
+      waitMs: config.enginesWaitMs,
+    });
     started(stopping({ app, telemetry }, logger));
     logger.info(
       {
@@ -42,12 +45,16 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
       'started',
     );
   } catch (error) {
-    const cause = startFailure(error, config);
-    if (cause === undefined) logger.fatal({ err: error }, 'could not start');
-    else explain(cause);
-    await telemetry?.close();
-    process.exit(1);
+    await fail(error, config, logger, telemetry);
   }
+}
+
+async function fail(error: unknown, config: Config, logger: Logger, telemetry: Closing['telemetry']): Promise<void> {
+  const cause = startFailure(error, config);
+  if (cause === undefined) logger.fatal({ err: error }, 'could not start');
+  else explain(cause);
+  await telemetry?.close();
+  process.exit(1);
 }
 
 function settings(): Config {

@@ -25,8 +25,10 @@ type Settings = Pick<Config, 'dataDir' | 'sealDir' | 'sealEveryMs' | 'sealWitnes
 export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDir'>): string =>
   sealDir ?? join(dataDir, 'tree');
 
+export const treePath = (dir: string, logId: string): string => join(dir, logId);
+
 /** The tree of one log. */
-export const treeFolder = (dir: string, logId: string): TileFolder => tileFolder(join(dir, logId));
+export const treeFolder = (dir: string, logId: string): TileFolder => tileFolder(treePath(dir, logId));
 
 export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKeys'>): TreeSettings {
   return {

@@ -335,7 +335,8 @@ async function everyoneAsksEverything(): Promise<void> {
           : path === RESCHEDULED
             ? { send_at: NEXT_YEAR }
             : bodies[target.split('/').at(-1) ?? ''];
-      await Promise.all([...USERS, 'client', 'nobody'].map((caller) => hear(caller, method, target + query, body)));
+      const callers = [...USERS, ...(path === '/sandbox/reset' ? [] : ['client']), 'nobody'];
+      await Promise.all(callers.map((caller) => hear(caller, method, target + query, body)));
     }
   }
 }
@@ -557,6 +558,8 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   ...['', '/{n2}/{n3}', '/{n2}/{n3}/{n4}'].flatMap((steps) =>
     ['{level}', 'entries'].map((kind) => `GET /tile/${kind}/{n1}${steps}`),
   ),
+  // It would end what is looked at (`test/api/sandbox/reset.test.ts`); its answer holds the log's id alone.
+  'POST /sandbox/reset',
   'GET /ops/people',
   'GET /ops/gifts',
   'GET /ops/people/{personId}',

@@ -16,11 +16,18 @@ const WAITS: ReadonlySet<string> = new Set([
   'unavailable',
 ] satisfies ErrorCode[]);
 
+/** What they rest on is the state of the service, which may be another one later. */
+const OF_SERVICE: ReadonlySet<string> = new Set([
+  'projection_busy',
+  'projection_refused',
+  'reset_refused',
+] satisfies ErrorCode[]);
+
 function retry(code: ErrorCode): string {
   if (code === 'internal') return 'yes';
   if (WAITS.has(code) || 'Retry-After' in retryAfterOf(code)) return 'after `Retry-After`';
   if (isKept(code)) return 'no, a key keeps the answer';
-  return restsOnRequest(code) ? 'no, change the request' : 'once its cause is gone';
+  return restsOnRequest(code) && !OF_SERVICE.has(code) ? 'no, change the request' : 'once its cause is gone';
 }
 
 const row = (code: string, status: number | string, message: string, advice: string): string =>

@@ -3,8 +3,13 @@ import { keepOwner } from '../../lib/files/keepOwner.js';
 import { Sqlite } from './driver.js';
 
 export interface FileLock {
-  /** @throws the engine's error where the file is no such lock or can't be written */
+  /**
+   * Alone; what this lock shared it has given back then, also where it returns false.
+   * @throws the engine's error where the file is no such lock or can't be written
+   */
   claim(): boolean;
+  /** As many processes as like share the lock while none has claimed it. @throws as `claim` */
+  share(): boolean;
   release(): void;
   close(): void;
 }
@@ -17,24 +22,29 @@ export interface FileLock {
 export function openFileLock(file: string): FileLock {
   makeFile(file);
   const lock = new Sqlite(file, { timeout: 0 });
-  let claimed = false;
+  let held: 'claimed' | 'shared' | undefined;
 
   const release = (): void => {
-    if (claimed) lock.exec('ROLLBACK');
-    claimed = false;
+    if (lock.inTransaction) lock.exec('ROLLBACK');
+    held = undefined;
+  };
+  const take = (how: 'claimed' | 'shared', statements: string): boolean => {
+    if (held === how) return true;
+    release();
+    try {
+      lock.exec(statements);
+      held = how;
+    } catch (error) {
+      release();
+      if (!((error as { code?: string }).code ?? '').startsWith('SQLITE_BUSY')) throw error;
+    }
+    return held === how;
   };
 
   return {
-    claim() {
-      if (claimed) return true;
-      try {
-        lock.exec('BEGIN EXCLUSIVE');
-        claimed = true;
-      } catch (error) {
-        if (!((error as { code?: string }).code ?? '').startsWith('SQLITE_BUSY')) throw error;
-      }
-      return claimed;
-    },
+    claim: () => take('claimed', 'BEGIN EXCLUSIVE'),
+    // The first read of a transaction takes the lock.
+    share: () => take('shared', 'BEGIN; SELECT count(*) FROM sqlite_master'),
     release,
     close() {
       release();

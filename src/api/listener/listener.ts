@@ -12,8 +12,10 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
 
 export interface Listener {
   readonly port: number;
-  /** Before this call, requests get 503. */
+  /** Before this call, requests get 503. A later handler takes the requests from then on. */
   serve(handler: RequestHandler): void;
+  /** Waits for the requests that earlier handlers took. Those that take longer than 8 s lose their connections. */
+  settled(): Promise<void>;
   /**
    * Takes no new connections; running requests finish within 8 s, and their answers end their connections. Idempotent.
    */
@@ -35,6 +37,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
   let handler: RequestHandler | undefined;
   let closing = false;
   const connections = new Set<Socket>();
+  const running = new Map<ServerResponse, RequestHandler>();
   const ends = lingering();
   const refusing = refusals(ends);
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
@@ -45,6 +48,8 @@ export async function listen(port: number, host: string, onError: (error: Error)
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
       // kept.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
+      running.set(response, handler);
+      response.once('close', () => running.delete(response));
       return void handler(request, response);
     }
     // Some clients read no answer before they have sent the body.
@@ -84,6 +89,14 @@ export async function listen(port: number, host: string, onError: (error: Error)
     port: (server.address() as AddressInfo).port,
     serve(next) {
       handler = next;
+    },
+    async settled() {
+      const earlier = [...running].flatMap(([response, by]) => (by === handler ? [] : [response]));
+      const force = setTimeout(() => earlier.forEach(({ socket }) => socket?.destroy()), GRACE_MS);
+      await Promise.all(
+        earlier.map(async (response) => response.closed || (await new Promise((done) => response.once('close', done)))),
+      );
+      clearTimeout(force);
     },
     async close() {
       closing = true;

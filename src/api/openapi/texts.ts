@@ -9,7 +9,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Events: 'What has happened, in order, for apps and merchants’ systems that follow along.',
   'Webhook endpoints': 'Where clients and merchants have the same events sent, as Standard Webhooks.',
   Vouchers: 'Codes for gifts that tills of other systems accept.',
-  Sandbox: 'Moving the time of a sandbox.',
+  Sandbox: 'Moving the time of a sandbox, and beginning anew.',
   Webhooks: 'Called by the payment and message providers.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
@@ -28,7 +28,7 @@ export function overview(sandbox = false): string {
   return [
     ...(sandbox
       ? [
-          '**This is a sandbox**: no money moves, no message is sent, and clients may move the time of the whole service ahead (`POST /sandbox/clock`).',
+          '**This is a sandbox**: no money moves, no message is sent, and clients may move the time of the whole service ahead (`POST /sandbox/clock`) and begin anew (`POST /sandbox/reset`).',
         ]
       : []),
     'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',

@@ -42,6 +42,7 @@ const RAISED_HERE = {
   projection_busy: [409, ''],
   erasure_waits: [409, ''],
   projection_refused: [422, ''],
+  reset_refused: [409, ''],
   internal: [500, 'Internal error.'],
   unavailable: [503, 'Service unavailable.'],
 } as const satisfies Record<Exclude<RatedCode, RefusalCode>, readonly [number, string]>;

@@ -56,6 +56,7 @@ const REPEATS = {
   projection_busy: ['request', 'open'],
   // The obstacle may be gone at the next attempt.
   projection_refused: ['request', 'open'],
+  reset_refused: ['request', 'open'],
   internal: ['request', 'open'],
   unavailable: ['request', 'open'],
   gift_not_found: ['read models', 'kept'],

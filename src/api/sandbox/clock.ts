@@ -4,8 +4,9 @@ import { clockOffset, currentTime } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
 import { moveSharedClock } from '../../runtime/clock/sharedClock.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
-import type { Answer, Call, EarlyCall, Route } from '../pipeline/route.js';
+import type { Answer, Call, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
+import { refuseUsers } from './clientsOnly.js';
 
 /** Some ten years, which is how far support can extend a gift. */
 const MOST_SECONDS = 316_000_000;
@@ -44,11 +45,6 @@ const shown = (): Answer => ({
   status: 200,
   body: { data: { now: currentTime(), offset_seconds: clockOffset() / 1_000 } },
 });
-
-/** @throws HttpError `forbidden` */
-function refuseUsers({ principal }: EarlyCall): void {
-  if (principal.kind !== 'client') throw new HttpError('forbidden');
-}
 
 /** From the present offset to the new one, milliseconds. @throws HttpError `schema` */
 function moveAsked({ body }: Call): (offsetMs: number) => number {

@@ -191,7 +191,12 @@ test('every endpoint of the contract stands in it', ({ document }) => {
 });
 
 test('has no route of a sandbox where it is none', async ({ app, document }) => {
-  for (const method of ['GET', 'POST']) assert.is((await fetch(`${app?.url}/sandbox/clock`, { method })).status, 404);
+  for (const [method, path] of [
+    ['GET', 'clock'],
+    ['POST', 'clock'],
+    ['POST', 'reset'],
+  ] as const)
+    assert.is((await fetch(`${app?.url}/sandbox/${path}`, { method })).status, 404);
   assert.not.match((document['info'] as { description: string }).description, /sandbox/i);
 });
 

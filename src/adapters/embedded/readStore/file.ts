@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { syncFolder } from '../../../lib/files/syncFolder.js';
 import { openDatabase, standsThere } from '../sqlite.js';
 
 export const READ_STORE_FILE = 'read.db';
@@ -17,6 +19,13 @@ const WAL_BYTES = 80_000_000;
 
 export function hasReadStore(dir: string): boolean {
   return standsThere(join(dir, READ_STORE_FILE), FILE);
+}
+
+/** Durable once it has returned. No process may have it open. */
+export function removeReadStore(dir: string): void {
+  // The file first: SQLite takes no WAL for an empty file.
+  for (const ending of ['', '-wal', '-shm']) rmSync(join(dir, READ_STORE_FILE + ending), { force: true });
+  syncFolder(dir);
 }
 
 export function openReader(file: string, { openElsewhere = false } = {}): Database {

@@ -1,0 +1,79 @@
+/**
+ * Puts another log in the place of a log: one with an id of its own, which begins with some of its events. The old log is
+ * gone then. No event of a log is ever changed: what is left of them is another log.
+ */
+import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import { removeReadStore } from '../readStore/file.js';
+import { unavailableOf } from '../sqlite.js';
+import { eventLogFile, logIdOf, openEventLog } from './log.js';
+
+/** How long others may still have the log open. */
+const OTHERS_MS = 1_000;
+
+export interface SucceedOptions {
+  /** Whether the new log begins with this event. */
+  readonly keeps: (stream: string, type: string) => boolean;
+  /** Called with each event of the new log; `texts` are its data and metadata, JSON. */
+  readonly onKept?: (stream: string, ...texts: readonly string[]) => void;
+  /** ISO 8601, UTC, milliseconds: no event of the new log has a later time. */
+  readonly now: string;
+}
+
+export interface Succession {
+  /** The old log's id. */
+  readonly from: string;
+  readonly to: string;
+  /** Lets other connections open the log. */
+  close(): void;
+}
+
+/**
+ * One transaction, so that a kill at any moment leaves the old log or the new one, whole. The read store goes just before
+ * its end: it is made anew from either. Blocks the thread, a few seconds for a million events.
+ * @throws UnavailableError where another connection has the log open (a second later), or the disk is full: then the old log
+ * stands; DataFileError
+ */
+export function succeedEventLog(dir: string, options: SucceedOptions): Succession {
+  const file = eventLogFile(resolve(dir));
+  const database = openEventLog(file, {});
+  try {
+    database.pragma(`busy_timeout = ${OTHERS_MS}`);
+    // Keeps every other connection out until it is closed: https://www.sqlite.org/pragma.html#pragma_locking_mode
+    database.pragma('locking_mode = EXCLUSIVE');
+    database.pragma('temp_store = MEMORY');
+    const from = logIdOf(database, file);
+    const to = randomUUID();
+    const succeed = database.transaction(() => {
+      keepOnly(database, options);
+      database.prepare(`UPDATE meta SET value = ? WHERE name = 'logId'`).run(to);
+      database.exec(`DELETE FROM meta WHERE name = 'sealedAt'`);
+      removeReadStore(dir);
+    });
+    succeed.immediate();
+    return { from, to, close: () => database.close() };
+  } catch (error) {
+    database.close();
+    throw unavailableOf(error, file);
+  }
+}
+
+/** Without gaps: neither between positions nor within streams. */
+function keepOnly(database: Database, { keeps, onKept = () => undefined, now }: SucceedOptions): void {
+  database.function('keeps', { deterministic: true }, (stream, type) => (keeps(String(stream), String(type)) ? 1 : 0));
+  database.exec('CREATE TEMP TABLE kept AS SELECT * FROM events WHERE keeps(stream, type)');
+  database.exec('DELETE FROM events');
+  database
+    .prepare(
+      `INSERT INTO events (position, stream, revision, type, id, at, data, metadata)
+      SELECT row_number() OVER (ORDER BY position), stream,
+        row_number() OVER (PARTITION BY stream ORDER BY revision) - 1, type, id, min(at, ?), data, metadata
+      FROM kept ORDER BY position`,
+    )
+    .run(now);
+  const kept = database.prepare<[], [stream: string, data: string, metadata: string]>(
+    'SELECT stream, data, metadata FROM kept',
+  );
+  for (const event of kept.raw().iterate()) onKept(...event);
+}

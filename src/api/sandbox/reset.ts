@@ -1,0 +1,49 @@
+/** docs/sandbox.md#starting-anew */
+import type { Route } from '../pipeline/route.js';
+import { dataSchema, entity } from '../representation/schemas.js';
+import { refuseUsers } from './clientsOnly.js';
+
+export interface SandboxReset {
+  /**
+   * From now on other requests get 503 until the sandbox is as after its import; those under way are finished, that
+   * which asks among them. Joins a reset under way. @returns the id of the log that ends
+   * @throws HttpError `reset_refused`
+   */
+  begin(): { readonly logId: string };
+}
+
+const resetSchema = entity('SandboxReset', {
+  ended_log_id: {
+    type: 'string',
+    description: 'The log that ends: each later `Gift-Position` starts with another id.',
+  },
+});
+
+export function resetRoutes(reset: SandboxReset): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/sandbox/reset',
+      operation: 'resetSandbox',
+      tag: 'Sandbox',
+      caller: 'any',
+      noStore: true,
+      summary: 'Make the sandbox as it was after its import',
+      description:
+        "For a client's own token. What was bought goes, with gifts, sessions, limits and webhook endpoints, and the clock is at the real time again; catalogue, clients and users stay. Every token ends. Until `/readyz` answers 200 again, everything else is 503.",
+      answers: [
+        {
+          status: 202,
+          description: 'The reset has begun.',
+          schema: dataSchema(resetSchema),
+          example: { data: { ended_log_id: '5e2c1f0a-7c1d-4f5e-9a63-0d8a4c2b9e17' } },
+        },
+      ],
+      errors: ['forbidden', 'reset_refused'],
+      async open(early) {
+        refuseUsers(early);
+        return async () => ({ status: 202, body: { data: { ended_log_id: reset.begin().logId } } });
+      },
+    },
+  ];
+}

@@ -1,0 +1,36 @@
+import { idOf } from '../../domain/streamName.js';
+import type { KeyStore } from '../../ports/keyStore.js';
+
+const ROWS_AT_ONCE = 1_000;
+const ID = /"([\w-]{22})"/g;
+
+/** Collects the rows of the key store that events name. */
+export interface NamedSubjects {
+  add(stream: string, ...texts: readonly string[]): void;
+  has(id: string): boolean;
+}
+
+export function namedSubjects(): NamedSubjects {
+  const ids = new Set<string>();
+  return {
+    add(stream, ...texts) {
+      ids.add(idOf(stream));
+      for (const text of texts) for (const [, id = ''] of text.matchAll(ID)) ids.add(id);
+    },
+    has: (id) => ids.has(id),
+  };
+}
+
+/**
+ * Removes the other rows for good: messages and receivers' numbers of a log that is gone. Safe to repeat.
+ * @throws UnavailableError
+ */
+export async function forgetSubjects(keys: KeyStore, named: Pick<NamedSubjects, 'has'>): Promise<void> {
+  for (let after: string | undefined; ;) {
+    const rows = await keys.page(after, ROWS_AT_ONCE);
+    if (rows.length === 0) return;
+    after = rows.at(-1)?.id;
+    const unnamed = rows.map(({ id }) => id).filter((id) => !named.has(id));
+    if (unnamed.length > 0) await keys.remove(unnamed);
+  }
+}

@@ -1,0 +1,32 @@
+/** What a reset leaves of the log (docs/sandbox.md#starting-anew): what imports wrote, and which persons were erased. */
+import { ACCOUNT_KINDS, type ReservationKind } from '../../domain/account.js';
+import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
+import { RESTORED_STREAM } from '../../domain/restored.js';
+import { kindOf } from '../../domain/streamName.js';
+import type { VoucherCodeEvent } from '../../domain/voucherCode.js';
+import type { WalletEvent } from '../../domain/wallet.js';
+
+const WHOLE: ReadonlySet<string> = new Set([
+  ...CATALOGUE_KINDS,
+  ...ACCOUNT_KINDS,
+  ...(['username', 'phone'] as const satisfies readonly ReservationKind[]),
+]);
+
+/** Of streams that purchases write to as well: a code is assigned for good, so it is free where that is left out. */
+const IN_PART: ReadonlyMap<string, boolean> = new Map(
+  Object.entries({
+    VoucherCodeAdded: true,
+    VoucherCodeChanged: true,
+    VoucherCodeWithdrawn: true,
+    VoucherCodeAssigned: false,
+    WalletToppedUp: true,
+    WalletDebited: false,
+    WalletDebitRefused: false,
+    WalletCredited: false,
+  } satisfies Record<(VoucherCodeEvent | WalletEvent)['type'], boolean>),
+);
+
+export function keptByReset(stream: string, type: string): boolean {
+  // Says from where on the keys of a restored log fit.
+  return WHOLE.has(kindOf(stream)) || stream === RESTORED_STREAM || IN_PART.get(type) === true;
+}

@@ -1,0 +1,41 @@
+/** What a reset does to the data folder of a sandbox (docs/sandbox.md#starting-anew). */
+import { rm } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import { succeedEventLog } from '../adapters/embedded/eventStore/succeedLog.js';
+import { openEmbeddedKeyStore } from '../adapters/embedded/keyStore/keyStore.js';
+import { resetClock, systemTime } from '../lib/clock.js';
+import { forgetSubjects, namedSubjects } from '../ops/sandbox/forgetSubjects.js';
+import { keptByReset } from '../ops/sandbox/keptByReset.js';
+import type { Config } from './config.js';
+import { treeDir, treePath } from './tree.js';
+
+/**
+ * Needs the data folder for itself. Once it has resolved, the log is another one, without what was bought.
+ * @returns its id @throws UnavailableError, DataFileError: then the log is as before
+ */
+export async function resetData(config: Config, logger: Logger): Promise<string> {
+  const named = namedSubjects();
+  const { from, to, close } = succeedEventLog(config.dataDir, {
+    keeps: keptByReset,
+    onKept: named.add,
+    now: systemTime(),
+  });
+  resetClock();
+  try {
+    const keys = await openEmbeddedKeyStore({ dir: config.dataDir });
+    try {
+      await forgetSubjects(keys, named);
+    } finally {
+      await keys.close();
+    }
+    await rm(treePath(treeDir(config), from), { recursive: true, force: true });
+  } catch (error) {
+    logger.error(
+      { err: error, log: from },
+      'the sandbox is reset, but something of its old log is left: reset it again',
+    );
+  } finally {
+    close();
+  }
+  return to;
+}
