@@ -6,7 +6,7 @@ import { isPublicAddress } from '../lib/publicAddress.js';
 /** Before another server is asked, ms; and how often all are. */
 const RESOLVER = { timeout: 2_000, tries: 2 };
 
-/** All addresses of a name; none: it has none. */
+/** All addresses of a name; none: it has none. @throws UnresolvedNameError, or an error of the system */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 /** Which addresses are connected to, and how names are resolved. */
@@ -20,10 +20,15 @@ export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
 }
 
+/** No name server has answered: theirs fail, or ours, or the way there. */
+export class UnresolvedNameError extends Error {
+  override readonly name = 'UnresolvedNameError';
+}
+
 /**
  * The addresses of one look-up, to connect to at once: who asks for the name again may get others.
  * @param host of an URL: a name, or an address, in brackets where it is one of IPv6
- * @throws AddressRefusedError where any of them is not allowed, or there is none
+ * @throws AddressRefusedError where any of them is not allowed, or there is none; what `resolve` throws
  */
 export async function checkedAddresses(
   { resolve, isAllowed }: AddressPolicy,
@@ -46,15 +51,15 @@ export function publicAddresses(
       const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       const addresses = found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
       const isUnknown = found.some((answer) => answer.status === 'rejected' && !isAnswer(answer.reason));
-      if (addresses.length === 0 && isUnknown) throw new AddressRefusedError('its name can not be resolved');
+      if (addresses.length === 0 && isUnknown) throw new UnresolvedNameError('its name can not be resolved');
       return addresses;
     },
   };
 }
 
-/** Of the name servers: there is no such name, or it has no such address. Others are failures of theirs. */
+/** There is no such name, it has no such address, or can be no name. Others are failures of name servers. */
 const isAnswer = (reason: unknown): boolean =>
-  ['ENOTFOUND', 'ENODATA'].includes((reason as NodeJS.ErrnoException).code ?? '');
+  ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes((reason as NodeJS.ErrnoException).code ?? '');
 
 /** For development: as every program of this machine finds them. */
 export function anyAddresses(): AddressPolicy {

@@ -5,7 +5,7 @@ import type { Records } from '../ports/readStore.js';
 import type { Attempted } from './attempt.js';
 import type { Waiting } from './backlog.js';
 import type { Progress } from './progress.js';
-import { isDelivered } from './verdict.js';
+import { isDelivered, type Verdict } from './verdict.js';
 
 const KEPT_MS = 30 * 24 * 3_600_000;
 /** Of each kind, so that a busy endpoint's successes leave its failures to be seen. */
@@ -15,7 +15,11 @@ export interface NotedAttempt extends Attempted {
   readonly item: Waiting;
   /** Milliseconds since the epoch; absent: it is not tried again. */
   readonly nextAt?: number | undefined;
+  readonly ours: Verdict['ours'];
 }
+
+/** An outage of ours, as far as is known. */
+const OURS = 'no endpoint has answered meanwhile, so this does not count against yours';
 
 /** Replaces the oldest of its kind. @param before attempts so far, of both kinds @throws UnavailableError */
 export async function noteAttempt(
@@ -32,11 +36,11 @@ export async function noteAttempt(
   });
 }
 
-function shown({ message, at, outcome, durationMs, item, nextAt }: NotedAttempt): WebhookAttempt {
+function shown({ message, at, outcome, durationMs, item, nextAt, ours }: NotedAttempt): WebhookAttempt {
   const answer =
     'status' in outcome
       ? { status: outcome.status, response: outcome.response }
-      : { error: outcome.error, response: '' };
+      : { error: ours ? `${outcome.error}; ${OURS}` : outcome.error, response: '' };
   return {
     id: randomUUID(),
     event_id: message.id,

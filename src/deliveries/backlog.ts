@@ -19,13 +19,15 @@ export interface Waiting {
   readonly firstAt?: number;
   /** Absent: now. */
   readonly nextAt?: number;
+  /** Its owner wants it now: an attempt beside those of the schedule. */
+  readonly asked?: true;
 }
 
 export interface Backlog {
   readonly size: number;
   /** Those without an attempt. */
   readonly untried: number;
-  /** Of one that waits already: it is due now. */
+  /** Of one that waits already: it is due now, and its next attempt takes nothing of its schedule. */
   add(item: Waiting): void;
   /** The first that is due. Nothing else of its key is taken until it is back. @param now milliseconds since the epoch */
   take(now: number): Waiting | undefined;
@@ -56,7 +58,7 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     const line = byKey.get(item.key) ?? [];
     byKey.set(item.key, line);
     const { at, found } = find(item.position, line);
-    if (found) line[at] = due(line[at] as Waiting);
+    if (found) line[at] = askedFor(line[at] as Waiting);
     else {
       line.splice(at, 0, item);
       size += 1;
@@ -81,7 +83,7 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     add,
     take(now) {
       for (const head of heads()) {
-        if ((head.nextAt ?? 0) > now) continue;
+        if (dueAt(head) > now) continue;
         taken.add(head.key);
         return head;
       }
@@ -115,14 +117,23 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     },
     nextDueAt() {
       let next: number | undefined;
-      for (const { nextAt = 0 } of heads()) next = Math.min(next ?? nextAt, nextAt);
+      for (const head of heads()) next = Math.min(next ?? Infinity, dueAt(head));
       return next;
     },
     items: () => [...byKey.values()].flat().sort((one, other) => (one.position < other.position ? -1 : 1)),
   };
 }
 
+const dueAt = ({ asked, nextAt = 0 }: Waiting): number => (asked === true ? 0 : nextAt);
+
 function due(item: Waiting): Waiting {
-  const { nextAt: _, ...now } = item;
+  const { nextAt: _, ...now } = scheduled(item);
   return now;
+}
+
+const askedFor = (item: Waiting): Waiting => (item.nextAt === undefined ? item : { ...item, asked: true });
+
+export function scheduled(item: Waiting): Waiting {
+  const { asked: _, ...rest } = item;
+  return rest;
 }

@@ -7,11 +7,12 @@ import { UnavailableError } from '../ports/unavailable.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import { attemptOnce, type AttemptDeps, type Attempted } from './attempt.js';
 import { noteAttempt } from './attempts.js';
-import { openBacklog, type Waiting } from './backlog.js';
+import { openBacklog, scheduled, type Waiting } from './backlog.js';
 import { forgetGivenUp, giveUp } from './givenUp.js';
 import type { Progress } from './progress.js';
 import { progressSaver } from './progressSaver.js';
 import { readAgain, type Reading, type ReadingDeps, readNew } from './reading.js';
+import type { Reach } from './reach.js';
 import type { RetrySchedule } from './retries.js';
 import type { Slots } from './slots.js';
 import type { DeliveryTally, EndpointStatus } from './tally.js';
@@ -40,6 +41,8 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly slots: { readonly main: Slots; readonly aside: Slots };
   readonly feed: ReadingDeps['feed'];
   readonly schedule: RetrySchedule;
+  /** Of all endpoints. */
+  readonly reach: Reach;
   readonly random: () => number;
   /** For attempts that are under way at the end. */
   readonly finishMs: number;
@@ -72,7 +75,7 @@ export interface Line {
 
 /** @param version of the stored progress; 0: there is none */
 export function openLine(endpoint: EndpointDocument, stored: Progress, version: number, deps: LineDeps): Line {
-  const { records, slots, schedule, tally, logger, fail, onTrouble } = deps;
+  const { records, slots, schedule, reach, tally, logger, fail, onTrouble } = deps;
   const id = endpoint.endpoint_id;
   const backlog = openBacklog(stored.waiting);
   const closing = new AbortController();
@@ -219,7 +222,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     } catch (error) {
       if (!(error instanceof UnavailableError)) return fail(error);
       onTrouble(error);
-      backlog.putBack(item, { ...item, nextAt: nowMs() + UNREADABLE_MS });
+      backlog.putBack(item, { ...scheduled(item), nextAt: nowMs() + UNREADABLE_MS });
     } finally {
       clearTimeout(late);
       free();
@@ -234,20 +237,31 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
 
   async function settle(item: Waiting, attempted: Attempted): Promise<void> {
     slow = attempted.durationMs > SLOW_MS;
-    const verdict = verdictOf(attempted.outcome, item, progress, schedule, { now: nowMs(), chance: deps.random() });
+    const { outcome, at } = attempted;
+    const now = nowMs();
+    const moment = { now, startedAt: Date.parse(at), lastAnswerAt: reach.lastAnswerAt(), chance: deps.random() };
+    const verdict = verdictOf(outcome, item, progress, schedule, moment);
     if (verdict.givenUp) await giveUp(records, id, item, nowMs());
     const { attempts } = progress;
     apply(item, verdict);
+    if ('status' in outcome) reach.answered(now);
+    if (verdict.ours) reach.onAnswer(startAll);
     // They are for people to look at, and hold up no delivery.
     const nextAt = verdict.disable === undefined ? verdict.again?.nextAt : undefined;
-    const noted = noteAttempt(records, id, { ...attempted, item, nextAt }, attempts)
+    const noted = noteAttempt(records, id, { ...attempted, item, nextAt, ours: verdict.ours }, attempts)
       .catch(onTrouble)
       .finally(() => notes.delete(noted));
     notes.add(noted);
     if (verdict.disable !== undefined) await disable(verdict.disable);
   }
 
-  function apply(item: Waiting, { delivered, health, again, givenUp }: Verdict): void {
+  function startAll(): void {
+    backlog.allDue();
+    saver.changed();
+    startAttempts();
+  }
+
+  function apply(item: Waiting, { delivered, health, again, givenUp, ours }: Verdict): void {
     if (again === undefined) backlog.done(item);
     else backlog.putBack(item, again);
     // It is back: what failed with it need not wait any longer.
@@ -260,7 +274,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       attempts: delivered ? { delivered: good + 1, failed: bad } : { delivered: good, failed: bad + 1 },
     };
     saver.changed();
-    tally.count(givenUp ? 'given_up' : delivered ? 'delivered' : 'failed');
+    tally.count(givenUp ? 'given_up' : delivered ? 'delivered' : ours ? 'unreached' : 'failed');
   }
 
   /** Others of its attempts may end with the same. A failure starts all anew, and the next attempt ends here again. */

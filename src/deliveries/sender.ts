@@ -2,7 +2,7 @@
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { type AddressPolicy, AddressRefusedError, checkedAddresses } from './addresses.js';
+import { type AddressPolicy, AddressRefusedError, checkedAddresses, UnresolvedNameError } from './addresses.js';
 
 /** From the name's resolution to the answer's last byte that is read. */
 const ANSWER_MS = 15_000;
@@ -32,6 +32,12 @@ export interface Answered {
 export interface Unanswered {
   /** In words for the endpoint's owner. */
   readonly error: string;
+  /** There was no connection, and no word why: the trouble may be on our side. */
+  readonly unreached?: true;
+}
+
+interface Connecting {
+  connected: boolean;
 }
 
 export interface Sender {
@@ -69,7 +75,11 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
     );
   };
 
-  async function attempt({ url: text, headers, body }: Delivery, signal: AbortSignal): Promise<Outcome> {
+  async function attempt(
+    { url: text, headers, body }: Delivery,
+    signal: AbortSignal,
+    connecting: Connecting,
+  ): Promise<Outcome> {
     const url = new URL(text);
     const { protocol } = url;
     if (protocol !== 'http:' && protocol !== 'https:')
@@ -89,12 +99,16 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
         'content-length': Buffer.byteLength(body),
       },
     });
+    asked.once('socket', (socket) => {
+      connecting.connected = !socket.connecting;
+      if (socket.connecting) socket.once('connect', () => (connecting.connected = true));
+    });
     try {
       return await answerTo(asked, body);
     } catch (error) {
       // The receiver closed an idle connection while the request was on its way, and has hardly read it.
       if (asked.reusedSocket && codeOf(error) === 'ECONNRESET' && !signal.aborted)
-        return attempt({ url: text, headers, body }, signal);
+        return attempt({ url: text, headers, body }, signal, connecting);
       throw error;
     }
   }
@@ -105,6 +119,7 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
       const ending = new AbortController();
       const end = (): void => ending.abort();
       let isLate = false;
+      const connecting: Connecting = { connected: false };
       const late = setTimeout(() => {
         isLate = true;
         end();
@@ -112,9 +127,11 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
       signal.addEventListener('abort', end);
       if (signal.aborted) end();
       try {
-        return await attempt(delivery, ending.signal);
+        return await attempt(delivery, ending.signal, connecting);
       } catch (error) {
-        return { error: isLate ? `no answer within ${answerMs / 1_000} s` : wordsFor(error) };
+        const words = isLate ? `no answer within ${answerMs / 1_000} s` : wordsFor(error);
+        const unreached = !connecting.connected && (isLate || isUnreached(error));
+        return unreached ? { error: words, unreached } : { error: words };
       } finally {
         clearTimeout(late);
         signal.removeEventListener('abort', end);
@@ -173,11 +190,33 @@ const WORDS: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'its name can not be resolved',
 };
 
+/** Between here and the endpoint, or here: of name servers, ways, and what a process may open. */
+const UNREACHED: ReadonlySet<string> = new Set([
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'ETIMEDOUT',
+  'EHOSTDOWN',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'EADDRNOTAVAIL',
+  'EACCES',
+  'EPERM',
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+]);
+
+function isUnreached(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isUnreached);
+  return error instanceof UnresolvedNameError || UNREACHED.has(codeOf(error) ?? '');
+}
+
 /** Without an address. */
 function wordsFor(error: unknown): string {
   // Of several addresses, where none could be connected to.
   if (error instanceof AggregateError) return wordsFor(error.errors[0]);
-  if (error instanceof AddressRefusedError) return error.message;
+  if (error instanceof AddressRefusedError || error instanceof UnresolvedNameError) return error.message;
   const code = codeOf(error);
   if (code === undefined) return 'the connection was closed without an answer';
   if (WORDS[code] !== undefined) return WORDS[code];

@@ -18,6 +18,7 @@ import { giveUp, givenUpRecords } from './givenUp.js';
 import { type Line, type LineDeps, openLine } from './line.js';
 import { enabledAgain, firstProgress, type Progress, progressRecord, storedProgress } from './progress.js';
 import { nextRequests } from './requests.js';
+import { openReach } from './reach.js';
 import { openSlots } from './slots.js';
 import type { DeliveryTally } from './tally.js';
 
@@ -31,7 +32,10 @@ const OPENED_AT_ONCE = 16;
 /** For the read model to fold what the log says of an endpoint. */
 const FOLD_MS = 10_000;
 
-export interface SessionDeps extends Omit<LineDeps, 'slots' | 'held' | 'fail' | 'onTrouble' | 'logId' | 'tally'> {
+export interface SessionDeps extends Omit<
+  LineDeps,
+  'slots' | 'reach' | 'held' | 'fail' | 'onTrouble' | 'logId' | 'tally'
+> {
   readonly events: Pick<EventStore, 'logId' | 'follow'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
   /** Whether the read models of endpoints and of the feed are there. */
@@ -67,6 +71,7 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
     ...deps,
     logId: events.logId,
     slots: { main: openSlots(AT_ONCE.main), aside: openSlots(AT_ONCE.aside) },
+    reach: openReach(),
     held,
     fail,
     onTrouble: health.onTrouble,

@@ -1,6 +1,7 @@
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 
-export const OUTCOMES = ['delivered', 'failed', 'given_up'] as const;
+/** `unreached`: of a time at which no endpoint answers. */
+export const OUTCOMES = ['delivered', 'failed', 'given_up', 'unreached'] as const;
 
 export type DeliveryOutcome = (typeof OUTCOMES)[number];
 

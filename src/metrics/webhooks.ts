@@ -7,7 +7,7 @@ export function showWebhooks(show: Exposition, read: () => DeliveryStatus | unde
   show.counter(
     {
       name: 'gift_webhook_deliveries_total',
-      help: 'Attempts to deliver an event to a webhook endpoint, by outcome; given_up: the last of three days',
+      help: 'Attempts to deliver an event to a webhook endpoint, by outcome; given_up: the last of three days; unreached: nothing was, while no endpoint answered',
       labels: ['outcome'],
     },
     () => Array.from(read()?.outcomes ?? [], ([outcome, count]): Sample => [[outcome], count]),

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_LEASE } from '../../src/deliveries/deliveries.js';
+import { type AddressPolicy, UnresolvedNameError } from '../../src/deliveries/addresses.js';
+import { openSender } from '../../src/deliveries/sender.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { until } from '../support/assertions/until.js';
 import { type Endpoint, type Hooks, hooksSuite } from '../support/service/hooks.js';
@@ -9,6 +11,7 @@ import { type Answer, type Received, verify } from '../support/service/receiver.
 
 const test = hooksSuite('deliveries');
 const DAY_MS = 24 * 3_600_000;
+const NOT_YOURS = 'no endpoint has answered meanwhile, so this does not count against yours';
 
 const ok: Answer = (_, response) => void response.end();
 const giftOf = ({ body }: Pick<Received, 'body'>): string => body.data['gift_id'] ?? '';
@@ -228,6 +231,37 @@ test('disables after five days of nothing but failures, and counts it', async ({
   await until(async () => (await hooks.types(endpoint)).includes('WebhookEndpointDisabled'));
   await until(() => deliveries.status().disabled.get('failures') === 1);
   await until(() => deliveries.status().endpoints.length === 0);
+});
+
+test('disables nobody for an outage of our own, and delivers once it is over', async ({ hooks }) => {
+  let isOut = true;
+  const addresses: AddressPolicy = {
+    isAllowed: () => true,
+    resolve: async (name) => {
+      if (isOut || name === 'lost.test') throw new UnresolvedNameError('its name can not be resolved');
+      return ['127.0.0.1'];
+    },
+  };
+  const receiver = await hooks.receiver();
+  const owner = { kind: 'client', id: 'shared' } as const;
+  const at = (name: string): string => receiver.url.replace('127.0.0.1', name);
+  const endpoint = await hooks.endpoint(at('shop.test'), { owner });
+  const lost = await hooks.endpoint(at('lost.test'), { owner });
+  const deliveries = hooks.process({ sender: openSender({ addresses, userAgent: 'test' }) });
+  await hooks.gift('shared');
+  const unreached = (): number => deliveries.status().outcomes.get('unreached') ?? 0;
+  for (const days of [0, 1.9, 1.9, 1.9, 1.9]) {
+    hooks.clock.forward(days * DAY_MS);
+    const before = unreached();
+    await until(() => unreached() > before + 8, 'attempts of both');
+  }
+  for (const one of [endpoint, lost]) assert.deepEqual(await hooks.types(one), ['WebhookEndpointCreated']);
+  assert.equal((await hooks.attempts(endpoint)).at(-1)?.error, `its name can not be resolved; ${NOT_YOURS}`);
+  isOut = false;
+  await until(() => receiver.received.length === 2, 'the deliveries');
+  const own = (attempt: { readonly error?: string }): boolean => attempt.error === 'its name can not be resolved';
+  await until(async () => (await hooks.attempts(lost)).some(own));
+  assert.ok((deliveries.status().outcomes.get('failed') ?? 0) > 0, 'now it is the other one’s own');
 });
 
 test('gives up after three days, and sends it again when it is recovered', async ({ hooks }) => {

@@ -9,6 +9,7 @@ import { isFailing, type Health, type Verdict, verdictOf } from '../../src/deliv
 
 const test = suite('deliveries/retries');
 const NOW = Date.parse('2026-05-01T00:00:00.000Z');
+const SECOND_MS = 1_000;
 const DAY_MS = 24 * 3_600_000;
 
 const item = (position: string, key = 'gift', more: Partial<Waiting> = {}): Waiting => ({
@@ -18,8 +19,20 @@ const item = (position: string, key = 'gift', more: Partial<Waiting> = {}): Wait
   tries: 0,
   ...more,
 });
-const judge = (outcome: Outcome, of: Partial<Waiting> = {}, before: Health = { failures: 0 }, now = NOW): Verdict =>
-  verdictOf(outcome, item('1', 'gift', of), before, RETRY_SCHEDULE, { now, chance: 0 });
+const judge = (
+  outcome: Outcome,
+  of: Partial<Waiting> = {},
+  before: Health = { failures: 0 },
+  now = NOW,
+  lastAnswerAt?: number,
+): Verdict =>
+  verdictOf(outcome, item('1', 'gift', of), before, RETRY_SCHEDULE, {
+    now,
+    startedAt: now - SECOND_MS,
+    lastAnswerAt,
+    chance: 0,
+  });
+const UNREACHED: Outcome = { error: 'no way', unreached: true };
 const answer = (status: number, retryAfter?: string): Outcome => ({
   status,
   response: '',
@@ -128,9 +141,47 @@ test('holds what follows a failure of its key until that is due', () => {
 
 test('adds what waits already only to make it due', () => {
   const backlog = openBacklog([item('1', 'gift', { tries: 3, nextAt: NOW + 9 })]);
+  assert.equal(backlog.take(NOW), undefined);
   backlog.add(item('1'));
   assert.equal(backlog.size, 1);
+  assert.deepEqual(openBacklog(backlog.items()).take(NOW), backlog.items()[0], 'after a restart, too');
+  assert.equal(backlog.nextDueAt(), 0);
   assert.equal(backlog.take(NOW)?.tries, 3);
+});
+
+test('moves no retry, and gives nothing up, where an owner asks in vain before one is due', () => {
+  const waiting = { tries: 9, firstAt: NOW - 3 * DAY_MS, nextAt: NOW + 5 };
+  const backlog = openBacklog([item('1', 'gift', waiting)]);
+  for (const outcome of [answer(500), UNREACHED]) {
+    backlog.add(item('1'));
+    const asked = backlog.take(NOW) as Waiting;
+    const { again, givenUp, health } = judge(outcome, asked);
+    assert.deepEqual([again, givenUp, health.failures], [item('1', 'gift', waiting), false, 1]);
+    backlog.putBack(asked, again);
+  }
+  assert.equal(backlog.take(NOW), undefined);
+  const due = judge(answer(500), { ...waiting, asked: true, nextAt: NOW });
+  assert.equal(due.givenUp, true, 'it was due by then');
+});
+
+test('holds nothing against an endpoint while none answers', () => {
+  const before = { failures: 9, failingSince: NOW - 6 * DAY_MS, failedAt: NOW - DAY_MS };
+  const of = { tries: 4, firstAt: NOW - 4 * DAY_MS };
+  for (const last of [undefined, NOW - DAY_MS]) {
+    const { ours, disable, givenUp, again, health } = judge(UNREACHED, of, before, NOW, last);
+    assert.deepEqual([ours, disable, givenUp], [true, undefined, false]);
+    assert.deepEqual(again, item('1', 'gift', { ...of, tries: 5, nextAt: NOW + 1_280_000 }));
+    assert.deepEqual(health, { failures: 10, failingSince: NOW - 5 * DAY_MS, failedAt: NOW }, 'a day is left out');
+  }
+  for (const last of [NOW - DAY_MS + 1, NOW]) {
+    const { ours, disable } = judge(UNREACHED, of, before, NOW, last);
+    assert.deepEqual([ours, disable], [false, 'failures'], 'another has answered since the failure before');
+  }
+  assert.equal(judge({ error: 'refused' }, of, before).ours, false, 'its host has answered');
+  const first = judge(UNREACHED);
+  assert.deepEqual([first.health.failingSince, first.again?.firstAt], [undefined, undefined], 'no failure of its own');
+  assert.equal(judge(UNREACHED, {}, { failures: 0 }, NOW, NOW - 999).ours, false, 'answered meanwhile');
+  assert.equal(judge(UNREACHED, { ping: 'p' }).ours, true);
 });
 
 test('frees a slot once, for the first that waits', async () => {

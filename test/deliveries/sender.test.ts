@@ -201,8 +201,24 @@ test('tells a name without an address from name servers that fail', async () => 
       >),
     });
   assert.deepEqual(await said('ENOTFOUND', 'ENODATA'), { error: 'its name has no address' });
-  assert.deepEqual(await said('ESERVFAIL', 'ENODATA'), { error: 'its name can not be resolved' });
-  assert.deepEqual(await said('ETIMEOUT', 'ETIMEOUT'), { error: 'its name can not be resolved' });
+  assert.deepEqual(await said('EBADNAME', 'EBADNAME'), { error: 'its name has no address' });
+  const unresolved = { error: 'its name can not be resolved', unreached: true };
+  assert.deepEqual(await said('ESERVFAIL', 'ENODATA'), unresolved);
+  assert.deepEqual(await said('ETIMEOUT', 'ETIMEOUT'), unresolved);
+});
+
+test('says that nothing was reached where there was no connection, and no word why', async () => {
+  const failing = (code: string): AddressPolicy => ({
+    isAllowed: () => true,
+    resolve: async () => Promise.reject(Object.assign(new Error(code), { code })),
+  });
+  const said = async (addresses: AddressPolicy): Promise<Outcome> =>
+    send('https://shop.test/', { addresses, answerMs: 200 });
+  assert.deepEqual(await said(failing('EAI_AGAIN')), { error: 'its name can not be resolved', unreached: true });
+  assert.deepEqual(await said(failing('EMFILE')), { error: 'the request failed: EMFILE', unreached: true });
+  assert.deepEqual(await said(failing('ENOTFOUND')), { error: 'its name has no address' });
+  const silent = { isAllowed: () => true, resolve: async () => new Promise<never>(() => undefined) };
+  assert.deepEqual(await said(silent), { error: 'no answer within 0.2 s', unreached: true });
 });
 
 test('resolves a name anew for a new connection', async () => {

@@ -895,6 +895,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   ToldError: 'ends a run of a follower',
   TimeError: '422, with its message',
   OtherTileError: 'ends a run of the keeper of the tree',
+  UnresolvedNameError: 'ends an attempt to deliver a webhook',
   WitnessDisagreesError: 'is said by the keeper of the tree',
   WitnessRefusesError: 'is said by the keeper of the tree',
   ProviderError: '503, by the one route that asks a provider',
