@@ -169,8 +169,8 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
 }
 
 /** Its receiver is not to know of it yet (docs/decisions.md#scheduled-sending). */
-export function isHeldBack({ issued, released }: Pick<IssuedGift, 'issued' | 'released'>): boolean {
-  return issued.scheduled === true && released !== true;
+export function isHeldBack({ issued, releasedAt }: Pick<IssuedGift, 'issued' | 'releasedAt'>): boolean {
+  return issued.scheduled === true && releasedAt === undefined;
 }
 
 export function release(gift: IssuedGift): GiftReleased[] {

@@ -20,6 +20,13 @@ export interface ReminderFacts {
   readonly until: string;
 }
 
+/** The day (UTC) from which the holder has known the gift, and its present last valid day. */
+function knownSince(gift: IssuedGift): string {
+  const { issued, receiverSince = '', releasedAt = '', claimedAt = '' } = gift;
+  const got = isSomebody(issued.receiver) ? [receiverSince, releasedAt] : [claimedAt];
+  return [setOn(gift), ...got.map((time) => time.slice(0, 10))].reduce((one, other) => (one > other ? one : other));
+}
+
 /** Of several that are due, as after a pause, only the last. */
 export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFacts): ReminderDue[] {
   const { issued, reminded } = gift;
@@ -30,7 +37,10 @@ export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFa
   if (due.length === 0) return [];
   const days = Math.min(...due);
   if (reminded?.expires_on === expires_on && reminded.days <= days) return [];
-  // A gift that was bought or extended with fewer days to go is no surprise yet.
-  if (setOn(gift) >= daysAfter(expires_on, -days)) return [];
+  const day = daysAfter(expires_on, -days);
+  // Who got to know of it with fewer days to go is not surprised yet.
+  if (knownSince(gift) >= day) return [];
+  // One that is late, as after a block, would come with the next.
+  if (today > day && all.some((one) => one < days && today >= daysAfter(expires_on, -one - 1))) return [];
   return [{ type: 'ReminderDue', data: { transaction_id, days, expires_on, until } }];
 }

@@ -15,6 +15,8 @@ export interface IssuedGift {
   /** ISO 8601; absent: since the purchase. */
   readonly receiverSince?: string;
   readonly claimedBy?: string;
+  /** ISO 8601. */
+  readonly claimedAt?: string;
   /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
   /** Ids of redemptions that will never be. */
@@ -29,8 +31,8 @@ export interface IssuedGift {
   readonly expiryTold?: { readonly expiring?: string; readonly expired?: string };
   /** The last reminder. */
   readonly reminded?: { readonly expires_on: string; readonly days: number };
-  /** Of a scheduled gift. */
-  readonly released?: true;
+  /** Of a scheduled gift: ISO 8601; absent: not yet. */
+  readonly releasedAt?: string;
 }
 
 export type Gift = { readonly status: 'none' } | IssuedGift;
@@ -42,9 +44,9 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'GiftReleased':
-        return copyWith(state, { released: true });
+        return copyWith(state, { releasedAt: event.at });
       case 'GiftClaimed':
-        return copyWith(state, { claimedBy: event.data.user_id });
+        return copyWith(state, { claimedBy: event.data.user_id, claimedAt: event.at });
       case 'GiftRedeemed': {
         const redemption = { id: event.data.redemption_id, redeemed: true, merchant_id: event.data.merchant_id };
         return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
@@ -69,7 +71,7 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'GiftUnblocked':
         return { ...state, blockedBy: (state.blockedBy ?? []).filter(({ cause }) => cause !== event.data.cause) };
       case 'GiftReassigned': {
-        const { claimedBy: _, ...kept } = state;
+        const { claimedBy: _, claimedAt: __, ...kept } = state;
         return copyWith(kept, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });
       }
       case 'GiftExtended': {

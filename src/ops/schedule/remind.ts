@@ -93,7 +93,8 @@ async function decideReminder(
 ): Promise<ReminderDue[] | 'waits'> {
   const to = remindedOf(gift);
   // Whose day it is nowhere is not looked up.
-  if (to === undefined || remind(gift, { days, today: daysAfter(now, 1), until: now }).length === 0) return [];
+  const mayBe = [-1, 0, 1].some((ahead) => remind(gift, { days, today: daysAfter(now, ahead), until: now }).length > 0);
+  if (to === undefined || !mayBe) return [];
   const number = to.phone_id === undefined ? undefined : await numberOf(to.phone_id);
   const user = to.user_id === undefined ? undefined : await contact(to.user_id);
   if (addressOf(to, user, number) === undefined) return [];

@@ -59,6 +59,39 @@ test('nobody is reminded of a gift that is redeemed, cancelled, blocked, not sen
   assert.equal(remindedOn(day, issued({ receiver: {} }), claimed), [reminder(30)]);
 });
 
+test('who gets a gift on a reminder’s day, or later, has that reminder no more', () => {
+  const release: GiftEvent = { type: 'GiftReleased', data: { transaction_id: 't' } };
+  const claim: GiftEvent = { type: 'GiftClaimed', data: { user_id: 'eve' } };
+  const reassignment: GiftEvent = {
+    type: 'GiftReassigned',
+    data: { transaction_id: 't', receiver: { user_id: 'eve' }, reason: '' },
+  };
+  const given: readonly (readonly [GiftIssued, GiftEvent])[] = [
+    [issued({ scheduled: true }), release],
+    [issued({ receiver: {} }), claim],
+    [issued(), reassignment],
+  ];
+  for (const [bought, got] of given) {
+    const late = [bought, happened(got, '2026-05-31T08:00:00.000Z')];
+    assert.equal(remindedOn('2026-05-31', ...late), [], got.type);
+    assert.equal(remindedOn('2026-06-22', ...late), [], got.type);
+    assert.equal(remindedOn('2026-06-23', ...late), [reminder(7)], got.type);
+    assert.equal(remindedOn('2026-05-31', bought, happened(got, '2026-05-30T23:59:00.000Z')), [reminder(30)], got.type);
+  }
+  assert.equal(remindedOn('2026-05-31', issued(), happened(claim, '2026-05-31T08:00:00.000Z')), [reminder(30)]);
+});
+
+test('a late reminder is left out on the day before the next', () => {
+  assert.equal(remindedOn('2026-06-21', issued()), [reminder(30)]);
+  assert.equal(remindedOn('2026-06-22', issued()), []);
+  const daily = remind(given(giftAggregate, issued()).state as IssuedGift, {
+    days: [2, 1],
+    today: '2026-06-28',
+    until: UNTIL,
+  });
+  assert.equal(daily, [reminder(2)], 'it is not late');
+});
+
 test('an extension moves the reminders; one that was set too late for a reminder has none', () => {
   const extended = (expires_on: string, on: string): Given =>
     happened<GiftExtended>({ type: 'GiftExtended', data: { expires_on, voucher_expires_at: null, reason: '' } }, on);
