@@ -1,7 +1,7 @@
 /** The buyer of a scheduled purchase names another time, or none (docs/decisions.md#scheduled-sending). */
 import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
-import { reschedule, sendTime } from '../domain/sending.js';
+import { atOnce, reschedule, sendTime } from '../domain/sending.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { type Transacted, transact } from './transact.js';
@@ -21,11 +21,11 @@ export async function rescheduleSend(
 ): Promise<Transacted> {
   const { now } = context;
   return transact(deps.events, purchaseAggregate, transactionStream(transactionId), context, (state) => {
-    if (state.status === 'none' || sendAt === null || sendAt === SEND_NOW)
-      return reschedule(state, sendAt === SEND_NOW ? now : sendAt);
     // What is sent already is refused before the time that is asked for.
-    reschedule(state, null);
-    const { expires_on } = state.purchase;
-    return reschedule(state, sendTime(sendAt, { now, expires_on }, 'send_at'));
+    const none = reschedule(state, null);
+    if (state.status === 'none' || sendAt === null) return none;
+    const facts = { now, expires_on: state.purchase.expires_on };
+    const time = sendAt === SEND_NOW ? atOnce(facts, 'send_at') : sendTime(sendAt, facts, 'send_at');
+    return reschedule(state, time);
   });
 }

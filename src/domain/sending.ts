@@ -67,6 +67,12 @@ export function sendTime(text: string, { now, expires_on }: SendingFacts, field:
   return sendAt;
 }
 
+/** @returns ISO 8601, UTC. @throws Refusal `invalid_send_at` where the gifts are expired */
+export function atOnce({ now, expires_on }: SendingFacts, field: string): string {
+  if (now.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
+  return now;
+}
+
 /** Milliseconds since the epoch; `undefined`: no time, or one without a zone. */
 export function timeWithZone(text: string): number | undefined {
   const day = WITH_ZONE.exec(text)?.[1];

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { rescheduleSend, SEND_NOW } from '../../src/commands/rescheduleSend.js';
+import { transactionStream } from '../../src/domain/purchase/events.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import { refusal } from '../support/assertions/rejects.js';
+import { memoryEvents } from '../support/engines/memoryEvents.js';
+import { eventOf } from '../support/service/house.js';
+
+const test = suite('commands/reschedule send');
+const LAST_DAY = '2027-03-31';
+
+const bought = async (send_at?: string): Promise<EventStore> => {
+  const events = memoryEvents();
+  const purchase = { expires_on: LAST_DAY, receivers: [], ...(send_at === undefined ? {} : { send_at }) };
+  await events.append(transactionStream('t'), [eventOf('GiftsPurchased', purchase)], 'none');
+  return events;
+};
+const change = async (events: EventStore, sendAt: string | null, now: string): Promise<unknown> => {
+  const context = { commandId: `${now} ${sendAt}`, correlationId: 'c', by: { user: 'u' }, now };
+  return (await rescheduleSend({ events }, 't', context, sendAt)).own.map(({ data }) => data);
+};
+
+test('the buyer sends at once until the end of the last valid day, and not when the gifts are expired', async () => {
+  const events = await bought('2027-03-30T12:00:00.000Z');
+  assert.deepEqual(await change(events, null, '2027-03-01T00:00:00.000Z'), [{ send_at: null }]);
+  const expired = '2027-04-01T00:00:00.000Z';
+  await assert.rejects(change(events, SEND_NOW, expired), refusal('invalid_send_at'));
+  assert.deepEqual(await change(events, null, expired), [], 'it is so already');
+  const end = '2027-03-31T23:59:59.999Z';
+  assert.deepEqual(await change(events, SEND_NOW, end), [{ send_at: end }]);
+});
+
+test('what is sent at once, or unknown, is refused for that, whatever time is named', async () => {
+  for (const sendAt of [SEND_NOW, null, 'soon', '2099-01-01T00:00:00Z'])
+    for (const events of [await bought(), memoryEvents()])
+      await assert.rejects(change(events, sendAt, '2027-05-01T00:00:00.000Z'), refusal('nothing_to_send'));
+});
+
+test.run();
