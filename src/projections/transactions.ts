@@ -92,7 +92,7 @@ function sent(document: TransactionDocument, event: Sending): TransactionDocumen
 }
 
 /** Its receivers are not to know of its gifts yet (docs/decisions.md#scheduled-sending). */
-export const isUnsent = ({ send_at, sent_at }: Pick<TransactionDocument, 'send_at' | 'sent_at'>): boolean =>
+const isUnsent = ({ send_at, sent_at }: Pick<TransactionDocument, 'send_at' | 'sent_at'>): boolean =>
   send_at !== undefined && sent_at === undefined;
 
 function makeTransactions(

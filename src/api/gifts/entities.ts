@@ -42,6 +42,15 @@ export function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolea
   return isSomebody(receiver) || claimed_by !== undefined;
 }
 
+/** ISO 8601, UTC. `undefined`: not yet, or never, since it was cancelled before (docs/decisions.md#scheduled-sending). */
+export function sentAt({ gift, transaction }: JoinedGift): string | undefined {
+  const { payment, settled_at, send_at, sent_at } = transaction;
+  if (payment !== 'charged') return undefined;
+  if (send_at === undefined) return settled_at;
+  // Nothing of a gift is folded after its cancellation.
+  return gift.cancelled === true && sent_at !== undefined && gift.updated_at < sent_at ? undefined : sent_at;
+}
+
 /**
  * The owner, and a buyer who named that user, see the receiver. The buyer does not see a later receiver: a purchase
  * must not reveal who owns a number (docs/decisions.md#shown-receiver).
@@ -60,8 +69,7 @@ export interface Viewer {
 export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer): object {
   const { id, gift, transaction } = joined;
   const [gift_status, status, status_code] = STATUS[statusOf(joined)];
-  const settledAt = transaction.payment === 'charged' ? transaction.settled_at : undefined;
-  const sentAt = transaction.send_at === undefined ? settledAt : transaction.sent_at;
+  const sent = sentAt(joined);
   const shortcode = shortcodeOf(id);
   const expiresOn = expiryOf(joined);
   const reminders = (gift.reminded ?? []).map(plainTime);
@@ -83,7 +91,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     expiry_date: expiresOn,
     created_at: plainTime(transaction.created_at),
     updated_at: plainTime(transaction.updated_at > gift.updated_at ? transaction.updated_at : gift.updated_at),
-    sent_date: sentAt === undefined ? '' : plainTime(sentAt),
+    sent_date: sent === undefined ? '' : plainTime(sent),
     deleted_at: null,
     assigned_date: null,
     assigned_client: null,

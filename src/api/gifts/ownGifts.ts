@@ -5,12 +5,11 @@
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
 import { numberHolds, userHolds } from '../../projections/gifts.js';
 import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
-import { isUnsent } from '../../projections/transactions.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
 import type { CursorPage, CursorRequest } from '../representation/cursors.js';
-import { giftIdsOf, giftStatus, type GiftStatus, isReceived } from './entities.js';
+import { giftIdsOf, giftStatus, type GiftStatus, isReceived, sentAt } from './entities.js';
 import { findGifts, type GiftModels, type JoinedGift } from './join.js';
 
 export const GIFT_ROLES = ['holder', 'sender'] as const;
@@ -84,8 +83,8 @@ function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): s
  * Not before it is paid for: otherwise anybody could fill a user's list, or learn by a number who has it. Nor before it
  * is sent (docs/decisions.md#scheduled-sending).
  */
-function isHeldBy({ gift, transaction, owner }: JoinedGift, userId: string): boolean {
-  return isReceived(gift) && owner === userId && transaction.payment === 'charged' && !isUnsent(transaction);
+function isHeldBy(joined: JoinedGift, userId: string): boolean {
+  return isReceived(joined.gift) && joined.owner === userId && sentAt(joined) !== undefined;
 }
 
 async function merged(sources: readonly Source[], after: Place | undefined, count: number): Promise<Place[]> {

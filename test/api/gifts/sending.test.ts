@@ -152,6 +152,10 @@ test('a gift refunded before its time is told to nobody', async () => {
   assert.deepEqual(await typesIn(notificationStream(cancelled)), []);
   assert.equal((await typesIn(giftStream(cancelled))).includes('GiftReleased'), false);
   assert.equal((await fedTo('bob', cancelled)).length, 0);
+  const held = await heldBy('bob');
+  assert.deepEqual([held.includes(kept), held.includes(cancelled)], [true, false]);
+  const { sent_date, gift_status } = (await ask('GET', `/api/v2/gifts/${cancelled}`)).json.data;
+  assert.deepEqual([sent_date, gift_status], ['', 'cancelled']);
 });
 
 test('the new receiver of a reassigned gift waits for its time as well; support resends nothing before', async () => {
