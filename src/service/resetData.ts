@@ -15,13 +15,14 @@ import { treeDir, treePath } from './tree.js';
  */
 export async function resetData(config: Config, logger: Logger): Promise<string> {
   const named = namedSubjects();
-  const { from, to, close } = succeedEventLog(config.dataDir, {
+  const { from, to, shrink, close } = succeedEventLog(config.dataDir, {
     keeps: keptByReset,
     onKept: named.add,
     now: systemTime(),
   });
   resetClock();
   try {
+    shrink();
     const keys = await openEmbeddedKeyStore({ dir: config.dataDir });
     try {
       await forgetSubjects(keys, named);

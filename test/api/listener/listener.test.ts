@@ -124,6 +124,26 @@ test('finishes a started answer before the refusal, and writes nothing into it',
   assert.match(caller.text(), /\r\n\r\n1234567890HTTP\/1\.1 400 /);
 });
 
+test('a later handler takes the requests from then on, while those of the earlier are finished', async (context) => {
+  const { listener } = context;
+  const early = call(context, post());
+  const [first] = await askedOf(context, 1);
+  listener.serve((_, response) => response.writeHead(503, { 'Content-Length': 0 }).end());
+  let over = false;
+  const waiting = listener.settled().then(() => (over = true));
+  const late = call(context, post());
+  await eventually(async () => late.statuses().length > 0);
+  await settled();
+  assert.deepEqual([late.statuses(), early.statuses(), over, context.asked.length], [['503'], [], false, 1]);
+  done(first, 'first');
+  await waiting;
+  await eventually(async () => early.text().endsWith('first'));
+  early.socket.write(post());
+  await eventually(async () => early.statuses().length > 1);
+  assert.deepEqual(early.statuses(), ['201', '503']);
+  await listener.settled();
+});
+
 test('refuses a malformed body once, behind the answers before it', async (context) => {
   const chunked = 'POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
   const caller = call(context, post() + chunked);

@@ -91,6 +91,7 @@ test('leaves what was imported, on the same port, with the clock back, and nothi
   const products = (await ask('GET', '/api/v2/products', token)).text;
   assert.equal((await ask('POST', '/sandbox/clock', token, { advance: 600 })).status, 200);
   assert.equal(await gifts(), 1);
+  const feed = (await ask('GET', '/api/v2/events', token)).json.next as string;
   const answer = await reset();
   assert.equal(answer.status, 202, answer.text);
   assert.match(answer.json.data.ended_log_id, /^[0-9a-f-]{36}$/);
@@ -108,6 +109,7 @@ test('leaves what was imported, on the same port, with the clock back, and nothi
   const client = await clientTokenOf(url);
   assert.equal((await ask('GET', '/sandbox/clock', client)).json.data.offset_seconds, 0);
   assert.equal((await ask('GET', '/api/v2/products', client)).text, products);
+  assert.equal((await ask('GET', `/api/v2/events?after=${feed}`, client)).status, 422);
   assert.deepEqual(await keyRows(), rows);
   assert.ok(!readdirSync(join(dir, 'tree')).includes(answer.json.data.ended_log_id as string));
 });

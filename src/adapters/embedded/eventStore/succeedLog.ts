@@ -25,6 +25,8 @@ export interface Succession {
   /** The old log's id. */
   readonly from: string;
   readonly to: string;
+  /** Leaves no byte of the old log in the file. @throws UnavailableError, such as for a full disk: the new log stands */
+  shrink(): void;
   /** Lets other connections open the log. */
   close(): void;
 }
@@ -52,9 +54,18 @@ export function succeedEventLog(dir: string, options: SucceedOptions): Successio
       removeReadStore(dir);
     });
     succeed.immediate();
-    return { from, to, close: () => database.close() };
+    return { from, to, shrink: () => shrink(database, file), close: () => database.close() };
   } catch (error) {
     database.close();
+    throw unavailableOf(error, file);
+  }
+}
+
+function shrink(database: Database, file: string): void {
+  try {
+    database.exec('VACUUM');
+    database.pragma('wal_checkpoint(TRUNCATE)');
+  } catch (error) {
     throw unavailableOf(error, file);
   }
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -14,6 +14,10 @@ import { KEPT_TYPE, startSuccession } from '../../../support/engines/successionP
 const test = suite('Embedded event store: a log in the place of another');
 const OPTIONS: SucceedOptions = { keeps: (_, type) => type === KEPT_TYPE, now: '2026-01-01T00:00:00.000Z' };
 
+const SECRET = 'what nobody may find any more'.repeat(20);
+
+const fileText = (dir: string): string => readFileSync(join(dir, 'events.db'), 'latin1');
+
 const placesOf = (log: readonly RecordedEvent[]): string[] =>
   log.map(({ stream, revision, position }) => `${Number(position)} ${stream} ${revision}`);
 
@@ -21,7 +25,7 @@ test('begins with the events that are kept, without gaps, none later than now, a
   inFolder(async ({ dir }) => {
     const first = event(KEPT_TYPE, { n: 1 });
     const old = await withLogIn(dir, async (log) => {
-      await log.append('a', [event('Gone'), first, event('Gone'), event(KEPT_TYPE)], 'none');
+      await log.append('a', [event('Gone', { secret: SECRET }), first, event('Gone'), event(KEPT_TYPE)], 'none');
       await log.append('b', [event('Gone')], 'none');
       await log.append('c', [event(KEPT_TYPE)], 'none');
       await log.append('a', [event(KEPT_TYPE)], 3);
@@ -30,9 +34,15 @@ test('begins with the events that are kept, without gaps, none later than now, a
     });
     await (await openEmbeddedReadStore({ dir })).close();
     const seen: string[] = [];
-    const { from, to, close } = succeedEventLog(dir, { ...OPTIONS, onKept: (stream) => void seen.push(stream) });
+    assert.ok(fileText(dir).includes(SECRET));
+    const { from, to, shrink, close } = succeedEventLog(dir, {
+      ...OPTIONS,
+      onKept: (stream) => void seen.push(stream),
+    });
+    shrink();
     close();
     assert.is(from, old);
+    assert.not(fileText(dir).includes(SECRET));
     assert.not(existsSync(join(dir, 'read.db')));
     await withLogIn(dir, async (log) => {
       assert.is(log.logId, to);
