@@ -83,7 +83,7 @@ async function gifts(): Promise<number> {
   return (await ask('GET', '/api/v2/gifts?as=sender', await userTokenOf(url, 'ann'))).json.data.length as number;
 }
 
-test('leaves what was imported, on the same port, with the clock back, and nothing that was bought', async () => {
+test('keeps what was imported, on the same port, and nothing that was bought; the clock goes back', async () => {
   const rows = await keyRows();
   const gift = await buy([{ phone_number: '+447700900123' }], 'a message to forget');
   assert.ok((await keyRows()).length > rows.length);
