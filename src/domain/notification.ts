@@ -130,6 +130,8 @@ export interface Occasion {
   /** `bought`: the receiver in the purchase. */
   readonly receiver: PurchaseReceiver | 'bought';
   readonly outdated: boolean;
+  /** The gift is blocked: nobody is notified until that ends. */
+  readonly waits?: true;
   readonly reminder?: Pick<ReminderDue['data'], 'expires_on' | 'until'>;
 }
 
@@ -165,7 +167,7 @@ export function notificationAttempts(
   const answered = new Set(attempts.map(({ occasion }) => occasion.id));
   const nextNumber = attempts.length + 1;
   const open = attempts.find(({ attempt }) => attempt !== undefined)?.attempt;
-  const due = occasions.find(({ id, outdated }) => !outdated && !answered.has(id));
+  const due = occasions.find(({ id, outdated, waits }) => !outdated && waits !== true && !answered.has(id));
   const next: NextAttempt =
     open !== undefined
       ? { do: 'find out', attempt: open }
@@ -192,17 +194,20 @@ function occasionsOf(
   let receiver: Occasion['receiver'] | undefined;
   // What happens before a scheduled gift is released is told with its release.
   let heldBack = false;
-  const given = gift.flatMap((event): (Omit<Occasion, 'outdated'> & { readonly revision: number })[] => {
-    const { id, position, revision } = event;
-    if (event.type === 'GiftIssued') {
-      receiver = isSomebody(event.data.receiver) ? 'bought' : undefined;
-      heldBack = event.data.scheduled === true;
-    } else if (event.type === 'GiftReassigned') receiver = event.data.receiver;
-    else if (event.type === 'GiftReleased') heldBack = false;
-    else return [];
-    return heldBack || receiver === undefined ? [] : [{ id, position, revision, receiver }];
-  });
+  const given = gift.flatMap(
+    (event): (Omit<Occasion, 'outdated'> & { readonly revision: number; readonly by: string })[] => {
+      const { id, position, revision } = event;
+      if (event.type === 'GiftIssued') {
+        receiver = isSomebody(event.data.receiver) ? 'bought' : undefined;
+        heldBack = event.data.scheduled === true;
+      } else if (event.type === 'GiftReassigned') receiver = event.data.receiver;
+      else if (event.type === 'GiftReleased') heldBack = false;
+      else return [];
+      return heldBack || receiver === undefined ? [] : [{ id, position, revision, receiver, by: event.type }];
+    },
+  );
   const latest = given.at(-1);
+  const blocked = isBlocked(gift);
   const requested = notification.flatMap((event): Occasion[] => {
     if (event.type !== 'NotificationRequested') return [];
     const { id, position, data } = event;
@@ -210,13 +215,22 @@ function occasionsOf(
     const to = given.findLast((one) => one.revision <= data.gift_revision);
     return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
   });
-  const own = given.map(({ id, position, receiver: to }, index): Occasion => ({
+  const own = given.map(({ id, by, position, receiver: to }, index): Occasion => ({
     id,
     position,
     receiver: to,
     outdated: index < given.length - 1,
+    ...(blocked && by !== 'GiftIssued' ? { waits: true } : {}),
   }));
   return [...own, ...requested, ...remindersOf(gift)].sort((one, other) => (one.position < other.position ? -1 : 1));
+}
+
+function isBlocked(gift: readonly Placed<GiftEvent>[]): boolean {
+  const causes = new Set<string>();
+  for (const { type, data } of gift)
+    if (type === 'GiftBlocked') causes.add(data.cause);
+    else if (type === 'GiftUnblocked') causes.delete(data.cause);
+  return causes.size > 0;
 }
 
 function remindersOf(gift: readonly Placed<GiftEvent>[]): Occasion[] {

@@ -44,7 +44,8 @@ export function block(gift: IssuedGift, { payment }: Pick<GiftFacts, 'payment'>,
 }
 
 export function unblock(gift: IssuedGift, why: Block): GiftUnblocked[] {
-  return isBlockedBy(gift, why.cause) ? [{ type: 'GiftUnblocked', data: why }] : [];
+  if (!isBlockedBy(gift, why.cause)) return [];
+  return [{ type: 'GiftUnblocked', data: { ...why, transaction_id: gift.issued.transaction_id } }];
 }
 
 /**

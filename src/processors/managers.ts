@@ -1,5 +1,12 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
-import type { GiftCancelled, GiftIssued, GiftReassigned, GiftReleased, ReminderDue } from '../domain/gift/events.js';
+import type {
+  GiftCancelled,
+  GiftIssued,
+  GiftReassigned,
+  GiftReleased,
+  GiftUnblocked,
+  ReminderDue,
+} from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
@@ -31,6 +38,7 @@ type FeedEvent =
   | GiftCancelled
   | GiftReassigned
   | GiftReleased
+  | GiftUnblocked
   | ReminderDue
   | Exclude<NotificationEvent, { type: 'NotificationUndelivered' | 'ReminderSent' }>
   | WorkParked

@@ -85,7 +85,7 @@ test('blocks once for each cause, and finds the event of a repeated command', as
   const { own } = await unblockGift(deps, GIFT, context(), { reason: 'found' });
   assert.deepEqual(
     own.map(({ type, data }) => [type, data]),
-    [['GiftUnblocked', { cause: 'support', reason: 'found' }]],
+    [['GiftUnblocked', { cause: 'support', reason: 'found', transaction_id: 't1' }]],
   );
   assert.deepEqual((await unblockGift(deps, GIFT, context(), { reason: 'again' })).own, []);
   const again = await blockGift(deps, GIFT, given, support);
@@ -104,12 +104,17 @@ test('blocks once for each ticket, names none in its cause, and frees one whose 
   assert.deepEqual((await unblockGift(deps, GIFT, context(), { ticket: 'T-2', reason: 'found' })).own, []);
   assert.deepEqual((await unblockGift(deps, GIFT, context(), { reason: 'found' })).own, []);
   const [freed] = (await unblockGift(deps, GIFT, context(), { ticket, reason: 'found' })).own;
-  assert.deepEqual(freed?.data, { cause, reason: 'found', ticket });
+  assert.deepEqual(freed?.data, { cause, reason: 'found', ticket, transaction_id: 't1' });
 
   const erased = { cause: supportCause('3f0b8a1de29c4f7d5a6b'), reason: '', ticket: '' };
   events.given(giftStream(GIFT), { type: 'GiftBlocked', data: erased });
   const [again] = (await unblockGift(deps, GIFT, context(), { ticket: '3f0b8a1de29c4f7d5a6b', reason: 'found' })).own;
-  assert.deepEqual(again?.data, { ...erased, reason: 'found', ticket: '3f0b8a1de29c4f7d5a6b' });
+  assert.deepEqual(again?.data, {
+    ...erased,
+    reason: 'found',
+    ticket: '3f0b8a1de29c4f7d5a6b',
+    transaction_id: 't1',
+  });
 });
 
 test('blocks behind an issue that won the race', async () => {

@@ -148,6 +148,24 @@ test('the receiver of a scheduled gift is notified by its release, not before, a
   assert.is(after(scheduled, released, started(own), sent(own), reassigned('cat')).next.do, 'start');
 });
 
+test('nobody is notified of a gift that is blocked at its release or reassignment, until all blocks end', () => {
+  const scheduled = {
+    type: 'GiftIssued',
+    data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' }, scheduled: true },
+  } as unknown as GiftEvent;
+  const released: GiftEvent = { type: 'GiftReleased', data: { transaction_id: 't' } };
+  const block = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: '' } });
+  const unblock = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { cause, reason: '' } });
+  const held = [scheduled, block('dispute:d'), block('support'), released];
+  assert.is(after(...held).next.do, 'nothing');
+  assert.is(after(...held, unblock('support')).next.do, 'nothing');
+  const freed = after(...held, unblock('support'), unblock('dispute:d')).next;
+  assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [1, 'bought']);
+  const notified = [issued(), started(), sent()];
+  assert.is(after(...notified, block('support'), reassigned('cat')).next.do, 'nothing');
+  assert.is(after(...notified, block('support'), reassigned('cat'), unblock('support')).next.do, 'start');
+});
+
 test('a reminder goes to who holds the gift, once, and to nobody after what makes it needless', () => {
   const due: GiftEvent = {
     type: 'ReminderDue',

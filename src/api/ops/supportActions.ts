@@ -192,6 +192,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
         cause: 'support:3f0b8a1de29c4f7d5a6b',
         reason: 'found again',
         ticket: 'T-1042',
+        transaction_id: example.transaction_id,
       }),
       errors: [],
       action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),

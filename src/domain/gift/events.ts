@@ -89,7 +89,8 @@ export interface Block {
 /** The gift can't be redeemed, claimed or vouchered while any cause blocks it. */
 export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 
-export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
+/** `transaction_id`: absent in older events. */
+export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block & { readonly transaction_id?: string }>;
 
 /** Secret: `receiver.phone_id`. `reason` is support's. */
 export type GiftReassigned = DomainEvent<

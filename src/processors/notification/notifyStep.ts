@@ -133,6 +133,8 @@ export async function startAttempt(
 const NO_ADDRESS = 'no address';
 const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
 export const CANCELLED = 'gift is cancelled';
+export const REDEEMED = 'gift is redeemed';
+export const EXPIRED = 'gift is expired';
 export const REASSIGNED = 'given to another receiver';
 export const NO_REMINDER = 'no longer to be reminded';
 

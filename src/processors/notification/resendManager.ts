@@ -1,5 +1,5 @@
 /** Every notification but the first of a gift that is sent at once. */
-import type { GiftReassigned, GiftReleased, ReminderDue } from '../../domain/gift/events.js';
+import type { GiftReassigned, GiftReleased, GiftUnblocked, ReminderDue } from '../../domain/gift/events.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
@@ -23,7 +23,8 @@ interface ResendIntent {
   readonly generation: number;
 }
 
-type ResendTrigger = NotificationRequested | GiftReassigned | GiftReleased | ReminderDue | WorkParked | WorkRetried;
+type ResendTrigger =
+  NotificationRequested | GiftReassigned | GiftReleased | GiftUnblocked | ReminderDue | WorkParked | WorkRetried;
 
 const resume = ({ generation }: ResendWork, instance: string): readonly ResendIntent[] => [
   { do: 'resend', instance, generation },
@@ -36,11 +37,14 @@ export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendInte
     NotificationRequested: true,
     GiftReassigned: true,
     GiftReleased: true,
+    GiftUnblocked: true,
     ReminderDue: true,
     WorkParked: true,
     WorkRetried: true,
   },
   instancesOf(event, open) {
+    // Older releases held back nothing for a block.
+    if (event.type === 'GiftUnblocked' && event.data.transaction_id === undefined) return [];
     if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return [idOf(event.stream)];
     const { entity } = event.data;
     if (parkedNameOf(event.stream) !== 'notification') return [];
@@ -48,9 +52,10 @@ export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendInte
     return event.type === 'WorkRetried' && open.state(notificationManager, entity) !== undefined ? [] : [entity];
   },
   react(state, event, instance, cause) {
-    if (event.type === 'WorkParked') return { state: undefined, intents: [] };
+    const transactionId = event.data.transaction_id;
+    if (event.type === 'WorkParked' || transactionId === undefined) return { state: undefined, intents: [] };
     const asked = {
-      transactionId: event.data.transaction_id,
+      transactionId,
       last: cause,
       generation: (state?.generation ?? 0) + 1,
     };

@@ -1,5 +1,8 @@
 import { readGiftAndNotification } from '../../commands/readStreams.js';
+import { fold } from '../../domain/decider.js';
+import { isExpired } from '../../domain/gift/decisions.js';
 import type { GiftIssued } from '../../domain/gift/events.js';
+import { type Gift, giftAggregate } from '../../domain/gift/state.js';
 import { notificationAttempts, type Occasion } from '../../domain/notification.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
@@ -7,9 +10,11 @@ import {
   type Attempt,
   type AttemptMemory,
   CANCELLED,
+  EXPIRED,
   NO_REMINDER,
   type NotifyDeps,
   REASSIGNED,
+  REDEEMED,
   resumeAttempt,
   startAttempt,
 } from './notifyStep.js';
@@ -24,11 +29,11 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   );
   if (issued === undefined) throw new Error('a resend of a gift that was never issued');
   const purchase = await deps.purchase(issued.data.transaction_id);
-  const cancelled = gift.some(({ type }) => type === 'GiftCancelled');
+  const needless = whyNeedless(fold(giftAggregate, gift), deps.now());
   const stopped = ({ outdated, reminder }: Occasion): string | undefined => {
-    if (cancelled) return CANCELLED;
+    if (needless === CANCELLED) return needless;
     if (reminder !== undefined) return outdated || Date.parse(reminder.until) <= deps.now() ? NO_REMINDER : undefined;
-    return outdated ? REASSIGNED : undefined;
+    return outdated ? REASSIGNED : needless;
   };
   const attempt = (number: number, occasion: Occasion): Attempt => {
     const { id, receiver, reminder } = occasion;
@@ -51,4 +56,12 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
     await resumeAttempt(deps, attempt(number, occasion), memory, { startedAt, channel, last: causeOf(last) });
   }
   return false;
+}
+
+/** Nobody is told of a gift that can't be used any more, as after a long wait. @param now milliseconds */
+function whyNeedless(gift: Gift, now: number): string | undefined {
+  if (gift.status === 'none') return undefined;
+  if (gift.status === 'cancelled') return CANCELLED;
+  if (gift.status === 'redeemed') return REDEEMED;
+  return isExpired(gift.issued.expires_on, new Date(now).toISOString()) ? EXPIRED : undefined;
 }

@@ -173,11 +173,31 @@ test('the new receiver of a reassigned gift waits for its time as well; support 
   assert.deepEqual(await fedTo('cat', gift), []);
 });
 
-test('who has the id may use the gift before its time', async () => {
+test('of a gift that is blocked at its time the receiver is notified once the block ends', async () => {
+  const scheduled = await schedule([{ user_id: 'bob' }]);
+  const [gift = ''] = scheduled.gifts;
+  await eventually(async () => (await typesIn(giftStream(gift))).includes('GiftIssued'));
+  assert.equal((await ask('POST', `/ops/gifts/${gift}/block`, { reason: 'r' }, 'sue')).status, 200);
+  await roundOver();
+  assert.equal(await finished(scheduled), true);
+  assert.deepEqual(await typesIn(notificationStream(gift)), []);
+  assert.equal((await ask('POST', `/ops/gifts/${gift}/unblock`, { reason: 'r' }, 'sue')).status, 200);
+  await untilSent(scheduled);
+  assert.deepEqual(await typesIn(notificationStream(gift)), ['NotificationStarted', 'NotificationSent']);
+});
+
+test('who has the id may use the gift before its time, and is then told no more', async () => {
   const scheduled = await schedule([{ user_id: 'bob' }]);
   const [gift = ''] = scheduled.gifts;
   assert.equal((await ask('GET', `/api/v2/gifts/${gift}`, undefined, 'bob')).status, 200);
   assert.equal((await redeem(service, gift, 'bob')).status, 201);
+  await roundOver();
+  await eventually(async () => (await typesIn(notificationStream(gift))).length > 0);
+  const [failed = { type: '', data: {} }, ...more] = await service.events.read(notificationStream(gift));
+  assert.equal(failed.type, 'NotificationFailed');
+  assert.equal((failed.data as { readonly cause?: string }).cause, 'gift is redeemed');
+  assert.deepEqual(more, []);
+  assert.equal((await heldBy('bob')).includes(gift), true);
 });
 
 test('a reminder shows in the gift, and in the feed of who holds it', async () => {

@@ -242,7 +242,10 @@ test('cancels only a gift that is neither redeemed nor cancelled', () => {
 });
 
 const blocked = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: 'why' } });
-const freed = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { cause, reason: 'won' } });
+const freed = (cause: string): GiftEvent => ({
+  type: 'GiftUnblocked',
+  data: { cause, reason: 'won', transaction_id: 't' },
+});
 
 test('refuses use of a blocked gift until its last cause is freed', () => {
   const assign = (gift: Gift): readonly GiftEvent[] => assignVoucher(gift as IssuedGift, facts(), voucher.data);
