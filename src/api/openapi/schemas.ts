@@ -9,8 +9,11 @@ export interface ComponentSchemas {
 export function componentSchemas(): ComponentSchemas {
   const components = new Map<string, unknown>();
   const known = new Map<string, string>();
+  const references = new Map<Schema, unknown>();
 
   function named(title: string, schema: Schema): unknown {
+    const before = references.get(schema);
+    if (before !== undefined) return before;
     const text = JSON.stringify(schema);
     const name = pascalCase(title);
     if ((known.get(name) ?? text) !== text) throw new Error(`two different schemas are called ${name}`);
@@ -18,7 +21,9 @@ export function componentSchemas(): ComponentSchemas {
       known.set(name, text);
       components.set(name, inside(schema));
     }
-    return { $ref: `#/components/schemas/${name}` };
+    const reference = { $ref: `#/components/schemas/${name}` };
+    references.set(schema, reference);
+    return reference;
   }
 
   function shown(value: unknown): unknown {

@@ -49,7 +49,8 @@ export class SharedCounter {
   readonly #windowMs: number;
   readonly #toldFrom: number;
   readonly #now: () => number;
-  readonly #counts = new LRUCache<string, Count>({ max: MOST_KEYS.counted });
+  /** Made with the first count: it takes 10 ms, and most processes never count some limits. */
+  #counts: LRUCache<string, Count> | undefined;
   readonly #notable = new Map<string, Count>();
   #others: ReadonlyMap<string, OthersCount> = new Map();
   /** The end of the last window of a key that is full. */
@@ -71,7 +72,7 @@ export class SharedCounter {
   }
 
   look(key: string): QuotaStatus {
-    const count = this.#counts.get(key);
+    const count = this.#counts?.get(key);
     if (count !== undefined) return this.#status(key, this.#present(count));
     const phaseMs = phaseOf(key, this.#windowMs);
     return this.#status(key, { windowEndsMs: this.#windowEnd(phaseMs), own: 0 });
@@ -79,6 +80,7 @@ export class SharedCounter {
 
   /** Counts the key once, unless it is full. @returns how it stood before */
   take(key: string): QuotaStatus {
+    this.#counts ??= new LRUCache({ max: MOST_KEYS.counted });
     let count = this.#counts.get(key);
     if (count === undefined) {
       const phaseMs = phaseOf(key, this.#windowMs);

@@ -28,7 +28,6 @@ const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry);
 const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, openElsewhere: true }), {
   dataDir: dir,
-  longLived: true,
   openElsewhere: true,
   ...(keysUrl === undefined ? {} : { keysUrl }),
   ...(masterKeys === undefined ? {} : { masterKeys }),
