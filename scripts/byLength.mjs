@@ -30,11 +30,12 @@ const LONGEST = [
   'processors/authentication',
 ];
 
-/** The longest runs first, the others in the order given. */
-export function byLength(runs) {
-  const place = ({ file }) => {
-    const at = LONGEST.indexOf(file.replace(/\.test\.js$/, ''));
-    return at === -1 ? LONGEST.length : at;
-  };
-  return runs.toSorted((one, other) => place(one) - place(other));
+const placeOf = (file) => LONGEST.indexOf(file.replace(/\.test\.js$/, ''));
+
+export const isLong = (file) => placeOf(file) !== -1;
+
+/** The longest first, then the others in the order given. @param batches of runs; a long file is alone in its own */
+export function byLength(batches) {
+  const place = ([{ file }]) => (isLong(file) ? placeOf(file) : LONGEST.length);
+  return batches.toSorted((one, other) => place(one) - place(other));
 }

@@ -1,5 +1,5 @@
 /**
- * `npm test`: compiles, then runs every test file, a few at a time, each in a process of its own. `npm test -- NAME`
+ * `npm test`: compiles, then runs every test file, in a few processes at a time (testBatches.mjs). `npm test -- NAME`
  * runs those whose path holds NAME (`projections`, `test/api/gifts/gifts.test.ts`). `--coverage` (npm run coverage)
  * measures them and fails below 95 % of lines or branches. `--every-engine` runs those that start the service on
  * servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines. The last line
@@ -15,11 +15,12 @@ import { build, root } from './build.mjs';
 import { openMixes } from './engineMixes.mjs';
 import { byLength } from './byLength.mjs';
 import { filesBelow } from './filesBelow.mjs';
-import { killAll, runTestFile } from './testFile.mjs';
+import { killAll, runTestFiles } from './testFiles.mjs';
+import { inBatches } from './testBatches.mjs';
 import { answeringEngines } from './testEngines.mjs';
 import { lastLines } from './testReport.mjs';
 
-/** Files at once: they wait as much as they compute. */
+/** Processes at once: they wait as much as they compute. */
 const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 2);
 /** Lowest coverage that passes, in percent. */
 const LOWEST = 95;
@@ -87,22 +88,24 @@ function count(result) {
 
 /** @param runs each a file, the label of its run, and its environment */
 async function runAll(runs) {
-  const waiting = byLength(runs);
+  const waiting = byLength(inBatches(runs));
   const suspects = [];
-  const once = async (run, mapped) => {
-    const result = await runTestFile(join('dist/test', run.file), environment(run.env), mapped);
-    return { result, failed: result.failed > 0 };
+  const runBatch = async (batch, mapped) => {
+    const files = batch.map(({ file }) => join('dist/test', file));
+    const results = await runTestFiles(files, environment(batch[0].env), mapped);
+    return batch.map((run, at) => ({ run, result: results[at], failed: results[at].failed > 0 }));
   };
   await Promise.all(
     Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => {
       // One lane starts with the longest, the others with the shortest: so few long files run side by side, and none is
       // left for the end.
       const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
-      for (let run = next(); run !== undefined; run = next()) {
-        const { result, failed } = await once(run, names.length > 0);
-        if (failed) suspects.push(run);
-        else count(result);
-        tell(run.file, run.label, result);
+      for (let batch = next(); batch !== undefined; batch = next()) {
+        for (const { run, result, failed } of await runBatch(batch, names.length > 0)) {
+          if (failed) suspects.push(run);
+          else count(result);
+          tell(run.file, run.label, result);
+        }
       }
     }),
   );
@@ -110,7 +113,7 @@ async function runAll(runs) {
   // failure counts.
   for (const run of suspects) {
     console.log(`again, alone: ${run.file.replace(/\.test\.js$/, '')}${run.label === '' ? '' : ` (${run.label})`}`);
-    const { result, failed } = await once(run, true);
+    const [{ result, failed }] = await runBatch([run], true);
     count(result);
     tell(run.file, run.label, result);
     (failed ? failing : alone).push(

@@ -1,13 +1,17 @@
-/** Runs one compiled test file in a process of its own, and reports its result. */
+/** Runs compiled test files in one process, and reports the result of each. */
 import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { byFile, countFileEnds } from './fileEnd.mjs';
+
+const PROCESS = fileURLToPath(new URL('testProcess.mjs', import.meta.url));
 
 /**
- * A file that says nothing for `silentMs`, or runs for `fileMs`, is killed, and has failed. Every test says when it has
+ * A process that says nothing for `silentMs`, or runs for `fileMs`, is killed, and its files have failed. Every test says when it has
  * ended, so what goes on slowly, servers on a machine with too much else to do, is told from what hangs.
  */
 const LIMITS = { silentMs: 300_000, fileMs: 1_200_000 };
-/** How long a file may run after its report; after that it has left something open. */
+/** How long a process may run after its last report; after that a file has left something open. */
 const EXIT_MS = 8_000;
 /** How long processes of a test may outlive it. */
 const ORPHAN_MS = 2_000;
@@ -64,29 +68,51 @@ function totalsOf(output) {
       0,
     );
   return {
-    reported: /^  Total: +\d+$/m.test(output),
     total: sum('Total'),
     passed: sum('Passed'),
     skipped: sum('Skipped'),
   };
 }
 
+/** What a file's output says. @param code the exit code of a process with this file alone; `undefined`: it has not ended */
+function resultOf(output, code, ms) {
+  const trouble = [];
+  const counts = totalsOf(output);
+  const failed = counts.total - counts.passed;
+  const names = [...output.matchAll(/^(?:.*\D )?skipped: (.+)$/gm)].map((match) => match[1]);
+  if (code !== undefined && counts.total + counts.skipped + names.length === 0) trouble.push('ran no test');
+  if (code !== undefined && failed === 0 && code !== 0) trouble.push(`exit code ${code} though no test failed`);
+  // A skipped test that returns is no pass.
+  const unseen = Math.min(counts.passed, Math.max(0, names.length - counts.skipped));
+  return {
+    passed: counts.passed - unseen,
+    failed,
+    skipped: counts.skipped + unseen,
+    names,
+    trouble,
+    output,
+    ms,
+  };
+}
+
 /**
- * @param file path of the compiled file
- * @param env of its process
+ * @param files paths of compiled files
+ * @param env of their process
  * @param mapped whether stack traces name the lines of the sources: loading the maps is a tenth of a short file's time
  * @param limits in ms, as `LIMITS`
- * @returns counts of tests, names of skipped ones, `trouble` (faults of the file beside its tests) and its output.
+ * @returns of each file: counts of tests, names of skipped ones, `trouble` (faults of the file beside its tests, or of
+ * the process, which any of its files may have caused) and its output.
  */
-export async function runTestFile(file, env, mapped, limits = LIMITS) {
+export async function runTestFiles(files, env, mapped, limits = LIMITS) {
   const started = Date.now();
-  const child = spawn(process.execPath, [...(mapped ? ['--enable-source-maps'] : []), file], {
+  const child = spawn(process.execPath, [...(mapped ? ['--enable-source-maps'] : []), PROCESS, ...files], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
   groups.add(child.pid);
   let output = '';
+  let ends = 0;
   const trouble = [];
   let exitTimer;
   const bound = (ms, what) =>
@@ -100,7 +126,8 @@ export async function runTestFile(file, env, mapped, limits = LIMITS) {
     output += chunk;
     silent.refresh();
     clearTimeout(exitTimer);
-    if (!/^  Duration: /m.test(output)) return;
+    ends += countFileEnds(chunk);
+    if (ends < files.length) return;
     exitTimer = setTimeout(() => {
       trouble.push(`killed: still running ${EXIT_MS / 1000} s after its results (something was left open)`);
       kill(child.pid);
@@ -120,22 +147,17 @@ export async function runTestFile(file, env, mapped, limits = LIMITS) {
   await closed;
   clearTimeout(exitTimer);
   groups.delete(child.pid);
-  const counts = totalsOf(output);
-  const failed = counts.total - counts.passed;
-  if (!counts.reported && trouble.length === 0)
-    trouble.push(`ended before it reported (${signal ?? `exit code ${code}`})`);
-  else if (failed === 0 && code !== 0 && trouble.length === 0)
-    trouble.push(`${signal ?? `exit code ${code}`} though no test failed`);
-  const names = [...output.matchAll(/^(?:.*\D )?skipped: (.+)$/gm)].map((match) => match[1]);
-  // A skipped test that returns is no pass.
-  const unseen = Math.min(counts.passed, Math.max(0, names.length - counts.skipped));
-  return {
-    passed: counts.passed - unseen,
-    failed: failed + (trouble.length > 0 ? 1 : 0),
-    skipped: counts.skipped + unseen,
-    names,
-    trouble,
-    output,
-    ms: Date.now() - started,
-  };
+  const { ended, rest } = byFile(output);
+  const results = ended.map(({ output: own, code: ownCode, ms }) => resultOf(own, ownCode, ms));
+  if (results.length < files.length) {
+    const spent = ended.reduce((total, { ms }) => total + ms, 0);
+    results.push(resultOf(rest, undefined, Date.now() - started - spent));
+    if (trouble.length === 0) trouble.push(`ended before it reported (${signal ?? `exit code ${code}`})`);
+  } else if (code !== 0 && trouble.length === 0) trouble.push(`${signal ?? `exit code ${code}`} after its results`);
+  while (results.length < files.length) results.push(resultOf('', undefined, 0));
+  // Which file of a process it was is only known once each runs alone.
+  return results.map((result) => {
+    const all = [...result.trouble, ...trouble];
+    return { ...result, trouble: all, failed: result.failed + (all.length > 0 ? 1 : 0) };
+  });
 }
