@@ -44,6 +44,8 @@ interface InHand {
   again: Job | undefined;
   /** Ends the pause; `undefined` while the job runs or is queued. */
   wake: (() => void) | undefined;
+  /** Its failure is logged. */
+  told: boolean;
 }
 
 /** `since`: by `JobDeps.ticks`; `before`: attempts until then. A limit of our own is no failure. */
@@ -154,11 +156,13 @@ export function jobRunner({
         if (failed) tally.failed(job.parkAs.step);
         again = afterFailure(error, number - failing.before, ticks() - failing.since, retryPolicy, Math.random());
         limited = error instanceof RetryLaterError && error.limited;
-        if (number === 1 && failed)
+        if (number === 1 && failed && !own.told) {
+          own.told = true;
           logger.warn(
             { err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) },
             'not done at the first attempt',
           );
+        }
       }
       try {
         if (again !== undefined && 'cause' in again) await park(job, again.cause);
@@ -194,7 +198,7 @@ export function jobRunner({
         known.again = job;
         return known.wake?.();
       }
-      const own: InHand = { again: undefined, wake: undefined };
+      const own: InHand = { again: undefined, wake: undefined, told: false };
       inHand.set(job.key, own);
       tally.takenOn(job.parkAs.step);
       return start(job, own);

@@ -19,13 +19,15 @@ function working(run: (attempt: number, name: string) => Promise<void>): {
   readonly runner: JobRunner;
   job(name: string): Job;
   readonly told: string[];
+  readonly lines: string[];
   readonly stopping: AbortController;
 } {
   const told: string[] = [];
+  const lines: string[] = [];
   const stopping = new AbortController();
   const runner = jobRunner({
     writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) },
-    logger: pino({ level: 'silent' }),
+    logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
     ticks: () => performance.now(),
     retryPolicy: { ...RETRY_POLICY, retryMs: 60_000, retryAtMostMs: 60_000 },
     tally: processTally(),
@@ -47,11 +49,27 @@ function working(run: (attempt: number, name: string) => Promise<void>): {
       await run(attempt, name);
     },
   });
-  return { runner, job, told, stopping };
+  return { runner, job, told, lines, stopping };
 }
 
 /** Lets everything that waits for nothing come to its end. */
 const settled = (): Promise<void> => sleep(20);
+
+test('says once that work failed, also where it is asked for again meanwhile', async () => {
+  const { runner, job, told, lines, stopping } = working(async (attempt, name) => {
+    if (name === 'first') runner.takeOn(job('second'));
+    throw new RemoteError(`attempt ${attempt}`);
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  assert.equal(told, ['first 1', 'second 1']);
+  assert.equal(
+    lines.map((line) => (JSON.parse(line) as { msg: string }).msg),
+    ['not done at the first attempt'],
+  );
+  stopping.abort();
+  await runner.stop();
+});
 
 test('gives nothing up at the first failure after a day under a limit of ours', async () => {
   let ticks = 0;
