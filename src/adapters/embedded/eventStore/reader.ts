@@ -11,6 +11,8 @@ const SLICE_SIZE = 1_000_000;
 const STREAM_SLICE = 500;
 /** Most streams are shorter, and `all` is faster than `iterate`. */
 const SHORT_STREAM = 8;
+/** Rows of a scan that `all` gives at once: the first, and at most. Of large events few are read in vain. */
+const SCANNED_ROWS = { first: 8, most: 64 };
 
 export type EventRow = readonly [
   position: number,
@@ -100,9 +102,16 @@ export function eventReader(database: Database, file: string): EventReader {
     return (after, through, limit) =>
       guarded(() => {
         const events: E[] = [];
-        const { count, size } = take(statement.iterate(after, through, ...condition.values, limit), events, make);
-        const ended = count < limit && size < SLICE_SIZE;
-        return { events, through: ended ? through : Number(events[count - 1]!.position), size };
+        let size = 0;
+        let at = after;
+        for (let most = SCANNED_ROWS.first; events.length < limit && size < SLICE_SIZE; most *= 2) {
+          const wanted = Math.min(most, SCANNED_ROWS.most, limit - events.length);
+          const rows = statement.all(at, through, ...condition.values, wanted);
+          size = take(rows, events, make, size).size;
+          if (rows.length < wanted && size < SLICE_SIZE) return { events, through, size };
+          at = Number(events.at(-1)!.position);
+        }
+        return { events, through: at, size };
       });
   }
 
@@ -132,9 +141,14 @@ export function eventReader(database: Database, file: string): EventReader {
   };
 }
 
-function take<E>(rows: Iterable<EventRow>, into: E[], make: (row: EventRow) => E): { count: number; size: number } {
+/** Stops at `SLICE_SIZE`. @param size of what is taken already */
+function take<E>(
+  rows: Iterable<EventRow>,
+  into: E[],
+  make: (row: EventRow) => E,
+  size = 0,
+): { count: number; size: number } {
   let count = 0;
-  let size = 0;
   for (const row of rows) {
     into.push(make(row));
     count += 1;
