@@ -457,7 +457,8 @@ test("keeps a redeem's answer for its key while its read model is waited for", a
       return store.records.put(key, value, options);
     };
     const reached: typeof store.reached = async (...asked) => {
-      order.push('waited');
+      // Scheduled work waits for its own.
+      if (asked[0].startsWith('gifts@')) order.push('waited');
       return store.reached(...asked);
     };
     return { ...farLog(engines), store: { ...store, reached, records: { ...store.records, put } } };

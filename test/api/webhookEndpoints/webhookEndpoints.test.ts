@@ -69,7 +69,8 @@ test.before(async () => {
     users: [user('hooks-coffee', 'coffee'), user('hooks-coffee-2', 'coffee'), user('hooks-cinema', 'cinema')],
     clients: [{ id: 'many', secret_hash: hashed('many-secret'), name: 'many' }],
   });
-  await eventually(async () => (await ask('GET', '', { as: 'hooks-cinema' })).status === 200);
+  for (const caller of ['many', 'hooks-coffee', 'hooks-coffee-2', 'hooks-cinema'])
+    await eventually(() => tokenOf(caller).catch(() => undefined), undefined, `${caller} to be known`);
 });
 test.after(async () => {
   await unharmed(service);

@@ -122,6 +122,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const remembered = (name: string, make: () => Promise<string>): Promise<string> => {
     const known = tokens.get(name) ?? make();
     tokens.set(name, known);
+    // Whoever was imported just now may not be known yet.
+    known.catch(() => tokens.delete(name));
     return known;
   };
   const clientToken = (client = 'app'): Promise<string> =>
