@@ -9,10 +9,11 @@ import { positionOf } from './log.js';
 /** In characters: about 5 ms to parse. */
 const SLICE_SIZE = 1_000_000;
 const STREAM_SLICE = 500;
-/** Most streams are shorter, and `all` is faster than `iterate`. */
-const SHORT_STREAM = 8;
-/** Rows of a scan that `all` gives at once: the first, and at most. Of large events few are read in vain. */
-const SCANNED_ROWS = { first: 8, most: 64 };
+/**
+ * Rows at once: the first, which most streams do not exceed, and at most. `all` is faster than `iterate`; of large
+ * events few are read in vain.
+ */
+const ROWS = { first: 8, most: 64 };
 
 export type EventRow = readonly [
   position: number,
@@ -102,16 +103,10 @@ export function eventReader(database: Database, file: string): EventReader {
     return (after, through, limit) =>
       guarded(() => {
         const events: E[] = [];
-        let size = 0;
-        let at = after;
-        for (let most = SCANNED_ROWS.first; events.length < limit && size < SLICE_SIZE; most *= 2) {
-          const wanted = Math.min(most, SCANNED_ROWS.most, limit - events.length);
-          const rows = statement.all(at, through, ...condition.values, wanted);
-          size = take(rows, events, make, size).size;
-          if (rows.length < wanted && size < SLICE_SIZE) return { events, through, size };
-          at = Number(events.at(-1)!.position);
-        }
-        return { events, through: at, size };
+        const { size, last } = take(events, limit, make, (before, wanted) =>
+          statement.all(before?.[0] ?? after, through, ...condition.values, wanted),
+        );
+        return { events, through: last?.[0] ?? through, size };
       });
   }
 
@@ -123,15 +118,11 @@ export function eventReader(database: Database, file: string): EventReader {
 
     readStream: (name, from, limit, into) =>
       guarded(() => {
-        const first = Math.min(limit, SHORT_STREAM);
-        const beginning = stream.all(name, from, first);
-        if (beginning.length < first || first === limit) {
-          // Large events end a slice early.
-          return take(beginning, into, eventOf).count < beginning.length;
-        }
-        const rows = Math.min(limit, STREAM_SLICE);
-        const { count, size } = take(stream.iterate(name, from, rows), into, eventOf);
-        return size >= SLICE_SIZE || (count === STREAM_SLICE && limit > STREAM_SLICE);
+        const had = into.length;
+        const { last } = take(into, Math.min(limit, STREAM_SLICE), eventOf, (before, wanted) =>
+          stream.all(name, before === undefined ? from : before[2] + 1, wanted),
+        );
+        return last !== undefined && into.length - had < limit;
       }),
 
     together: (work) => guarded(() => together(work)),
@@ -141,21 +132,32 @@ export function eventReader(database: Database, file: string): EventReader {
   };
 }
 
-/** Stops at `SLICE_SIZE`. @param size of what is taken already */
+/**
+ * Takes rows until none is left, or there are `most`, or `SLICE_SIZE` is reached.
+ * @param next so many rows after one; `undefined`: from the first on
+ * @returns `last`: the last row that was taken, where there may be more
+ */
 function take<E>(
-  rows: Iterable<EventRow>,
   into: E[],
+  most: number,
   make: (row: EventRow) => E,
-  size = 0,
-): { count: number; size: number } {
-  let count = 0;
-  for (const row of rows) {
-    into.push(make(row));
-    count += 1;
-    size += row[6].length + row[7].length;
-    if (size >= SLICE_SIZE) break;
+  next: (after: EventRow | undefined, wanted: number) => readonly EventRow[],
+): { readonly size: number; readonly last: EventRow | undefined } {
+  let size = 0;
+  let last: EventRow | undefined;
+  for (let left = most, piece = ROWS.first; left > 0; piece = Math.min(piece * 2, ROWS.most)) {
+    const wanted = Math.min(piece, left);
+    const rows = next(last, wanted);
+    for (const row of rows) {
+      into.push(make(row));
+      size += row[6].length + row[7].length;
+      last = row;
+      if (size >= SLICE_SIZE) return { size, last };
+    }
+    if (rows.length < wanted) return { size, last: undefined };
+    left -= wanted;
   }
-  return { count, size };
+  return { size, last };
 }
 
 /** @throws SyntaxError when its data is not JSON */
