@@ -1,6 +1,8 @@
 /** Notifications of one gift's receivers. Stream `notification-{giftId}`. */
-import type { Aggregate, DomainEvent, Happened } from './decider.js';
+import { type Aggregate, type DomainEvent, fold, type Happened } from './decider.js';
+import { isBlocked } from './gift/decisions.js';
 import { type GiftEvent, isSomebody, type ReminderDue } from './gift/events.js';
+import { giftAggregate } from './gift/state.js';
 import type { PurchaseReceiver } from './purchase/events.js';
 
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
@@ -130,7 +132,7 @@ export interface Occasion {
   /** `bought`: the receiver in the purchase. */
   readonly receiver: PurchaseReceiver | 'bought';
   readonly outdated: boolean;
-  /** The gift is blocked: nobody is notified until that ends. */
+  /** The gift is blocked: no notification starts until that ends. */
   readonly waits?: true;
   readonly reminder?: Pick<ReminderDue['data'], 'expires_on' | 'until'>;
 }
@@ -207,7 +209,8 @@ function occasionsOf(
     },
   );
   const latest = given.at(-1);
-  const blocked = isBlocked(gift);
+  const state = fold(giftAggregate, gift);
+  const blocked = state.status !== 'none' && isBlocked(state);
   const requested = notification.flatMap((event): Occasion[] => {
     if (event.type !== 'NotificationRequested') return [];
     const { id, position, data } = event;
@@ -223,14 +226,6 @@ function occasionsOf(
     ...(blocked && by !== 'GiftIssued' ? { waits: true } : {}),
   }));
   return [...own, ...requested, ...remindersOf(gift)].sort((one, other) => (one.position < other.position ? -1 : 1));
-}
-
-function isBlocked(gift: readonly Placed<GiftEvent>[]): boolean {
-  const causes = new Set<string>();
-  for (const { type, data } of gift)
-    if (type === 'GiftBlocked') causes.add(data.cause);
-    else if (type === 'GiftUnblocked') causes.delete(data.cause);
-  return causes.size > 0;
 }
 
 function remindersOf(gift: readonly Placed<GiftEvent>[]): Occasion[] {

@@ -173,6 +173,8 @@ export function isHeldBack({ issued, releasedAt }: Pick<IssuedGift, 'issued' | '
   return issued.scheduled === true && releasedAt === undefined;
 }
 
+export const isBlocked = ({ blockedBy = [] }: Pick<IssuedGift, 'blockedBy'>): boolean => blockedBy.length > 0;
+
 export function release(gift: IssuedGift): GiftReleased[] {
   if (gift.status === 'cancelled' || !isHeldBack(gift)) return [];
   return [{ type: 'GiftReleased', data: { transaction_id: gift.issued.transaction_id } }];
@@ -188,5 +190,5 @@ export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now
   if (facts.payment === 'declined' || gift.status === 'cancelled') throw new Refusal('gift_cancelled');
   if (gift.status === 'redeemed') throw new Refusal('gift_already_redeemed');
   if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
-  if (gift.blockedBy !== undefined && gift.blockedBy.length > 0) throw new Refusal('gift_blocked');
+  if (isBlocked(gift)) throw new Refusal('gift_blocked');
 }

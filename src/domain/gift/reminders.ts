@@ -1,6 +1,6 @@
 /** Reminders before a gift expires (docs/decisions.md#reminders). */
 import { daysAfter } from '../../lib/days.js';
-import { isHeldBack } from './decisions.js';
+import { isBlocked, isHeldBack } from './decisions.js';
 import { type ReminderDue, isSomebody, type Receiver } from './events.js';
 import { setOn } from './expiry.js';
 import type { IssuedGift } from './state.js';
@@ -31,7 +31,7 @@ function knownSince(gift: IssuedGift): string {
 export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFacts): ReminderDue[] {
   const { issued, reminded } = gift;
   const { expires_on, transaction_id } = issued;
-  if (gift.status !== 'issued' || (gift.blockedBy ?? []).length > 0 || isHeldBack(gift)) return [];
+  if (gift.status !== 'issued' || isBlocked(gift) || isHeldBack(gift)) return [];
   if (remindedOf(gift) === undefined || today > expires_on) return [];
   const due = all.filter((days) => today >= daysAfter(expires_on, -days));
   if (due.length === 0) return [];
