@@ -7,8 +7,9 @@ import { byFile, countFileEnds } from './fileEnd.mjs';
 const PROCESS = fileURLToPath(new URL('testProcess.mjs', import.meta.url));
 
 /**
- * A process that says nothing for `silentMs`, or runs for `fileMs`, is killed, and its files have failed. Every test says when it has
- * ended, so what goes on slowly, servers on a machine with too much else to do, is told from what hangs.
+ * A process that says nothing for `silentMs`, or runs for `fileMs`, is killed, and its files have failed. Every test
+ * says when it has ended, so what goes on slowly, servers on a machine with too much else to do, is told from what
+ * hangs.
  */
 const LIMITS = { silentMs: 300_000, fileMs: 1_200_000 };
 /** How long a process may run after its last report; after that a file has left something open. */
@@ -74,7 +75,10 @@ function totalsOf(output) {
   };
 }
 
-/** What a file's output says. @param code the exit code of a process with this file alone; `undefined`: it has not ended */
+/**
+ * What a file's output says.
+ * @param code the exit code of a process with this file alone; `undefined`: it has not ended
+ */
 function resultOf(output, code, ms) {
   const trouble = [];
   const counts = totalsOf(output);

@@ -59,7 +59,7 @@ export function verdictOf(
     return { delivered: false, health: before, givenUp: false, ours, ...(gone ? { disable: 'gone' } : {}) };
   const retry = afterFailure(item, schedule, moment);
   if (ours) {
-    // The days of an event that never failed by its endpoint have not begun.
+    // The days of an event that never failed by its endpoint have not started.
     const { firstAt: _, ...unfailed } = retry.again;
     const again = item.firstAt === undefined ? unfailed : retry.again;
     return { delivered: false, health: { ...afterOutage(before, now), ...paused }, givenUp: false, ours, again };

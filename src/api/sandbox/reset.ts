@@ -34,7 +34,7 @@ export function resetRoutes(reset: SandboxReset): Route[] {
       answers: [
         {
           status: 202,
-          description: 'The reset has begun.',
+          description: 'The reset has started.',
           schema: dataSchema(resetSchema),
           example: { data: { ended_log_id: '5e2c1f0a-7c1d-4f5e-9a63-0d8a4c2b9e17' } },
         },

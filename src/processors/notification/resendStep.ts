@@ -58,7 +58,7 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   return false;
 }
 
-/** Nobody is told of a gift that can't be used any more, as after a long wait. @param now milliseconds */
+/** No receiver is told of a gift that can't be used any more, as after a long wait. @param now milliseconds */
 function whyNeedless(gift: Gift, now: number): string | undefined {
   if (gift.status === 'none') return undefined;
   if (gift.status === 'cancelled') return CANCELLED;

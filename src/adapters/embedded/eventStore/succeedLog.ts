@@ -1,6 +1,6 @@
 /**
- * Puts another log in the place of a log: one with an id of its own, which begins with some of its events. The old log is
- * gone then. No event of a log is ever changed: what is left of them is another log.
+ * Puts another log in the place of a log: one with an id of its own, which begins with some of its events. The old log
+ * is gone then. No event of a log is ever changed: what is left of them is another log.
  */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -34,8 +34,8 @@ export interface Succession {
 /**
  * One transaction, so that a kill at any moment leaves the old log or the new one, whole. The read store goes just before
  * its end: it is made anew from either. Blocks the thread, a few seconds for a million events.
- * @throws UnavailableError where another connection has the log open (a second later), or the disk is full: then the old log
- * stands; DataFileError
+ * @throws UnavailableError where another connection has the log open (a second later), or the disk is full: then the old
+ * log stands; DataFileError
  */
 export function succeedEventLog(dir: string, options: SucceedOptions): Succession {
   const file = eventLogFile(resolve(dir));
