@@ -2,6 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { tickBatcher } from '../../lib/async/tickBatcher.js';
+import { slots } from '../../lib/slots.js';
 import type { DataFileKind, ThreadFault } from './sqlite.js';
 import { threadClient } from './thread.js';
 
@@ -54,8 +55,7 @@ export function openWriterClient<Q>({
   errorOf,
   answering = () => undefined,
 }: WriterClientOptions): WriterClient<Q> {
-  const pending = new Map<number, Pending>();
-  let lastId = 0;
+  const pending = slots<Pending>();
   let closed = false;
   let deaths = 0;
   const thread = threadClient<readonly NumberedRequest<Q>[], readonly Answer[]>({
@@ -64,8 +64,7 @@ export function openWriterClient<Q>({
     ended: () => `the ${store}: its writer ended`,
     onAnswer: settle,
     onEnd(failure) {
-      for (const { reject } of pending.values()) reject(failure);
-      pending.clear();
+      for (const { reject } of pending.clear()) reject(failure);
       // These requests have failed, so no other thread may execute them.
       outbox.clear();
       deaths += 1;
@@ -80,8 +79,7 @@ export function openWriterClient<Q>({
   function settle(answers: readonly Answer[]): void {
     answering();
     for (const { id, value, fault } of answers) {
-      const waiting = pending.get(id);
-      pending.delete(id);
+      const waiting = pending.take(id);
       if (fault === undefined) waiting?.resolve(value);
       else waiting?.reject(errorOf(fault));
     }
@@ -92,21 +90,20 @@ export function openWriterClient<Q>({
     return new Promise((resolve) => void setImmediate(resolve));
   }
 
-  function send(id: number, request: Q): void {
+  function refuseIfClosed(): void {
     if (closed) throw new UnavailableError(`the ${store} is closed`);
-    outbox.add({ id, request });
   }
 
   return {
     call<R>(request: Q) {
       return new Promise<R>((resolve, reject) => {
-        const id = ++lastId;
-        send(id, request);
-        pending.set(id, { resolve: resolve as Pending['resolve'], reject });
+        refuseIfClosed();
+        outbox.add({ id: pending.put({ resolve: resolve as Pending['resolve'], reject }), request });
       });
     },
     send(request) {
-      send(0, request);
+      refuseIfClosed();
+      outbox.add({ id: 0, request });
     },
     sent,
     loaded: thread.loaded,

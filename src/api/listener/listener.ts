@@ -1,6 +1,7 @@
 /** The HTTP listener. A stop lets running requests finish. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { slots } from '../../lib/slots.js';
 import { announcesBody } from '../pipeline/askForBody.js';
 import { type Lingering, lingering } from './lingering.js';
 import { type EarlyError, type Refusals, refusals } from './earlyRefusals.js';
@@ -29,6 +30,11 @@ const REFUSED: Readonly<Record<string, EarlyError>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timed_out',
 };
 
+interface Running {
+  readonly response: ServerResponse;
+  readonly handler: RequestHandler;
+}
+
 /**
  * `port` 0: any free one. `onError` gets later errors, such as a lack of file descriptors; the server still listens.
  * @throws Error when the port or host can't be had
@@ -37,7 +43,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
   let handler: RequestHandler | undefined;
   let closing = false;
   const connections = new Set<Socket>();
-  const running = new Map<ServerResponse, RequestHandler>();
+  const running = slots<Running>();
   const ends = lingering();
   const refusing = refusals(ends);
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
@@ -48,8 +54,8 @@ export async function listen(port: number, host: string, onError: (error: Error)
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
       // kept.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
-      running.set(response, handler);
-      response.once('close', () => running.delete(response));
+      const slot = running.put({ response, handler });
+      response.once('close', () => void running.take(slot));
       return void handler(request, response);
     }
     // Some clients read no answer before they have sent the body.
@@ -91,7 +97,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
       handler = next;
     },
     async settled() {
-      const earlier = [...running].flatMap(([response, by]) => (by === handler ? [] : [response]));
+      const earlier = running.values().flatMap(({ response, handler: by }) => (by === handler ? [] : [response]));
       const force = setTimeout(() => earlier.forEach(({ socket }) => socket?.destroy()), GRACE_MS);
       await Promise.all(
         earlier.map(async (response) => response.closed || (await new Promise((done) => response.once('close', done)))),

@@ -11,6 +11,7 @@ import {
   MAX_APPEND_BYTES,
 } from '../../../ports/eventStore.js';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
+import { slots } from '../../../lib/slots.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { errorOfFault } from '../sqlite.js';
 import { type ThreadData, threadClient } from '../thread.js';
@@ -57,8 +58,7 @@ export function openEventWriter({
   script = new URL('./eventStoreWorker.js', import.meta.url),
 }: EventWriterOptions): EventWriter {
   const { file } = data;
-  const pending = new Map<number, Pending>();
-  let sequence = 0;
+  const pending = slots<Pending>();
   let waitingSize = 0;
   const thread = threadClient<readonly AppendRequest[], readonly AppendOutcome[]>({
     spawn: () => new Worker(script, { workerData: data }),
@@ -68,8 +68,7 @@ export function openEventWriter({
     onEnd(failure) {
       waiting.clear();
       waitingSize = 0;
-      for (const { reject } of pending.values()) reject(failure);
-      pending.clear();
+      for (const { reject } of pending.clear()) reject(failure);
       thread.keepAlive(false);
     },
   });
@@ -83,7 +82,7 @@ export function openEventWriter({
   function answer(outcomes: readonly AppendOutcome[]): void {
     let last = 0;
     for (const outcome of outcomes) {
-      const { stream, expected, fields, resolve, reject } = pending.get(outcome.sequence)!;
+      const { stream, expected, fields, resolve, reject } = pending.take(outcome.sequence)!;
       if (outcome.kind === 'appended') {
         const { revision, position, repeat } = outcome;
         if (repeat !== true) onStored({ stream, revision, position, fields });
@@ -93,8 +92,7 @@ export function openEventWriter({
       else if (outcome.kind === 'sealed') reject(new LogSealedError());
       else reject(failureOf(outcome, file));
     }
-    for (const { sequence: done } of outcomes) pending.delete(done);
-    if (pending.size === 0) thread.keepAlive(false);
+    if (pending.size() === 0) thread.keepAlive(false);
     if (last > 0) onGrown(last);
   }
 
@@ -102,7 +100,7 @@ export function openEventWriter({
     if (events.length === 0) throw new RangeError('an append needs at least one event');
     const fields = fieldsOf(events);
     return new Promise<Appended>((resolve, reject) => {
-      pending.set(++sequence, { stream, expected, fields, resolve, reject });
+      const sequence = pending.put({ stream, expected, fields, resolve, reject });
       waitingSize += sizeOf(fields);
       if (waiting.add([sequence, stream, expected, fields]) >= GROUP.appends || waitingSize >= GROUP.bytes)
         waiting.flush();
@@ -115,7 +113,7 @@ export function openEventWriter({
     async append(stream, events, expected) {
       const stored = add(stream, events, expected);
       // The writer is idle: it has answered everything sent.
-      if (waiting.size() >= AHEAD && waiting.size() === pending.size) waiting.flush();
+      if (waiting.size() >= AHEAD && waiting.size() === pending.size()) waiting.flush();
       return stored;
     },
     async appendInOrder(appends) {
