@@ -16,6 +16,7 @@ export const redemptionsProjection: Projection<RedemptionGiftDocument> = {
   indexes: [],
   types: typesOf<GiftRedeemed['type']>({ GiftRedeemed: true }),
   creates: ['GiftRedeemed'],
+  isFinal: () => true,
   documentIds: (event) => [(event.data as GiftRedeemed['data']).redemption_id],
   evolve: (_document, event) => ({ gift_id: idOf(event.stream) }),
 };

@@ -1,8 +1,9 @@
 /**
- * Recently stored documents, so that later events need no read. When the young generation is full it becomes the old
+ * Recently stored documents that events may still change, so that these need no read. When the young generation is full it becomes the old
  * one, which is dropped.
  */
-import type { StoredDocument } from '../../ports/readStore.js';
+import type { Body, StoredDocument } from '../../ports/readStore.js';
+import { isOutOfService } from './quarantine.js';
 
 /** A larger map replaces the young generation without a copy. */
 const FEW = 1_000;
@@ -15,12 +16,13 @@ export interface DocumentCache {
 }
 
 /** @param generation documents in one generation */
-export function documentCache(generation: number): DocumentCache {
+export function documentCache(generation: number, isFinal?: (document: Body) => boolean): DocumentCache {
   let young = new Map<string, StoredDocument>();
   let old = new Map<string, StoredDocument>();
   return {
     get: (id) => young.get(id) ?? old.get(id),
-    keep(documents) {
+    keep(stored) {
+      const documents = isFinal === undefined ? stored : without(stored, isFinal);
       if (documents.size > FEW || young.size + documents.size > generation) {
         old = young;
         young = documents;
@@ -33,4 +35,14 @@ export function documentCache(generation: number): DocumentCache {
       old = new Map();
     },
   };
+}
+
+function without(
+  documents: Map<string, StoredDocument>,
+  isFinal: (document: Body) => boolean,
+): Map<string, StoredDocument> {
+  const kept = new Map<string, StoredDocument>();
+  for (const [id, document] of documents)
+    if (isOutOfService(document.body) || !isFinal(document.body)) kept.set(id, document);
+  return kept;
 }

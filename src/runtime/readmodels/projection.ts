@@ -23,8 +23,8 @@ export interface Projection<B extends Body = Body> {
   /** Fields, at any depth, that a verification masks in its report. */
   readonly hidden: ReadonlySet<string>;
   /**
-   * Whether no event changes the document any more: readers keep it in memory for the read model's edition. Absent:
-   * never.
+   * Whether no event changes the document any more: readers keep it in memory for the read model's edition, the fold
+   * does not. Absent: never.
    */
   isFinal?(document: B): boolean;
   readonly types: readonly string[];

@@ -48,7 +48,7 @@ export async function openBuild(store: ReadStore, projection: Projection): Promi
     checkpoint,
     types: new Set(projection.types),
     creates: new Set(projection.creates ?? []),
-    cache: documentCache(CACHED_DOCUMENTS),
+    cache: documentCache(CACHED_DOCUMENTS, projection.isFinal?.bind(projection)),
     dirty: new Map(),
     writing: new Map(),
     folded: stored,
