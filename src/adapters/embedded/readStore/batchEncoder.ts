@@ -1,6 +1,7 @@
 /** Encodes in slices: a large batch must not block the event loop. */
 import {
   MAX_BATCH_BYTES,
+  type Checkpoint,
   type CollectionSpec,
   type Correction,
   type Scalar,
@@ -11,7 +12,7 @@ import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseTooMany, scalarOf } from '../../readStoreRules.js';
 import { layoutOf, type FieldColumn } from './layout.js';
 import type { WriterClient } from '../writerClient.js';
-import type { EncodedBatch, EncodedCorrection, WriterRequest } from './messages.js';
+import type { EncodedCorrection, EncodedDocuments, WriterRequest } from './messages.js';
 
 export interface BatchEncoder {
   /** @throws Error when a batch exceeds the port's limits; errors of the writer */
@@ -33,7 +34,8 @@ export function createBatchEncoder(
   async function encode(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
     const call = ++lastCall;
     const deaths = writer.deaths();
-    let parts: EncodedBatch[] = [];
+    let documents: EncodedDocuments[] = [];
+    let checkpoints: Checkpoint[] = [];
     let fault: { readonly error: unknown } | undefined;
     /** A dead writer took the earlier parts with it: later ones must not move a checkpoint past them. */
     function refuseIfTorn(): void {
@@ -42,30 +44,34 @@ export function createBatchEncoder(
     }
     async function turn(): Promise<void> {
       refuseIfTorn();
-      if (parts.length > 0) writer.send({ kind: 'write', call, last: false, batches: parts });
-      parts = [];
+      if (documents.length > 0) writer.send({ kind: 'write', call, last: false, documents, checkpoints });
+      documents = [];
+      checkpoints = [];
       await writer.sent();
       turnBegan = undefined;
     }
     try {
-      for (const batch of batches) await encodeBatch(batch, turn, (part) => parts.push(part));
+      for (const batch of batches) {
+        await encodeDocuments(batch, turn, (encoded) => documents.push(encoded));
+        if (batch.checkpoint !== undefined) checkpoints.push(batch.checkpoint);
+      }
       refuseIfTorn();
     } catch (error) {
       // Earlier documents may be written, which is harmless without a checkpoint.
-      parts = [];
+      documents = [];
+      checkpoints = [];
       fault = { error };
     }
-    const done = writer.call<void>({ kind: 'write', call, last: true, batches: parts });
+    const done = writer.call<void>({ kind: 'write', call, last: true, documents, checkpoints });
     return { done: fault === undefined ? done : done.then(() => Promise.reject(fault.error)) };
   }
 
-  async function encodeBatch(
-    { collection, documents, checkpoint }: WriteBatch,
+  async function encodeDocuments(
+    { collection, documents }: WriteBatch,
     turn: () => Promise<void>,
-    add: (part: EncodedBatch) => void,
+    add: (encoded: EncodedDocuments) => void,
   ): Promise<void> {
-    const layout = layoutOf(collection);
-    const { columns } = layout;
+    const { name, key: layout, columns } = layoutOf(collection);
     let rows: Scalar[] = [];
     let bytes = 0;
     for (let index = 0; index < documents.length; index++) {
@@ -88,9 +94,8 @@ export function createBatchEncoder(
       if (columns.length > 0) addValues(rows, columns, body as Readonly<Record<string, unknown>>);
     }
     if (bytes > MAX_BATCH_BYTES)
-      throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
-    if (rows.length > 0 || checkpoint !== undefined)
-      add({ layout, rows, ...(checkpoint === undefined ? {} : { checkpoint }) });
+      throw new Error(`a batch for ${name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
+    if (rows.length > 0) add({ layout, rows });
   }
 
   return {

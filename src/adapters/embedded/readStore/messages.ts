@@ -3,11 +3,12 @@ import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import type { NumberedRequest } from '../writerClient.js';
 import type { Layout } from './layout.js';
 
-export interface EncodedBatch {
-  readonly layout: Layout;
-  /** id, position, body (JSON) and the layout's columns of each document. One flat array crosses threads fastest. */
+/** Texts and flat arrays cross threads fastest. */
+export interface EncodedDocuments {
+  /** The layout's key. */
+  readonly layout: string;
+  /** id, position, body (JSON) and the layout's columns of each document. */
   readonly rows: readonly Scalar[];
-  readonly checkpoint?: Checkpoint;
 }
 
 /** After a failed part later parts are not written: a checkpoint must not precede its documents. */
@@ -16,7 +17,9 @@ export interface WritePart {
   readonly call: number;
   /** Only the last part is answered. */
   readonly last: boolean;
-  readonly batches: readonly EncodedBatch[];
+  readonly documents: readonly EncodedDocuments[];
+  /** Of documents in this part and in earlier ones. */
+  readonly checkpoints: readonly Checkpoint[];
 }
 
 export type RecordRequest =
@@ -32,7 +35,7 @@ export type RecordRequest =
 export interface EncodedCorrection {
   readonly id: string;
   readonly expected: string | undefined;
-  /** As in `EncodedBatch`; `undefined` deletes the document. */
+  /** As in `EncodedDocuments`; `undefined` deletes the document. */
   readonly row: readonly Scalar[] | undefined;
 }
 

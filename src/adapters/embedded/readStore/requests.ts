@@ -4,7 +4,7 @@ import type { Answer, NumberedChange, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
 import { openScrubbing } from './scrub.js';
 import { secureDelete } from './secureDelete.js';
-import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
+import { DOCUMENTS_CHANGED, FIXED, tablesOf } from './tables.js';
 
 export interface Requests {
   begin(): void;
@@ -81,12 +81,15 @@ export function openRequests(database: Database, now: () => number): Requests {
       if (request.kind !== 'write') secure(true);
       switch (request.kind) {
         case 'write': {
-          for (const batch of request.batches) {
-            tables.write(batch);
-            if (batch.rows.length > 0) changed.add(batch.layout.name);
+          let changes = 1;
+          for (const documents of request.documents) {
+            const { name, columns } = tables.write(documents);
+            changed.add(name);
+            changes += documents.rows.length / (FIXED + columns.length);
           }
+          tables.advance(request.checkpoints);
           made.push({ id });
-          return request.batches.reduce((sum, { rows, layout }) => sum + rows.length / (3 + layout.columns.length), 1);
+          return changes;
         }
         case 'put':
         case 'delete':

@@ -1,9 +1,9 @@
 /** Runs on the writer's connection, within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
-import type { Scalar } from '../../../ports/readStore.js';
-import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
+import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
+import { sqlScalar, layoutWith, type Layout, type SqlScalar } from './layout.js';
 import type { Scrubbing } from './scrub.js';
-import type { EncodedBatch, EncodedCorrection } from './messages.js';
+import type { EncodedCorrection, EncodedDocuments } from './messages.js';
 
 export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
 
@@ -15,8 +15,10 @@ export interface Tables {
   ensure(layout: Layout, deferIndexes: boolean): void;
   /** @returns whether rows are left to be wiped (`Scrubbing`) */
   drop(layout: Layout): boolean;
-  /** Documents first, then the checkpoint, skipping older ones. Creates a missing table. */
-  write(batch: EncodedBatch): void;
+  /** Skips older ones than are stored. Creates a missing table. @returns its layout */
+  write(documents: EncodedDocuments): Layout;
+  /** Skips earlier ones than are stored. */
+  advance(checkpoints: readonly Checkpoint[]): void;
   /** Creates a missing table. @returns whether each was repaired */
   correct(layout: Layout, corrections: readonly EncodedCorrection[]): boolean[];
   /** Drops prepared statements: a transaction was rolled back, or another process changed the tables. */
@@ -24,7 +26,7 @@ export interface Tables {
 }
 
 /** Parameters of each row: id, position and body. */
-const FIXED = 3;
+export const FIXED = 3;
 
 /** Statements with the parameters id, position, body, columns. */
 interface Plan {
@@ -40,9 +42,9 @@ export interface TablesDeps {
 
 export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps): Tables {
   const plans = new Map<string, Plan>();
-  const advance = database.prepare<[string, string]>(
-    `INSERT INTO checkpoint (projection, position) VALUES (?, ?)
-     ON CONFLICT (projection) DO UPDATE SET position = excluded.position WHERE excluded.position > checkpoint.position`,
+  const advanceAll = database.prepare<[string]>(
+    `INSERT INTO checkpoint (projection, position) SELECT value ->> 'projection', value ->> 'position' FROM json_each(?)
+     WHERE true ON CONFLICT (projection) DO UPDATE SET position = excluded.position WHERE excluded.position > checkpoint.position`,
   );
   const forgetCheckpoint = database.prepare<[string]>('DELETE FROM checkpoint WHERE projection = ?');
   const columnNames = database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
@@ -108,10 +110,14 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
       database.exec(`DROP TABLE IF EXISTS ${layout.table}`);
       return false;
     },
-    write({ layout, rows, checkpoint }) {
+    write({ layout: key, rows }) {
+      const layout = layoutWith(key);
       secure(layout.personal);
-      if (rows.length > 0) writeAll(planOf(layout), rows, FIXED + layout.columns.length);
-      if (checkpoint !== undefined) advance.run(checkpoint.projection, checkpoint.position);
+      writeAll(planOf(layout), rows, FIXED + layout.columns.length);
+      return layout;
+    },
+    advance(checkpoints) {
+      if (checkpoints.length > 0) advanceAll.run(JSON.stringify(checkpoints));
     },
     correct(layout, corrections) {
       planOf(layout);

@@ -8,10 +8,11 @@ import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js'
 import type {
   Answer,
   Numbered,
-  EncodedBatch,
+  EncodedDocuments,
   WriterRequest,
 } from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createWriter } from '../../../../src/adapters/embedded/readStore/writer.js';
+import type { Checkpoint } from '../../../../src/ports/readStore.js';
 import { at } from '../../../support/engines/readStoreDocuments.js';
 import { newFolder } from '../../../support/engines/readStoreEmbedded.js';
 
@@ -35,7 +36,12 @@ const test = suite<{ bench: Bench; dir: string }>('Embedded read store: the writ
 const LAYOUT = layoutOf({ name: 'things', version: 1, indexes: [{ fields: ['n'] }] });
 const TABLE = 'doc_things_1';
 
-function packed(from: number, count: number, checkpoint?: number): EncodedBatch {
+interface Packed {
+  readonly documents: EncodedDocuments;
+  readonly checkpoints: readonly Checkpoint[];
+}
+
+function packed(from: number, count: number, checkpoint?: number): Packed {
   const rows = Array.from({ length: count }, (_, n) => [
     `d${from + n}`,
     at(from + n),
@@ -43,14 +49,13 @@ function packed(from: number, count: number, checkpoint?: number): EncodedBatch 
     n,
   ]).flat();
   return {
-    layout: LAYOUT,
-    rows,
-    ...(checkpoint === undefined ? {} : { checkpoint: { projection: LAYOUT.name, position: at(checkpoint) } }),
+    documents: { layout: LAYOUT.key, rows },
+    checkpoints: checkpoint === undefined ? [] : [{ projection: LAYOUT.name, position: at(checkpoint) }],
   };
 }
 
-function write(call: number, batches: readonly EncodedBatch[], last = true): WriterRequest {
-  return { kind: 'write', call, last, batches };
+function write(call: number, { documents, checkpoints }: Packed, last = true): WriterRequest {
+  return { kind: 'write', call, last, documents: [documents], checkpoints };
 }
 
 function put(key: string, expiresAt?: number): WriterRequest {
@@ -100,7 +105,7 @@ test.after.each(({ bench, dir }) => {
 
 test('adds requests to the group that come while it works', ({ bench }) => {
   bench.meanwhile.push([], numbered([put('a'), put('a')]));
-  const groups = bench.run(write(1, [packed(1, 2, 2)]), write(2, [packed(3, 2)]), put('b'));
+  const groups = bench.run(write(1, packed(1, 2, 2)), write(2, packed(3, 2)), put('b'));
   assert.is(groups.length, 1);
   assert.is(groups[0]?.length, 5);
   assert.is(bench.count(TABLE), 4);
@@ -108,14 +113,14 @@ test('adds requests to the group that come while it works', ({ bench }) => {
 
 test('writes records before documents', ({ bench }) => {
   const order = bench
-    .run(write(1, [packed(1, 1)]), { kind: 'activate', name: 'x', version: 1, expected: undefined }, put('a'))
+    .run(write(1, packed(1, 1)), { kind: 'activate', name: 'x', version: 1, expected: undefined }, put('a'))
     .flat()
     .map(({ id }) => id);
   assert.equal(order, [3, 1, 2]);
 });
 
 test('limits the size of a group', ({ bench }) => {
-  const groups = bench.run(...Array.from({ length: 25 }, (_, k) => write(k + 1, [packed(k * 1_000, 1_000)])));
+  const groups = bench.run(...Array.from({ length: 25 }, (_, k) => write(k + 1, packed(k * 1_000, 1_000))));
   assert.ok(groups.length >= 2, `${groups.length} groups`);
   assert.is(groups.flat().length, 25);
   assert.is(bench.count(TABLE), 25_000);
@@ -124,9 +129,9 @@ test('limits the size of a group', ({ bench }) => {
 test('keeps a large cache while much is written at a time, and for a while after', ({ bench }) => {
   const room = (): unknown => bench.database.pragma('cache_size', { simple: true });
   const little = room();
-  bench.run(write(1, [packed(0, 900)]));
+  bench.run(write(1, packed(0, 900)));
   assert.is(room(), little);
-  bench.run(write(2, [packed(0, 1_000)]));
+  bench.run(write(2, packed(0, 1_000)));
   const much = room();
   assert.ok(Number(much) < Number(little), 'in KiB, negative');
   for (let n = 0; n < 999; n++) bench.run(put('a'));
@@ -139,7 +144,7 @@ test('fails a failing request alone', ({ bench }) => {
   bench.other.exec(
     "CREATE TRIGGER refuse BEFORE INSERT ON record WHEN NEW.key = 'bad' BEGIN SELECT RAISE(ABORT, 'refused'); END",
   );
-  const answers = bench.run(put('a'), put('bad'), write(1, [packed(1, 3, 3)]), put('b')).flat();
+  const answers = bench.run(put('a'), put('bad'), write(1, packed(1, 3, 3)), put('b')).flat();
   assert.equal(
     answers.map(({ id, fault }) => [id, fault?.message]),
     [
@@ -153,16 +158,16 @@ test('fails a failing request alone', ({ bench }) => {
 });
 
 test('writes nothing after a failed part of a write', ({ bench }) => {
-  bench.run(write(1, [packed(1, 1)]));
+  bench.run(write(1, packed(1, 1)));
   bench.other.exec(
     `CREATE TRIGGER refuse BEFORE INSERT ON ${TABLE} WHEN NEW.id = 'd15' BEGIN SELECT RAISE(ABORT, 'refused'); END`,
   );
   const together = bench
     .run(
-      write(2, [packed(10, 10)], false),
-      write(2, [packed(20, 10)], false),
-      write(2, [packed(30, 10, 39)]),
-      write(3, [packed(50, 1)]),
+      write(2, packed(10, 10), false),
+      write(2, packed(20, 10), false),
+      write(2, packed(30, 10, 39)),
+      write(3, packed(50, 1)),
     )
     .flat();
   assert.equal(
@@ -172,8 +177,8 @@ test('writes nothing after a failed part of a write', ({ bench }) => {
       [4, undefined],
     ],
   );
-  bench.run(write(4, [packed(10, 10)], false));
-  const apart = bench.run(write(4, [packed(20, 10)], false), write(4, [packed(30, 10, 39)])).flat();
+  bench.run(write(4, packed(10, 10), false));
+  const apart = bench.run(write(4, packed(20, 10), false), write(4, packed(30, 10, 39))).flat();
   assert.equal(
     apart.map(({ id, fault }) => [id, fault?.message]),
     [[2, 'refused']],
@@ -181,17 +186,17 @@ test('writes nothing after a failed part of a write', ({ bench }) => {
   assert.equal([bench.count(TABLE), bench.count('checkpoint')], [2, 0]);
   bench.other.exec('DROP TRIGGER refuse');
   assert.equal(
-    bench.run(write(4, [packed(10, 30, 39)])).flat(),
+    bench.run(write(4, packed(10, 30, 39))).flat(),
     [{ id: 1 }],
     'it is forgotten once the last part has come',
   );
 });
 
 test('fails what does not fit on a full disk, and nothing else', ({ bench }) => {
-  bench.run(write(1, [packed(1, 100, 100)]));
+  bench.run(write(1, packed(1, 100, 100)));
   bench.database.pragma(`max_page_count = ${(bench.database.pragma('page_count', { simple: true }) as number) + 20}`);
   const answers = bench
-    .run(write(2, [packed(1_000, 1_000)], false), write(2, [packed(2_000, 10, 2_010)]), write(3, [packed(101, 5, 105)]))
+    .run(write(2, packed(1_000, 1_000), false), write(2, packed(2_000, 10, 2_010)), write(3, packed(101, 5, 105)))
     .flat();
   assert.equal(
     answers.map(({ id, fault }) => [id, fault?.code]),
@@ -205,14 +210,14 @@ test('fails what does not fit on a full disk, and nothing else', ({ bench }) => 
     [105, at(105)],
   );
   bench.database.pragma('max_page_count = 1000000');
-  assert.equal(bench.run(write(2, [packed(1_000, 1_000, 1_999)])).flat(), [{ id: 1 }]);
+  assert.equal(bench.run(write(2, packed(1_000, 1_000, 1_999))).flat(), [{ id: 1 }]);
   assert.is(bench.count(TABLE), 1_105);
 });
 
 test('waits for a lock of another process, not for ever', ({ bench }) => {
   bench.other.exec('BEGIN IMMEDIATE');
   const started = performance.now();
-  const answers = bench.run(put('a'), write(1, [packed(1, 1)], false), write(1, [packed(2, 1, 2)])).flat();
+  const answers = bench.run(put('a'), write(1, packed(1, 1), false), write(1, packed(2, 1, 2))).flat();
   const ms = performance.now() - started;
   assert.equal(
     answers.map(({ fault }) => fault?.code),
@@ -220,13 +225,13 @@ test('waits for a lock of another process, not for ever', ({ bench }) => {
   );
   assert.ok(ms >= 45 && ms < 2_000, `${ms} ms`);
   bench.other.exec('ROLLBACK');
-  assert.equal(bench.run(put('a'), write(1, [packed(2, 1, 2)])).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
+  assert.equal(bench.run(put('a'), write(1, packed(2, 1, 2))).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
 });
 
 test('makes a table again that another process dropped or changed', ({ bench }) => {
-  bench.run({ kind: 'ensure', layout: LAYOUT, deferIndexes: false }, write(1, [packed(1, 5)]));
+  bench.run({ kind: 'ensure', layout: LAYOUT, deferIndexes: false }, write(1, packed(1, 5)));
   bench.other.exec(`DROP TABLE ${TABLE}`);
-  assert.equal(bench.run(put('a'), write(2, [packed(1, 2)])).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
+  assert.equal(bench.run(put('a'), write(2, packed(1, 2))).flat(), [{ id: 1, value: 1 }, { id: 2 }]);
   assert.is(bench.count(TABLE), 2);
 });
 
@@ -255,15 +260,15 @@ test('deletes expired records after a clock that was ahead has been set back, to
 });
 
 test('moves the WAL after many small groups in a row, not between large ones', ({ bench }) => {
-  bench.run(write(1, [packed(0, 2_500)]));
-  bench.run(write(2, [packed(2_500, 2_500)]));
+  bench.run(write(1, packed(0, 2_500)));
+  bench.run(write(2, packed(2_500, 2_500)));
   bench.run(put('lease'));
-  bench.run(write(3, [packed(5_000, 2_500)]));
+  bench.run(write(3, packed(5_000, 2_500)));
   for (let n = 0; n < 9; n++) bench.run(put('a'));
   assert.is(bench.checkpoints, 0);
   bench.run(put('a'));
   assert.is(bench.checkpoints, 1);
-  for (let n = 0; n < 45; n++) bench.run(write(n, [packed(n * 100, 100)]));
+  for (let n = 0; n < 45; n++) bench.run(write(n, packed(n * 100, 100)));
   assert.is(bench.checkpoints, 2);
 });
 
