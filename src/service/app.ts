@@ -118,7 +118,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           parts.start('simulated news', noteSimulatedNews({ events: engines.events, records, now: currentTime })),
         );
     }
-    /** All modules are loaded before the process is ready, since its files may be replaced later. */
+    /** Modules are loaded before the process is ready, since its files may be replaced later. */
     let loaded: Promise<void> | undefined;
     if (config.roles.has('projector')) {
       if (projectsOnThread(config, options)) {

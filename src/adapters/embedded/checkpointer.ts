@@ -7,7 +7,6 @@ import { type ThreadData, threadClient } from './thread.js';
 export interface Checkpointer {
   /** Does nothing while a move runs. Never throws. */
   move(): void;
-  readonly loaded: Promise<void>;
   /** Ends the thread after its current work; the connection must stay open until then. */
   close(): Promise<void>;
 }
@@ -25,7 +24,7 @@ export function checkpointer(
   let moving = false;
   const thread = threadClient<'move', 'moved'>({
     spawn: () => new Worker(script, { workerData: data }),
-    atOnce: data.longLived,
+    atOnce: data.longLived && 'soon',
     ended: () => `the thread that moves the WAL of ${data.file} ended`,
     onAnswer() {
       moving = false;
@@ -39,7 +38,6 @@ export function checkpointer(
   });
 
   return {
-    loaded: thread.loaded,
     move() {
       if (moving) return;
       moving = true;

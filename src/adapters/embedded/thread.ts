@@ -15,6 +15,12 @@ export function threadData(file: string, longLived = false): ThreadData {
 const READY = 'ready';
 const CLOSE = 'close';
 
+/**
+ * A thread whose work others can do meanwhile does not slow down the start. It has loaded soon after, since the
+ * program's files may be replaced while it runs (docs/deployment.md).
+ */
+const SOON_MS = 5_000;
+
 /** The first message starts the thread, and the next one after it has died. */
 export interface ThreadClient<M> {
   send(message: M): void;
@@ -32,7 +38,8 @@ export interface ThreadClient<M> {
 
 export interface ThreadClientOptions<A> {
   readonly spawn: () => Worker;
-  readonly atOnce: boolean;
+  /** Whether it is started before its first message. */
+  readonly atOnce: boolean | 'soon';
   readonly ended: (cause: Error | undefined) => string;
   readonly onAnswer: (answer: A) => void;
   /** Also after `close`: open messages get no answer any more. */
@@ -45,9 +52,9 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
   let wanted = false;
   let closing = false;
   let failure: UnavailableError | undefined;
-  let loading = atOnce;
+  let loading = atOnce === true;
   let hasLoaded: () => void = () => undefined;
-  const loaded = atOnce ? new Promise<void>((resolve) => (hasLoaded = resolve)) : Promise.resolve();
+  const loaded = loading ? new Promise<void>((resolve) => (hasLoaded = resolve)) : Promise.resolve();
 
   function hold(): void {
     if (wanted || loading || closing) worker?.ref();
@@ -90,7 +97,8 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
     return started;
   }
 
-  if (atOnce) running();
+  if (atOnce === true) running();
+  const soon = atOnce === 'soon' ? setTimeout(running, SOON_MS).unref() : undefined;
   return {
     loaded,
     send: (message) => running().postMessage(message),
@@ -107,6 +115,7 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
       throw failure;
     },
     async close() {
+      clearTimeout(soon);
       if (worker === undefined) return;
       const last = worker;
       closing = true;

@@ -51,7 +51,7 @@ function serve(data: ThreadData): void {
     written = 0;
     checkpoints.move();
   }, close);
-  void checkpoints.loaded.then(thread.ready);
+  thread.ready();
 }
 
 /** An estimate: an index page for each append, the events, and inner pages. */

@@ -13,7 +13,6 @@ import { documentOf } from './reader.js';
 
 export interface BatchedReads {
   get(collection: CollectionSpec, id: string): Promise<StoredDocument | undefined>;
-  readonly loaded: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -58,7 +57,7 @@ export function openBatchedReads({
   onDeath,
   restartMs = RESTART_MS,
 }: BatchedReadsOptions): BatchedReads {
-  let startedAt = longLived ? performance.now() : Number.NEGATIVE_INFINITY;
+  let startedAt = Number.NEGATIVE_INFINITY;
   let closed = false;
   let questions: Question[] = [];
   const thread =
@@ -66,7 +65,7 @@ export function openBatchedReads({
       ? undefined
       : threadClient<LookupQuestion, LookupAnswer>({
           spawn: start,
-          atOnce: longLived,
+          atOnce: longLived && 'soon',
           ended: () => 'the read store: its thread for look-ups ended',
           onAnswer: answered,
           onEnd({ cause }) {
@@ -162,7 +161,6 @@ export function openBatchedReads({
   }
 
   return {
-    loaded: thread?.loaded ?? Promise.resolve(),
     get: (collection, id) =>
       new Promise((resolve, reject) => void waiting.add({ layout: layoutOf(collection), id, resolve, reject })),
     async close() {

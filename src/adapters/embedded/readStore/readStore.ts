@@ -216,7 +216,7 @@ export async function openEmbeddedReadStore({
       return writer.call<string>({ kind: 'bind', logId });
     },
     async ping() {
-      await Promise.all([writer.loaded, documents.loaded]);
+      await writer.loaded;
       readNow(() => dataVersion.get());
       read(() => refuseUnlessInPlace(file, data.opened));
       writer.ping();

@@ -32,4 +32,4 @@ const writer = createWriter(
   },
   { guard },
 );
-void checkpoints.loaded.then(thread.ready);
+thread.ready();
