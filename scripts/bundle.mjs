@@ -10,12 +10,7 @@ import { filesBelow } from './filesBelow.mjs';
 /** The bundles' folder, below the project's. */
 export const BUNDLED = join('dist', 'service');
 
-/** Programs, threads, and `keys`, which the compose files call, by the last part of their names. */
-const STARTED = [
-  'service/main',
-  'cli/gift',
-  'demo/demo',
-  'service/keys',
+export const THREADS = [
   'adapters/embedded/checkpointWorker',
   'adapters/embedded/eventStore/eventStoreWorker',
   'adapters/embedded/keyStore/keyStoreWorker',
@@ -24,6 +19,9 @@ const STARTED = [
   'ops/evidence/leafWorker',
   'service/projector/projectorThread',
 ];
+
+/** Programs, threads, and `keys`, which the compose files call, by the last part of their names. */
+const STARTED = ['service/main', 'cli/gift', 'demo/demo', 'service/keys', ...THREADS];
 
 /**
  * Bundled packages: those that every start of the service loads. Others stay outside: those with machine code or files

@@ -156,7 +156,7 @@ function reportCoverage() {
   return status === 0;
 }
 
-let good = build();
+let good = build({ apart: coverage });
 if (good) {
   const files = chosen();
   if (files.length === 0) {
