@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { ROLES } from '../../src/service/config.js';
 import { transactionStream } from '../../src/domain/purchase/events.js';
@@ -23,6 +24,9 @@ import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 import { eventually } from '../support/assertions/until.js';
 
 const test = suite<{ dir: string; settings: Readonly<Record<string, string>> }>('files that go away under the service');
+
+/** After this time everything is loaded (docs/deployment.md). */
+const LOADED_MS = 6_000;
 
 /** A data folder that has served: each test gets a copy. */
 const served = mkdtempSync(join(tmpdir(), 'gift-files-'));
@@ -110,6 +114,7 @@ test('goes on with what is loaded after a deployment removed the release folder'
       processes.push(await startProcess({ ...settings, ROLES: role, LOG_LEVEL: 'info' }, release.main));
     const url = processes.find((one) => one.url !== undefined)?.url ?? '';
     await untilReady(url);
+    await wait(LOADED_MS);
     release.remove();
     await servesEverything(url);
     await Promise.all(processes.map((one) => one.end()));
@@ -134,6 +139,7 @@ test('the release folder is taken away from a process of all roles', async ({ se
   const service = await startProcess(settings, release.main);
   try {
     await untilReady(service.url ?? '');
+    await wait(LOADED_MS);
     release.remove();
     await servesEverything(service.url ?? '');
     await service.end();

@@ -2,7 +2,7 @@
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { tickBatcher } from '../../lib/async/tickBatcher.js';
-import { slots } from '../../lib/slots.js';
+import { inFlight } from '../../lib/inFlight.js';
 import type { DataFileKind, ThreadFault } from './sqlite.js';
 import { threadClient } from './thread.js';
 
@@ -55,7 +55,7 @@ export function openWriterClient<Q>({
   errorOf,
   answering = () => undefined,
 }: WriterClientOptions): WriterClient<Q> {
-  const pending = slots<Pending>();
+  const pending = inFlight<Pending>();
   let closed = false;
   let deaths = 0;
   const thread = threadClient<readonly NumberedRequest<Q>[], readonly Answer[]>({

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
+import { type InFlight, inFlight } from '../../lib/inFlight.js';
 import { type ExpectedRevision, EventTooLargeError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection, Heard } from './connection.js';
@@ -24,9 +25,16 @@ export interface Appender {
   send(stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<AppendAnswer>;
 }
 
+/** Characters of a UUID before its last part, which are random but for its version. */
+const TAG_LENGTH = 24;
+
+const correlationOf = (tag: string, number: number): string => `${tag}${number.toString(16).padStart(12, '0')}`;
+
 type Calling = Heard<ClientDuplexStream<BatchAppendReq, BatchAppendResp>>;
 
 interface Pending {
+  /** Of its correlation id, whose end is its number: a late answer must meet no later append with that number. */
+  readonly tag: string;
   readonly stream: string;
   readonly bytes: number;
   readonly settle: (answer: AppendAnswer) => void;
@@ -35,22 +43,21 @@ interface Pending {
 
 interface Session {
   readonly calling: Promise<Calling>;
-  readonly pending: Map<string, Pending>;
+  readonly pending: InFlight<Pending>;
 }
 
 export function openAppender(connection: Connection, timeoutMs: number): Appender {
   let session: Session | undefined;
 
   function open(): Session {
-    const pending = new Map<string, Pending>();
+    const pending = inFlight<Pending>();
     const opened: Session = {
       pending,
       calling: connection.call((client, metadata, options) => client.batchAppend(metadata, options)),
     };
     const end = (error: unknown): void => {
       if (session === opened) session = undefined;
-      for (const { stream, fail } of pending.values()) fail(failureOf(error, { stream, writes: true }));
-      pending.clear();
+      for (const { stream, fail } of pending.clear()) fail(failureOf(error, { stream, writes: true }));
     };
     opened.calling.then(({ call }) => {
       call.on('data', (response: BatchAppendResp) => answered(pending, response));
@@ -63,18 +70,19 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
   return {
     async send(stream, events, expected) {
       const used = (session ??= open());
-      const correlation = randomUUID();
+      const tag = randomUUID().slice(0, TAG_LENGTH);
       const since = performance.now();
       return new Promise<AppendAnswer>((resolve, reject) => {
         const timer = setTimeout(() => {
-          used.pending.delete(correlation);
+          used.pending.take(number);
           reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`, { outcomeUnknown: true }));
           used.calling.then(
             (calling) => calling.silent(since),
             () => undefined,
           );
         }, timeoutMs);
-        used.pending.set(correlation, {
+        const number = used.pending.put({
+          tag,
           stream,
           bytes: events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0),
           settle(answer) {
@@ -88,7 +96,8 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
         });
         used.calling.then(
           ({ call }) => {
-            if (used.pending.has(correlation)) call.write(append(correlation, stream, events, expected));
+            if (used.pending.get(number)?.tag === tag)
+              call.write(append(correlationOf(tag, number), stream, events, expected));
           },
           () => undefined,
         );
@@ -97,11 +106,12 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
   };
 }
 
-function answered(pending: Map<string, Pending>, response: BatchAppendResp): void {
+function answered(pending: InFlight<Pending>, response: BatchAppendResp): void {
   const correlation = response.getCorrelationId()?.getString() ?? '';
-  const asked = pending.get(correlation);
-  if (asked === undefined) return;
-  pending.delete(correlation);
+  const number = Number.parseInt(correlation.slice(TAG_LENGTH), 16);
+  const asked = pending.get(number);
+  if (asked?.tag !== correlation.slice(0, TAG_LENGTH)) return;
+  pending.take(number);
   const answer = answerOf(response, asked);
   if (answer instanceof Error) asked.fail(answer);
   else asked.settle(answer);

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { inFlight } from '../../lib/inFlight.js';
 import { type EventStore, type NewEvent, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { appendsTo } from './appends.js';
@@ -57,7 +58,7 @@ export async function openEventStoreDb({
   const seal = openSeal({ appender, reads }, timeoutMs);
   const appendOnce = appendsTo({ appender, reads }, seal.refuseWhenSealed);
   const ending = new AbortController();
-  const appending = new Set<Promise<unknown>>();
+  const appending = inFlight<Promise<unknown>>();
   let closing: Promise<void> | undefined;
   const source = {
     lease: pool.lease,
@@ -82,16 +83,16 @@ export async function openEventStoreDb({
 
   /** `close` waits for the append. */
   async function finished<T>(appended: Promise<T>): Promise<T> {
-    appending.add(appended);
+    const number = appending.put(appended);
     try {
       return await appended;
     } finally {
-      appending.delete(appended);
+      appending.take(number);
     }
   }
 
   async function close(): Promise<void> {
-    await Promise.allSettled(appending);
+    await Promise.allSettled(appending.values());
     ending.abort();
     reads.close();
     await pool.close();

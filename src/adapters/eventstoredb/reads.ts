@@ -1,4 +1,5 @@
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import { type InFlight, inFlight } from '../../lib/inFlight.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { deferred } from '../../lib/async/deferred.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -39,7 +40,7 @@ interface Identified {
 
 export function openReads(connection: Connection, timeoutMs: number): Reads {
   const slots = openSlots(READS_AT_ONCE);
-  const running = new Set<(error: Error) => void>();
+  const running = inFlight<(error: Error) => void>();
 
   async function run(
     request: ReadReq,
@@ -121,7 +122,7 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     },
     close() {
       slots.close();
-      for (const fail of running) fail(new UnavailableError('the event store is closed'));
+      for (const fail of running.values()) fail(new UnavailableError('the event store is closed'));
     },
   };
 }
@@ -130,7 +131,7 @@ async function over(
   connection: Connection,
   request: ReadReq,
   timeoutMs: number,
-  running: Set<(error: Error) => void>,
+  running: InFlight<(error: Error) => void>,
   take: (record: ServerRecord) => void,
 ): Promise<void> {
   let since = performance.now();
@@ -141,7 +142,7 @@ async function over(
     reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`));
     give?.();
   }, timeoutMs / 10);
-  running.add(reject);
+  const number = running.put(reject);
   connection
     .call((client, metadata, options) => client.read(request, metadata, options))
     .then((heard) => {
@@ -166,7 +167,7 @@ async function over(
     await promise;
   } finally {
     clearInterval(timer);
-    running.delete(reject);
+    running.take(number);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Every call has a deadline. A client that no longer finds a server is replaced. */
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
+import { type InFlight, inFlight } from '../../lib/inFlight.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { within } from '../../lib/async/within.js';
 import type { MongoStore } from './address.js';
@@ -59,7 +60,7 @@ interface Call {
 interface Session extends Database {
   readonly client: MongoClient;
   readonly madeAt: number;
-  readonly underWay: Set<Call>;
+  readonly underWay: InFlight<Call>;
 }
 
 export function openConnection({ store, newClient, database, logger }: ConnectionOptions): Connection {
@@ -72,7 +73,7 @@ export function openConnection({ store, newClient, database, logger }: Connectio
     const client = newClient();
     const db = client.db(database, CARE);
     const collections = new Map<string, Collection>();
-    const underWay = new Set<Call>();
+    const underWay = inFlight<Call>();
     client.on('connectionPoolCleared', ({ interruptInUseConnections }) => {
       if (interruptInUseConnections === true) giveUp(underWay);
     });
@@ -102,8 +103,7 @@ export function openConnection({ store, newClient, database, logger }: Connectio
     const running = within(Promise.race([work(session), failed]), deadlineMs, () => {
       throw new LateError(deadlineMs);
     });
-    const one: Call = { running, fail };
-    session.underWay.add(one);
+    const number = session.underWay.put({ running, fail });
     try {
       const answer = await running;
       misses = 0;
@@ -112,7 +112,7 @@ export function openConnection({ store, newClient, database, logger }: Connectio
       if (foundNoServer(error) || wasClosed(error) || error instanceof LateError) missed(session, error);
       throw failureOf(error, store.name, writes);
     } finally {
-      session.underWay.delete(one);
+      session.underWay.take(number);
     }
   }
 
@@ -135,9 +135,9 @@ export function openConnection({ store, newClient, database, logger }: Connectio
   }
 
   async function end({ client, underWay }: Session): Promise<void> {
-    await orGiveUp(Promise.allSettled([...underWay].map(({ running }) => running)));
+    await orGiveUp(Promise.allSettled(underWay.values().map(({ running }) => running)));
     // Remaining calls wait for a silent server.
-    await orGiveUp(client.close(underWay.size > 0));
+    await orGiveUp(client.close(underWay.size() > 0));
   }
 
   return {
@@ -151,11 +151,12 @@ export function openConnection({ store, newClient, database, logger }: Connectio
   };
 }
 
-function giveUp(underWay: Set<Call>): void {
-  const calls = [...underWay];
+/** A call that has its answer meanwhile keeps it. */
+function giveUp(underWay: InFlight<Call>): void {
+  const calls = underWay.values();
   if (calls.length === 0) return;
   setTimeout(() => {
-    for (const call of calls) if (underWay.has(call)) call.fail(new LateError(GIVEN_UP_MS));
+    for (const call of calls) call.fail(new LateError(GIVEN_UP_MS));
   }, GIVEN_UP_MS).unref();
 }
 

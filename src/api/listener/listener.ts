@@ -1,7 +1,7 @@
 /** The HTTP listener. A stop lets running requests finish. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { slots } from '../../lib/slots.js';
+import { inFlight } from '../../lib/inFlight.js';
 import { announcesBody } from '../pipeline/askForBody.js';
 import { type Lingering, lingering } from './lingering.js';
 import { type EarlyError, type Refusals, refusals } from './earlyRefusals.js';
@@ -43,7 +43,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
   let handler: RequestHandler | undefined;
   let closing = false;
   const connections = new Set<Socket>();
-  const running = slots<Running>();
+  const running = inFlight<Running>();
   const ends = lingering();
   const refusing = refusals(ends);
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
@@ -54,8 +54,8 @@ export async function listen(port: number, host: string, onError: (error: Error)
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
       // kept.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
-      const slot = running.put({ response, handler });
-      response.once('close', () => void running.take(slot));
+      const number = running.put({ response, handler });
+      response.once('close', () => void running.take(number));
       return void handler(request, response);
     }
     // Some clients read no answer before they have sent the body.

@@ -295,7 +295,11 @@ test('a caller who waits with more than 20 requests at once is told to slow down
 test('a stop of the service answers those who wait, and keeps nobody', async () => {
   const stopped = await startService();
   const token = await stopped.userToken('vip');
-  const first = await stopped.ask('GET', '/api/v2/events', { token });
+  // The feed may still be built after a start.
+  const first = await eventually(async () => {
+    const page = await stopped.ask('GET', '/api/v2/events', { token });
+    return page.status === 200 && page;
+  });
   const waiting = stopped.ask('GET', `/api/v2/events?wait=30&after=${encodeURIComponent(first.json['next'])}`, {
     token,
   });

@@ -11,7 +11,7 @@ import {
   MAX_APPEND_BYTES,
 } from '../../../ports/eventStore.js';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
-import { slots } from '../../../lib/slots.js';
+import { inFlight } from '../../../lib/inFlight.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { errorOfFault } from '../sqlite.js';
 import { type ThreadData, threadClient } from '../thread.js';
@@ -58,7 +58,7 @@ export function openEventWriter({
   script = new URL('./eventStoreWorker.js', import.meta.url),
 }: EventWriterOptions): EventWriter {
   const { file } = data;
-  const pending = slots<Pending>();
+  const pending = inFlight<Pending>();
   let waitingSize = 0;
   const thread = threadClient<readonly AppendRequest[], readonly AppendOutcome[]>({
     spawn: () => new Worker(script, { workerData: data }),

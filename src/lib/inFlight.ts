@@ -2,18 +2,18 @@
  * What is under way: items that come and go with every request. A `Map` grows new tables all the time for these, and V8
  * keeps whatever was in its old tables until the next major collection.
  */
-export interface Slots<T> {
+export interface InFlight<T> {
   /** @returns its number, from 1; free again after `take` */
   put(item: T): number;
-  get(slot: number): T | undefined;
-  take(slot: number): T | undefined;
+  get(number: number): T | undefined;
+  take(number: number): T | undefined;
   size(): number;
   values(): T[];
   /** Takes all. */
   clear(): T[];
 }
 
-export function slots<T>(): Slots<T> {
+export function inFlight<T>(): InFlight<T> {
   let items: (T | undefined)[] = [];
   let free: number[] = [];
 
@@ -23,16 +23,16 @@ export function slots<T>(): Slots<T> {
 
   return {
     put(item) {
-      const slot = free.pop() ?? items.length + 1;
-      items[slot - 1] = item;
-      return slot;
+      const number = free.pop() ?? items.length + 1;
+      items[number - 1] = item;
+      return number;
     },
-    get: (slot) => items[slot - 1],
-    take(slot) {
-      const item = items[slot - 1];
+    get: (number) => items[number - 1],
+    take(number) {
+      const item = items[number - 1];
       if (item === undefined) return undefined;
-      items[slot - 1] = undefined;
-      free.push(slot);
+      items[number - 1] = undefined;
+      free.push(number);
       return item;
     },
     size: () => items.length - free.length,

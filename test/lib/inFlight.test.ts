@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { slots } from '../../src/lib/slots.js';
+import { inFlight } from '../../src/lib/inFlight.js';
 
-const test = suite('Slots');
+const test = suite('In flight');
 
 test('gives each item back once, by its number', () => {
-  const items = slots<string>();
+  const items = inFlight<string>();
   const [a, b] = [items.put('a'), items.put('b')];
   assert.equal([a, b, items.size()], [1, 2, 2]);
   assert.equal([items.get(a), items.take(a), items.get(a), items.take(a)], ['a', 'a', undefined, undefined]);
@@ -13,12 +13,12 @@ test('gives each item back once, by its number', () => {
 });
 
 test('uses a number again once it was taken, and never one that is held', () => {
-  const items = slots<number>();
+  const items = inFlight<number>();
   const held = new Map<number, number>();
   for (let n = 0; n < 1_000; n++) {
-    const slot = items.put(n);
-    assert.not.ok(held.has(slot));
-    held.set(slot, n);
+    const number = items.put(n);
+    assert.not.ok(held.has(number));
+    held.set(number, n);
     if (n % 3 > 0) {
       const [first, item] = [...held][n % held.size] as [number, number];
       assert.is(items.take(first), item);
@@ -31,7 +31,7 @@ test('uses a number again once it was taken, and never one that is held', () => 
 });
 
 test('lets go of all at once, and knows no number of before', () => {
-  const items = slots<string>();
+  const items = inFlight<string>();
   const [a] = [items.put('a'), items.put('b')];
   assert.equal(items.clear(), ['a', 'b']);
   assert.equal([items.size(), items.take(a), items.take(99)], [0, undefined, undefined]);
