@@ -87,7 +87,7 @@ export async function openEventStoreDb({
     try {
       return await appended;
     } finally {
-      appending.take(number);
+      void appending.take(number);
     }
   }
 

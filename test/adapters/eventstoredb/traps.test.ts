@@ -104,6 +104,26 @@ appends('an answer that comes too late harms nothing', () =>
   }),
 );
 
+appends('an answer that comes too late is not taken for that of another append', () =>
+  onDouble(async ({ store, double }) => {
+    double.switches.appends.push({ lateMs: TIMEOUT_MS * 2 });
+    const given = store.append(newStream(), events(2), 'none');
+    const appendSlowly = async (): Promise<void> => {
+      for (let n = 0; n < 6; n++) {
+        double.switches.appends.push({ lateMs: TIMEOUT_MS / 2 });
+        assert.is((await store.append(newStream(), events(5), 'none')).revision, 4);
+      }
+    };
+    // A call that is silent would be ended.
+    const others = [appendSlowly()];
+    await sleep(TIMEOUT_MS * 1.2);
+    // One of these waits when the answer comes, with the number of the append that was given up.
+    others.push(appendSlowly(), appendSlowly());
+    await Promise.all(others);
+    assert.is((await given).revision, 1);
+  }),
+);
+
 appends('the end of one connection leaves appends on others alone, also of another server', () =>
   onDouble(async ({ store, double }) => {
     const other = await startEventStoreDouble();
