@@ -44,7 +44,8 @@ export function createBatchEncoder(
     }
     async function turn(): Promise<void> {
       refuseIfTorn();
-      if (documents.length > 0) writer.send({ kind: 'write', call, last: false, documents, checkpoints });
+      if (documents.length > 0 || checkpoints.length > 0)
+        writer.send({ kind: 'write', call, last: false, documents, checkpoints });
       documents = [];
       checkpoints = [];
       await writer.sent();

@@ -169,6 +169,25 @@ test('encodes a large write in slices, its checkpoint last', async () => {
   );
 });
 
+test('sends the checkpoint of a batch without documents, also where the turn ends with the next batch', async () => {
+  const { encoder, parts, turns } = encoderOnPaper();
+  const collection = newCollection();
+  const slow = {
+    toJSON() {
+      for (const end = performance.now() + 10; performance.now() < end;);
+      return {};
+    },
+  };
+  const first = encoder.write([batch(collection, [doc('a', 1, slow)])]);
+  const second = encoder.write([batch(newCollection(), [], 1), batch(collection, [doc('b', 2, {})], 2)]);
+  await Promise.all([first, second]);
+  assert.is(turns(), 1);
+  assert.equal(
+    parts.flatMap((part) => (part.kind === 'write' ? part.checkpoints.map(({ position }) => position) : [])),
+    [at(1), at(2)],
+  );
+});
+
 test('fails the write of a body that is not JSON without a checkpoint, and goes on with the next', async () => {
   const { encoder, parts } = encoderOnPaper();
   const collection = newCollection();
