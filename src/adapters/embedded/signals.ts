@@ -1,12 +1,11 @@
 /** Broadcasts between the threads of this process that have one data folder open. Other processes poll its files. */
 import { resolve } from 'node:path';
 import { BroadcastChannel } from 'node:worker_threads';
+import type { Checkpoint } from '../../ports/readStore.js';
 
 export type Signal =
   /** A reader waits for a read model to reach the log's end. */
-  | { readonly kind: 'wanted' }
-  /** Projection and position of each checkpoint: a flat array crosses threads fastest. */
-  | { readonly kind: 'stored'; readonly checkpoints: readonly string[] };
+  { readonly kind: 'wanted' } | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 
 export interface Signals {
   tell(signal: Signal): void;

@@ -72,7 +72,8 @@ export function createBatchEncoder(
     turn: () => Promise<void>,
     add: (encoded: EncodedDocuments) => void,
   ): Promise<void> {
-    const { name, key: layout, columns } = layoutOf(collection);
+    const layout = layoutOf(collection);
+    const { columns } = layout;
     let rows: Scalar[] = [];
     let bytes = 0;
     for (let index = 0; index < documents.length; index++) {
@@ -95,7 +96,7 @@ export function createBatchEncoder(
       if (columns.length > 0) addValues(rows, columns, body as Readonly<Record<string, unknown>>);
     }
     if (bytes > MAX_BATCH_BYTES)
-      throw new Error(`a batch for ${name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
+      throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
     if (rows.length > 0) add({ layout, rows });
   }
 

@@ -1,6 +1,5 @@
 /** A table per version of a collection, a column per indexed field. */
 import type { Database } from 'better-sqlite3';
-import { LRUCache } from 'lru-cache';
 import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
 import {
   collectionNameOf,
@@ -28,31 +27,17 @@ export interface Layout {
     readonly fields: readonly string[];
     readonly columns: readonly string[];
   }[];
-  /** Equal for equal tables and indexes, and enough to make the layout again: `layoutWith`. */
+  /** Equal for equal tables and indexes. */
   readonly key: string;
 }
 
 /** Booleans become blobs, which sort after strings: SQLite has none, and 1 would equal `true`. */
 export type SqlScalar = string | number | Uint8Array | null;
 
-/** More than there are builds of read models; those of dropped ones must not pile up. */
-const LAYOUTS = 100;
-
 const FALSE = new Uint8Array([0]);
 const TRUE = new Uint8Array([1]);
 
 export const layoutOf = rememberedLayouts(makeLayout);
-
-const layouts = new LRUCache<string, Layout>({ max: LAYOUTS });
-
-export function layoutWith(key: string): Layout {
-  let layout = layouts.get(key);
-  if (layout === undefined) {
-    layout = { ...(JSON.parse(key) as Omit<Layout, 'key'>), key };
-    layouts.set(key, layout);
-  }
-  return layout;
-}
 
 export function versionsOf(database: Database, name: string): number[] {
   const tables = database

@@ -91,8 +91,7 @@ export async function openEmbeddedReadStore({
   const signals = openSignals(dir, (signal) => {
     if (signal.kind !== 'stored') return;
     snapshot.renew();
-    for (let at = 0; at < signal.checkpoints.length; at += 2)
-      waiters.advanced(signal.checkpoints[at] as string, signal.checkpoints[at + 1] as Position);
+    for (const { projection, position } of signal.checkpoints) waiters.advanced(projection, position);
   });
   const records = openRecords(database, { read: readNow, change: (request) => writer.call(request) });
 
@@ -170,10 +169,7 @@ export async function openEmbeddedReadStore({
       const written = batches.flatMap(({ checkpoint }) => checkpoint ?? []);
       if (written.length === 0) return;
       for (const { projection, position } of written) waiters.advanced(projection, position);
-      signals.tell({
-        kind: 'stored',
-        checkpoints: written.flatMap(({ projection, position }) => [projection, position]),
-      });
+      signals.tell({ kind: 'stored', checkpoints: written });
     },
     async correct(collection, corrections) {
       return writer.call<boolean[]>({

@@ -4,7 +4,7 @@ import type { Answer, NumberedChange, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
 import { openScrubbing } from './scrub.js';
 import { secureDelete } from './secureDelete.js';
-import { DOCUMENTS_CHANGED, FIXED, tablesOf } from './tables.js';
+import { DOCUMENTS_CHANGED, tablesOf, widthOf } from './tables.js';
 
 export interface Requests {
   begin(): void;
@@ -83,9 +83,9 @@ export function openRequests(database: Database, now: () => number): Requests {
         case 'write': {
           let changes = 1;
           for (const documents of request.documents) {
-            const { name, columns } = tables.write(documents);
-            changed.add(name);
-            changes += documents.rows.length / (FIXED + columns.length);
+            tables.write(documents);
+            changed.add(documents.layout.name);
+            changes += documents.rows.length / widthOf(documents.layout);
           }
           tables.advance(request.checkpoints);
           made.push({ id });

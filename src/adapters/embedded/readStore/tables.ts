@@ -1,7 +1,7 @@
 /** Runs on the writer's connection, within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
-import { sqlScalar, layoutWith, type Layout, type SqlScalar } from './layout.js';
+import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
 import type { Scrubbing } from './scrub.js';
 import type { EncodedCorrection, EncodedDocuments } from './messages.js';
 
@@ -15,8 +15,8 @@ export interface Tables {
   ensure(layout: Layout, deferIndexes: boolean): void;
   /** @returns whether rows are left to be wiped (`Scrubbing`) */
   drop(layout: Layout): boolean;
-  /** Skips older ones than are stored. Creates a missing table. @returns its layout */
-  write(documents: EncodedDocuments): Layout;
+  /** Skips older ones than are stored. Creates a missing table. */
+  write(documents: EncodedDocuments): void;
   /** Skips earlier ones than are stored. */
   advance(checkpoints: readonly Checkpoint[]): void;
   /** Creates a missing table. @returns whether each was repaired */
@@ -26,7 +26,10 @@ export interface Tables {
 }
 
 /** Parameters of each row: id, position and body. */
-export const FIXED = 3;
+const FIXED = 3;
+
+/** Values of each row. */
+export const widthOf = ({ columns }: Pick<Layout, 'columns'>): number => FIXED + columns.length;
 
 /** Statements with the parameters id, position, body, columns. */
 interface Plan {
@@ -43,8 +46,9 @@ export interface TablesDeps {
 export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps): Tables {
   const plans = new Map<string, Plan>();
   const advanceAll = database.prepare<[string]>(
-    `INSERT INTO checkpoint (projection, position) SELECT value ->> 'projection', value ->> 'position' FROM json_each(?)
-     WHERE true ON CONFLICT (projection) DO UPDATE SET position = excluded.position WHERE excluded.position > checkpoint.position`,
+    `INSERT INTO checkpoint (projection, position)
+     SELECT value ->> 'projection', value ->> 'position' FROM json_each(?) WHERE true
+     ON CONFLICT (projection) DO UPDATE SET position = excluded.position WHERE excluded.position > checkpoint.position`,
   );
   const forgetCheckpoint = database.prepare<[string]>('DELETE FROM checkpoint WHERE projection = ?');
   const columnNames = database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
@@ -110,11 +114,9 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
       database.exec(`DROP TABLE IF EXISTS ${layout.table}`);
       return false;
     },
-    write({ layout: key, rows }) {
-      const layout = layoutWith(key);
+    write({ layout, rows }) {
       secure(layout.personal);
-      writeAll(planOf(layout), rows, FIXED + layout.columns.length);
-      return layout;
+      writeAll(planOf(layout), rows, widthOf(layout));
     },
     advance(checkpoints) {
       if (checkpoints.length > 0) advanceAll.run(JSON.stringify(checkpoints));

@@ -327,7 +327,7 @@ test('gives a page of one moment, however much is written while its documents ar
     database.exec(`CREATE TABLE ${table} (${columns})`);
   const tables = tablesOf(database, { scrubbing: openScrubbing(database), secure: () => undefined });
   const write = (n: number, id: number, position: number): void =>
-    void tables.write({ layout: layout.key, rows: [`d${id}`, at(position), JSON.stringify({ n }), n] });
+    tables.write({ layout, rows: [`d${id}`, at(position), JSON.stringify({ n }), n] });
   for (let id = 1; id <= 600; id++) write(id, id, id);
   const finding = createReader(database).find(things, { sort: [['n', 1]], limit: 500 });
   write(1_000, 500, 1_000);

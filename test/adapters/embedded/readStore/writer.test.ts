@@ -49,7 +49,7 @@ function packed(from: number, count: number, checkpoint?: number): Packed {
     n,
   ]).flat();
   return {
-    documents: { layout: LAYOUT.key, rows },
+    documents: { layout: LAYOUT, rows },
     checkpoints: checkpoint === undefined ? [] : [{ projection: LAYOUT.name, position: at(checkpoint) }],
   };
 }
