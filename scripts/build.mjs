@@ -49,8 +49,8 @@ export function bundled() {
 function threadsRunBundles() {
   for (const name of THREADS) {
     const thread = join(root, 'dist', 'src', `${name}.js`);
-    const bundle = join(root, BUNDLED, `${basename(name)}.js`);
-    writeFileSync(thread, `import '${relative(dirname(thread), bundle)}';\n`);
+    const program = join(root, BUNDLED, `${basename(name)}.js`);
+    writeFileSync(thread, `import '${relative(dirname(thread), program)}';\n`);
   }
 }
 

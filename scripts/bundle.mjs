@@ -10,6 +10,7 @@ import { filesBelow } from './filesBelow.mjs';
 /** The bundles' folder, below the project's. */
 export const BUNDLED = join('dist', 'service');
 
+/** As in `STARTED`. */
 export const THREADS = [
   'adapters/embedded/checkpointWorker',
   'adapters/embedded/eventStore/eventStoreWorker',

@@ -56,8 +56,6 @@ export interface FeedEntry {
   readonly merchant?: string;
 }
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
-
 export type FeedDocument = FeedEntry | TransactionParties | GiftParties | NumberHolders | UserNumbers;
 
 const ENTRY = 'e:';
@@ -201,8 +199,14 @@ function entryWith(
   { buyer_id, client_id }: TransactionParties,
   held?: Holding,
 ): FeedEntry {
-  const entry: Writable<FeedEntry> = { event_id: event.id, type: ENTRY_TYPES[event.type], at: event.at, data };
-  entry.buyer = buyer_id;
+  const { id: event_id, type, at } = event;
+  const entry: { -readonly [K in keyof FeedEntry]: FeedEntry[K] } = {
+    event_id,
+    type: ENTRY_TYPES[type],
+    at,
+    data,
+    buyer: buyer_id,
+  };
   if (client_id !== undefined) entry.client = client_id;
   if (held?.holder !== undefined) {
     entry.holder = held.holder;

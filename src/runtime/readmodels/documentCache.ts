@@ -1,6 +1,6 @@
 /**
- * Recently stored documents that events may still change, so that these need no read. When the young generation is full it becomes the old
- * one, which is dropped.
+ * Recently stored documents that events may still change, so that these need no read. When the young generation is full
+ * it becomes the old one, which is dropped.
  */
 import type { Body, StoredDocument } from '../../ports/readStore.js';
 import { isOutOfService } from './quarantine.js';

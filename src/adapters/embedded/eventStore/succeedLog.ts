@@ -34,8 +34,8 @@ export interface Succession {
 /**
  * One transaction, so that a kill at any moment leaves the old log or the new one, whole. The read store goes just before
  * its end: it is made anew from either. Blocks the thread, a few seconds for a million events.
- * @throws UnavailableError where another connection has the log open (a second later), or the disk is full: then the old
- * log stands; DataFileError
+ * @throws UnavailableError where another connection has the log open (a second later), or the disk is full: then the
+ * old log stands; DataFileError
  */
 export function succeedEventLog(dir: string, options: SucceedOptions): Succession {
   const file = eventLogFile(resolve(dir));
