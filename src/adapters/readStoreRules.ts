@@ -2,6 +2,7 @@ import {
   MAX_BATCH_DOCUMENTS,
   type CollectionSpec,
   type Condition,
+  type IndexSpec,
   type Query,
   type Scalar,
 } from '../ports/readStore.js';
@@ -58,14 +59,19 @@ export function scalarOf(value: unknown): Scalar {
   }
 }
 
-/** @throws Error for an unknown or missing operator, or fields that are not the first of one index */
-export function conditionsOf(
-  collection: string,
-  indexes: readonly { readonly fields: readonly string[] }[],
-  query: Query,
-): [field: string, condition: Condition][] {
+/** `partitioned`: by an index that is. */
+export interface Conditions {
+  readonly where: readonly (readonly [field: string, condition: Condition])[];
+  readonly partitioned: boolean;
+}
+
+/**
+ * @throws Error for an unknown or missing operator, fields that are not the first of one index, or a query that a
+ * partitioned index can't answer
+ */
+export function conditionsOf(collection: string, indexes: readonly IndexSpec[], query: Query): Conditions {
   const where = Object.entries(query.where ?? {}).filter(([, condition]) => condition !== undefined);
-  refuseUndeclared(collection, indexes, [
+  const index = indexFor(collection, indexes, [
     ...where.map(([field]) => field),
     ...(query.sort ?? []).map(([field]) => field),
   ]);
@@ -76,24 +82,38 @@ export function conditionsOf(
     if (unknown !== undefined || operators.length === 0)
       throw new Error(`${collection}: the condition on ${field} has ${unknown ?? 'no operator'}`);
   }
-  return where;
+  if (index?.partitioned !== true) return { where, partitioned: false };
+  refuseUnlessByValue(collection, index, query);
+  return { where, partitioned: true };
 }
 
-/** @param indexes without `id`, which every index has */
-function refuseUndeclared(
-  collection: string,
-  indexes: readonly { readonly fields: readonly string[] }[],
-  used: readonly string[],
-): void {
+function refuseUnlessByValue(collection: string, { fields }: IndexSpec, { where = {}, sort = [] }: Query): void {
+  const open = fields.find((field) => {
+    const condition = where[field];
+    return condition === undefined || condition === null || typeof condition === 'object';
+  });
+  if (open !== undefined)
+    throw new Error(`${collection}: the query names no value for ${open}, of a partitioned index`);
+  const sorted = sort.find(([field]) => field !== 'id');
+  if (sorted !== undefined) throw new Error(`${collection}: a partitioned index sorts by id, not by ${sorted[0]}`);
+}
+
+/**
+ * The index that has these fields first, one in whole if there is; `undefined`: the query uses none.
+ * @param indexes without `id`, which every index has
+ */
+function indexFor(collection: string, indexes: readonly IndexSpec[], used: readonly string[]): IndexSpec | undefined {
   const fields = [...new Set(used)].filter((field) => field !== 'id');
-  if (fields.length === 0) return;
+  if (fields.length === 0) return undefined;
   const unknown = fields.find((field) => !indexes.some((index) => index.fields.includes(field)));
   if (unknown !== undefined) throw new Error(`${collection}: field ${unknown} is in none of its indexes`);
-  const covered = indexes.some((index) => {
+  const covering = indexes.filter((index) => {
     const first = index.fields.slice(0, fields.length);
     return fields.every((field) => first.includes(field));
   });
-  if (!covered) throw new Error(`${collection}: fields ${fields.join(', ')} are not the first fields of one index`);
+  if (covering.length === 0)
+    throw new Error(`${collection}: fields ${fields.join(', ')} are not the first fields of one index`);
+  return covering.find(({ partitioned }) => partitioned !== true) ?? covering[0];
 }
 
 export function refuseTooMany(collection: CollectionSpec, documents: readonly unknown[], what: string): void {

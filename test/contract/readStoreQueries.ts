@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
-import type { Condition, Query, Scalar, StoredDocument } from '../../src/ports/readStore.js';
+import type { CollectionSpec, Condition, Query, Scalar, StoredDocument } from '../../src/ports/readStore.js';
 import type { ReadStorePromised } from '../support/engines/readStoreDocuments.js';
-import { batch, doc, filled, idsOf, newCollection, rejectionOf } from '../support/engines/readStoreDocuments.js';
+import { at, batch, doc, filled, idsOf, newCollection, rejectionOf } from '../support/engines/readStoreDocuments.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -105,6 +105,8 @@ function expected(
     .slice(skip, limit === undefined ? undefined : skip + limit)
     .map(({ id }) => id);
 }
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
 /** Strings with another order by UTF-16 units than by bytes. */
 const BEYOND: readonly string[] = [
@@ -272,6 +274,82 @@ export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
         JSON.stringify(query),
       );
     }
+  },
+
+  async 'a partitioned index finds what another does, by one value, in the order of ids'(store) {
+    const collection: CollectionSpec = {
+      ...newCollection([['kind']]),
+      indexes: [{ fields: ['kind'] }, { fields: ['a', 'b'], partitioned: true }, { fields: ['c'], partitioned: true }],
+    };
+    await store.ensure(collection);
+    const made = (n: number, a: unknown = n % 3): StoredDocument<Fields> =>
+      doc(`d${String(n).padStart(2, '0')}`, n + 1, {
+        a,
+        b: n % 2 === 0,
+        kind: 'x',
+        ...(n % 4 === 0 ? { c: 'z' } : {}),
+      });
+    // Later ids come first, and some come twice.
+    for (const [from, to] of [
+      [20, 40],
+      [0, 10],
+      [30, 60],
+      [5, 35],
+    ] as const)
+      await store.write([
+        batch(
+          collection,
+          range(from, to).map((n) => made(n)),
+        ),
+      ]);
+    await store.write([batch(collection, [made(70, null), { ...made(21, 'other'), position: at(100) }])]);
+    await store.correct(collection, [
+      { id: 'd11', expected: undefined, document: made(11) },
+      { id: 'd30', expected: at(31), document: undefined },
+      { id: 'd32', expected: at(33), document: { ...made(32, 'other'), position: at(33) } },
+    ]);
+    const documents = await store.find<Fields>(collection, {});
+    assert.is(documents.length, 60 + 1 - 1);
+    const ids: (Condition | undefined)[] = [
+      undefined,
+      'd21',
+      { gt: 'd10', lte: 'd41' },
+      { gte: 'd10', lt: 'd41' },
+      { gt: 'd60' },
+      { lt: 'd08' },
+      { prefix: 'd2' },
+      { in: ['d03', 'd33', 'none'] },
+      1,
+    ];
+    const wheres = [{ a: 1, b: true }, { a: 0, b: false }, { a: 'other', b: true }, { a: 'none', b: true }, { c: 'z' }];
+    for (const id of ids)
+      for (const where of wheres)
+        for (const page of [
+          {},
+          { sort: [['id', 1]], limit: 4 },
+          { sort: [['id', -1]], skip: 2, limit: 5 },
+        ] as Query[]) {
+          const query = { where: id === undefined ? where : { ...where, id }, ...page };
+          assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(query));
+          const all = expected(documents, { where: query.where }).length;
+          assert.is(await store.count(collection, query), all, JSON.stringify(query));
+        }
+    for (const [query, named] of [
+      [{ where: { a: 1 } }, 'b'],
+      [{ where: { c: null } }, 'c'],
+      [{ where: { c: { gt: 'a' } } }, 'c'],
+      [{ where: { a: 1, b: true }, sort: [['b', 1]] }, 'b'],
+      [{ sort: [['c', 1]] }, 'c'],
+    ] as readonly (readonly [Query, string])[])
+      assert.match(
+        (await rejectionOf(store.find(collection, query))).message,
+        new RegExp(`${named}\\b.*partitioned|partitioned.*\\b${named}`),
+      );
+    await store.drop(collection);
+    assert.equal(await store.find(collection, { where: { c: 'z' } }), []);
+    await store.ensure(collection, { deferIndexes: true });
+    await store.write([batch(collection, [made(4)])]);
+    assert.equal(idsOf(await store.find(collection, { where: { c: 'z' } })), ['d04']);
   },
 
   async 'a field outside the indexes is refused by name'(store) {

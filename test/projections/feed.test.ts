@@ -11,7 +11,7 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { type FeedDocument, type FeedEntry, feedProjection } from '../../src/projections/feed/feed.js';
 import { repair } from '../../src/runtime/readmodels/maintenance/repair.js';
 import { verifyAll, type VerifyOptions, verifySample } from '../../src/runtime/readmodels/maintenance/verify.js';
-import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
+import { checkpointName, collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
 import { FULL_SPEED } from '../support/faults/fullSpeed.js';
 import { append, buy, type Installation, installed, redeem } from '../support/fixtures/projecting.js';
 import { depsFor } from '../support/fixtures/rebuilding.js';
@@ -47,7 +47,7 @@ async function projected(house: Installation): Promise<void> {
 async function caughtUp({ events, store }: Installation): Promise<void> {
   const end = (await events.end()) ?? '';
   const isBuilt = async (): Promise<boolean> =>
-    (await store.active('feed')) === 1 && ((await store.checkpoint('feed@1')) ?? '') >= end;
+    (await store.active('feed')) === FEED.version && ((await store.checkpoint(checkpointName(FEED))) ?? '') >= end;
   await until(isBuilt, 'the feed to catch up');
 }
 
@@ -182,7 +182,7 @@ test(
     await eventful(house);
     await projected(house);
     assert.is((await entries(house)).filter((entry) => 'type' in entry).length, 12);
-    const listed = await house.store.records.list('quarantine/feed@1/');
+    const listed = await house.store.records.list(`quarantine/${checkpointName(FEED)}/`);
     assert.is(listed.length, 3);
   }),
 );

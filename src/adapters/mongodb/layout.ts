@@ -1,5 +1,5 @@
 import type { IndexDirection } from 'mongodb';
-import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
+import type { CollectionSpec, IndexSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
 import { collectionNameOf, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 
@@ -36,7 +36,7 @@ export interface Layout {
   readonly collection: string;
   readonly fields: readonly FieldKey[];
   /** As declared, without `id`. */
-  readonly declared: readonly { readonly fields: readonly string[] }[];
+  readonly declared: readonly IndexSpec[];
   readonly indexes: readonly MongoIndex[];
 }
 
@@ -63,7 +63,10 @@ export function documentOf<B extends object>({ _id, p, b }: MongoDocument): Stor
 
 function makeLayout(collection: CollectionSpec): Layout {
   const name = collectionNameOf(collection);
-  const declared = collection.indexes.map(({ fields }) => ({ fields: fields.filter((field) => field !== 'id') }));
+  const declared = collection.indexes.map((index) => ({
+    ...index,
+    fields: index.fields.filter((field) => field !== 'id'),
+  }));
   const fields = [...new Set(declared.flatMap((index) => index.fields))].map((field) => ({ field, key: keyOf(field) }));
   const indexes = new Map<string, MongoIndex>();
   for (const index of declared) {

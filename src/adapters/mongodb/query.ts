@@ -9,7 +9,7 @@ type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 /** `undefined`: nothing can match. @throws Error as `conditionsOf` */
 export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
   const filter: Record<string, Operators> = {};
-  for (const [field, condition] of conditionsOf(layout.name, layout.declared, query)) {
+  for (const [field, condition] of conditionsOf(layout.name, layout.declared, query).where) {
     const operators = operatorsOf(condition);
     if (operators === undefined) return undefined;
     filter[field === 'id' ? '_id' : keyOf(field)] = operators;

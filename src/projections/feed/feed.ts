@@ -93,10 +93,15 @@ const CHANGES_PARTIES: ReadonlySet<string> = new Set<FedEvent['type']>([
 
 export const feedProjection: Projection<FeedDocument> = {
   name: 'feed',
-  version: 1,
+  version: 2,
   last: true,
   hidden: new Set([...HIDDEN_FIELDS, 'holder']),
-  indexes: [{ fields: ['client'] }, { fields: ['buyer'] }, { fields: ['holder'] }, { fields: ['merchant'] }],
+  indexes: [
+    { fields: ['client'] },
+    { fields: ['merchant'] },
+    { fields: ['buyer'], partitioned: true },
+    { fields: ['holder'], partitioned: true },
+  ],
   types: [...Object.keys(ENTRY_TYPES), ...typesOf<NumberMoved['type']>({ PhoneTaken: true, PhoneGivenUp: true })],
   creates: Object.keys(ENTRY_TYPES).filter((type) => !CHANGES_PARTIES.has(type)),
   isFinal: (document) => 'event_id' in document,

@@ -1,6 +1,6 @@
 /** A table per version of a collection, a column per indexed field. */
 import type { Database } from 'better-sqlite3';
-import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
+import type { CollectionSpec, IndexSpec, Scalar } from '../../../ports/readStore.js';
 import {
   collectionNameOf,
   rememberedLayouts,
@@ -22,11 +22,9 @@ export interface Layout {
   readonly personal: boolean;
   readonly columns: readonly FieldColumn[];
   /** `fields` lacks `id`; the SQL index ends with it, so that ties are in order. */
-  readonly indexes: readonly {
-    readonly name: string;
-    readonly fields: readonly string[];
-    readonly columns: readonly string[];
-  }[];
+  readonly indexes: readonly (IndexSpec & { readonly name: string; readonly columns: readonly string[] })[];
+  /** The columns of its partitioned indexes. */
+  readonly partitioned: readonly string[];
   /** Equal for equal tables and indexes. */
   readonly key: string;
 }
@@ -64,8 +62,17 @@ function makeLayout(collection: CollectionSpec): Layout {
     columns,
     indexes: indexes.map((index) => {
       const own = index.fields.filter((field) => field !== 'id');
-      return { name: quoted(`${table}(${JSON.stringify(own)})`), fields: own, columns: own.map(columnOf) };
+      const parts = index.partitioned === true ? ' by partition' : '';
+      return {
+        ...index,
+        name: quoted(`${table}(${JSON.stringify(own)})${parts}`),
+        fields: own,
+        columns: own.map(columnOf),
+      };
     }),
+    partitioned: indexes
+      .filter(({ partitioned }) => partitioned === true)
+      .flatMap(({ fields: own }) => own.filter((field) => field !== 'id').map(columnOf)),
   };
   return { ...layout, key: JSON.stringify(layout) };
 }
@@ -73,6 +80,10 @@ function makeLayout(collection: CollectionSpec): Layout {
 /** SQLite ignores case in column names. */
 function columnOf(field: string): string {
   return quoted(`f:${field.replaceAll(/[A-Z^]/g, (letter) => `^${letter.toLowerCase()}`)}`);
+}
+
+export function unquoted(name: string): string {
+  return name.slice(1, -1).replaceAll('""', '"');
 }
 
 export function quoted(name: string): string {

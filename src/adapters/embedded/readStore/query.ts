@@ -2,11 +2,17 @@ import type { Condition, Query, Scalar } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';
 import { conditionsOf } from '../../readStoreRules.js';
 import { VALUE } from '../sqlite.js';
-import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
+import { sqlScalar, type Layout, type SqlScalar, unquoted } from './layout.js';
+import { PARTITION, PARTITIONS } from './partitions.js';
 
 export interface Sql {
   readonly text: string;
   readonly parameters: readonly SqlScalar[];
+}
+
+/** `partitioned`: documents come by partition. */
+export interface Where extends Sql {
+  readonly partitioned: boolean;
 }
 
 type Bounds = Extract<Condition, { gt?: Scalar }>;
@@ -16,23 +22,48 @@ const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
 /**
  * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown operator
  */
-export function whereOf(layout: Layout, query: Query): Sql {
-  const where = conditionsOf(layout.name, layout.indexes, query);
-  const terms: string[] = [];
-  const parameters: SqlScalar[] = [];
-  for (const [field, condition] of where) {
-    const term = termOf(layout, field, condition);
-    terms.push(term.text);
-    parameters.push(...term.parameters);
-  }
-  return { text: `${layout.table}${terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`}`, parameters };
+export function whereOf(layout: Layout, query: Query): Where {
+  const { where, partitioned } = conditionsOf(layout.name, layout.indexes, query);
+  const terms = where.map(([field, condition]) => termOf(layout, field, condition));
+  if (partitioned) terms.unshift(...partitionTerms(layout, query.where?.['id']));
+  const from = partitioned ? `${PARTITIONS} CROSS JOIN ${layout.table}` : layout.table;
+  return {
+    text: `${from}${terms.length === 0 ? '' : ` WHERE ${terms.map(({ text }) => text).join(' AND ')}`}`,
+    parameters: terms.flatMap(({ parameters }) => parameters),
+    partitioned,
+  };
+}
+
+/** The partitions in which such ids may be, each joined with its documents. */
+function partitionTerms({ table }: Layout, id: Condition | undefined): Sql[] {
+  const collection = unquoted(table);
+  const terms: Sql[] = [{ text: `collection = ? AND ${PARTITION} = number`, parameters: [collection] }];
+  const { from, to } = rangeOf(id);
+  if (from !== undefined)
+    terms.push({
+      text: `number >= (SELECT number FROM ${PARTITIONS} WHERE collection = ? AND first_id <= ? ORDER BY number DESC LIMIT 1)`,
+      parameters: [collection, from],
+    });
+  if (to !== undefined) terms.push({ text: 'first_id <= ?', parameters: [to] });
+  return terms;
+}
+
+/** Holds all ids that meet the condition. */
+function rangeOf(id: Condition | undefined): { readonly from?: string; readonly to?: string } {
+  if (typeof id === 'string') return { from: id, to: id };
+  if (id === undefined || id === null || typeof id !== 'object' || 'in' in id) return {};
+  if ('prefix' in id) return { from: id.prefix };
+  const { gt, gte = gt, lt, lte = lt } = id;
+  return { ...(typeof gte === 'string' ? { from: gte } : {}), ...(typeof lte === 'string' ? { to: lte } : {}) };
 }
 
 /** Ties are in the order of ids, descending where the last field is. */
-export function pageOf(layout: Layout, query: Query): Sql {
+export function pageOf(layout: Layout, query: Query, { partitioned }: Pick<Where, 'partitioned'>): Sql {
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
   if (!sort.some(([field]) => field === 'id')) order.push(sort.at(-1)?.[1] === -1 ? 'id DESC' : 'id ASC');
+  // SQLite then sorts nothing.
+  if (partitioned) order.unshift(sort[0]?.[1] === -1 ? 'number DESC' : 'number ASC');
   return {
     text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`,
     parameters: [query.limit ?? -1, query.skip ?? 0],

@@ -79,7 +79,7 @@ export function createReader(database: Database): Reader {
     async find<B extends Body>(collection: CollectionSpec, query: Query) {
       const layout = layoutOf(collection);
       const where = whereOf(layout, query);
-      const page = pageOf(layout, query);
+      const page = pageOf(layout, query, where);
       const parameters = [...where.parameters, ...page.parameters];
       if (query.limit !== undefined && query.limit <= PAGE) {
         const documents: StoredDocument<B>[] = [];

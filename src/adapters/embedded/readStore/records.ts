@@ -1,5 +1,6 @@
 /** The writer's transaction decides compare-and-set, so it holds across processes. */
 import type { Database } from 'better-sqlite3';
+import { byBytes } from '../../../lib/byBytes.js';
 import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';
 import { recordJson } from '../../readStoreRules.js';
@@ -91,9 +92,8 @@ export function openRecords(database: Database, { read, change }: RecordsAccess)
   };
 }
 
-/** In the order of bytes, as SQLite compares them. */
 function later(one: string, other: string): string {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other)) > 0 ? one : other;
+  return byBytes(one, other) > 0 ? one : other;
 }
 
 function recordOf<V>([key, value, version, expiresAt]: Row): StoredRecord<V> {

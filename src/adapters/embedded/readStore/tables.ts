@@ -1,7 +1,8 @@
 /** Runs on the writer's connection, within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
-import { sqlScalar, type Layout, type SqlScalar } from './layout.js';
+import { sqlScalar, type Layout, type SqlScalar, unquoted } from './layout.js';
+import { type Numbering, openPartitions, PARTITION } from './partitions.js';
 import type { Scrubbing } from './scrub.js';
 import type { EncodedCorrection, EncodedDocuments } from './messages.js';
 
@@ -28,8 +29,14 @@ export interface Tables {
 /** Parameters of each row: id, position and body. */
 const FIXED = 3;
 
-/** Values of each row. */
+/** Values of each row that is sent. */
 export const widthOf = ({ columns }: Pick<Layout, 'columns'>): number => FIXED + columns.length;
+
+/** All but id, position and body: of a partitioned table, the number of the document's partition comes last. */
+function ownColumns({ columns, partitioned }: Layout): readonly string[] {
+  const own = columns.map(({ column }) => column);
+  return partitioned.length === 0 ? own : [...own, PARTITION];
+}
 
 /** Statements with the parameters id, position, body, columns. */
 interface Plan {
@@ -41,9 +48,11 @@ interface Plan {
 export interface TablesDeps {
   readonly scrubbing: Pick<Scrubbing, 'markPersonal' | 'takeAway'>;
   readonly secure: (on: boolean) => void;
+  /** Default: as `openPartitions` has it. */
+  readonly documentsAPartition?: number | undefined;
 }
 
-export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps): Tables {
+export function tablesOf(database: Database, { scrubbing, secure, documentsAPartition }: TablesDeps): Tables {
   const plans = new Map<string, Plan>();
   const advanceAll = database.prepare<[string]>(
     `INSERT INTO checkpoint (projection, position)
@@ -52,9 +61,10 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
   );
   const forgetCheckpoint = database.prepare<[string]>('DELETE FROM checkpoint WHERE projection = ?');
   const columnNames = database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
+  const partitions = openPartitions(database, documentsAPartition);
 
   function ensure(layout: Layout, deferIndexes: boolean): void {
-    const { table, columns, indexes } = layout;
+    const { table, columns, indexes, partitioned } = layout;
     // Without types: SQLite would convert a number compared with a TEXT column to a string.
     const declared = [
       'id NOT NULL PRIMARY KEY',
@@ -66,11 +76,12 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
     if (layout.personal) scrubbing.markPersonal(unquoted(table));
     const present = new Set(columnNames.all(unquoted(table)));
     for (const { field, column } of columns) if (!present.has(unquoted(column))) addColumn(table, field, column);
-    if (deferIndexes) return;
-    for (const index of indexes) {
-      if (index.columns.length > 0)
-        database.exec(`CREATE INDEX IF NOT EXISTS ${index.name} ON ${table} (${[...index.columns, 'id'].join(', ')})`);
+    if (partitioned.length > 0 && !present.has(unquoted(PARTITION))) {
+      database.exec(`ALTER TABLE ${table} ADD COLUMN ${PARTITION} INTEGER`);
+      partitions.ensure(table, partitioned);
     }
+    if (deferIndexes) return;
+    for (const index of indexes) if (index.columns.length > 0) database.exec(createIndex(table, index));
   }
 
   function addColumn(table: string, field: string, column: string): void {
@@ -90,8 +101,9 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
     return plan;
   }
 
-  function prepare({ table, columns }: Layout): Plan {
-    const own = columns.map(({ column }) => column);
+  function prepare(layout: Layout): Plan {
+    const { table } = layout;
+    const own = ownColumns(layout);
     const all = ['id', 'position', 'body', ...own];
     const upsert = (replaced: readonly string[], unchanged: readonly string[]): Statement<SqlScalar[]> =>
       database.prepare<SqlScalar[]>(
@@ -103,11 +115,19 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
     return own.length === 0 ? { put } : { put, replace: upsert(all.slice(1), []) };
   }
 
+  function numberingOf({ table, columns, partitioned }: Layout): RowNumbering | undefined {
+    if (partitioned.length === 0) return undefined;
+    const numbering = partitions.numbering(table);
+    const places = columns.flatMap(({ column }, index) => (partitioned.includes(column) ? FIXED + index : []));
+    return { ...numbering, places };
+  }
+
   return {
     ensure,
     drop(layout) {
       plans.clear();
       forgetCheckpoint.run(layout.name);
+      partitions.remove(layout.table);
       if (scrubbing.takeAway(unquoted(layout.table))) return true;
       // Zeroing the pages of a million documents would write a gigabyte.
       secure(false);
@@ -116,22 +136,51 @@ export function tablesOf(database: Database, { scrubbing, secure }: TablesDeps):
     },
     write({ layout, rows }) {
       secure(layout.personal);
-      writeAll(planOf(layout), rows, widthOf(layout));
+      const plan = planOf(layout);
+      const numbering = numberingOf(layout);
+      writeAll(plan, rows, widthOf(layout), numbering);
+      numbering?.end();
     },
     advance(checkpoints) {
       if (checkpoints.length > 0) advanceAll.run(JSON.stringify(checkpoints));
     },
     correct(layout, corrections) {
       planOf(layout);
-      return corrections.map((correction) => correctOne(database, layout, correction));
+      const numbering = numberingOf(layout);
+      const corrected = corrections.map((correction) => correctOne(database, layout, correction, numbering));
+      numbering?.end();
+      return corrected;
     },
     forget() {
       plans.clear();
+      partitions.forget();
     },
   };
 }
 
-function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number): void {
+/** `places`: of the partitioned columns in a row. */
+interface RowNumbering extends Numbering {
+  readonly places: readonly number[];
+}
+
+/** A document without values is in no partition, and in no index of them. */
+function partitionOf(row: readonly SqlScalar[], { places, numberOf }: RowNumbering): number | null {
+  return places.some((place) => row[place] !== null) ? numberOf(row[0] as string) : null;
+}
+
+function createIndex(table: string, { name, columns, partitioned }: Layout['indexes'][number]): string {
+  const of = `CREATE INDEX IF NOT EXISTS ${name} ON ${table}`;
+  if (partitioned !== true) return `${of} (${[...columns, 'id'].join(', ')})`;
+  const valued = columns.map((column) => `${column} IS NOT NULL`).join(' AND ');
+  return `${of} (${[PARTITION, ...columns, 'id'].join(', ')}) WHERE ${valued}`;
+}
+
+function writeAll(
+  { put, replace }: Plan,
+  rows: readonly Scalar[],
+  width: number,
+  numbering: RowNumbering | undefined,
+): void {
   const starts: number[] = [];
   for (let start = 0; start < rows.length; start += width) starts.push(start);
   // The sort is stable: equal ids keep their order.
@@ -143,15 +192,23 @@ function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number
     else {
       const row = rows.slice(start, start + width) as SqlScalar[];
       for (let at = FIXED; at < width; at++) row[at] = sqlScalar(rows[start + at] as Scalar);
+      if (numbering !== undefined) row.push(partitionOf(row, numbering));
       // As one array: spread arguments cost as much as the row.
       if (put.run(row as never).changes === 0) replace.run(row as never);
     }
   }
 }
 
-function correctOne(database: Database, { table, columns }: Layout, { id, expected, row }: EncodedCorrection): boolean {
-  const all = ['id', 'position', 'body', ...columns.map(({ column }) => column)];
+function correctOne(
+  database: Database,
+  layout: Layout,
+  { id, expected, row }: EncodedCorrection,
+  numbering: RowNumbering | undefined,
+): boolean {
+  const { table } = layout;
+  const all = ['id', 'position', 'body', ...ownColumns(layout)];
   const values = row?.map(sqlScalar) ?? [];
+  if (row !== undefined && numbering !== undefined) values.push(partitionOf(values, numbering));
   if (expected === undefined) {
     if (row === undefined) return database.prepare(`SELECT 1 FROM ${table} WHERE id = ?`).get(id) === undefined;
     return (
@@ -167,8 +224,4 @@ function correctOne(database: Database, { table, columns }: Layout, { id, expect
     database.prepare(`UPDATE ${table} SET ${changed} WHERE id = ? AND position = ?`).run(...values, id, expected)
       .changes === 1
   );
-}
-
-function unquoted(name: string): string {
-  return name.slice(1, -1).replaceAll('""', '"');
 }

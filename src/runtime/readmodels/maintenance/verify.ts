@@ -3,6 +3,7 @@
  * are compared again. Served data is not touched, and memory use does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { byBytes } from '../../../lib/byBytes.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
@@ -244,14 +245,6 @@ function inOrder(
       return page[at++];
     },
   };
-}
-
-/** The order of strings in the read stores. */
-function byBytes(one: string, other: string): number {
-  if (one === other) return 0;
-  const beyond = /[\ud800-\uffff]/;
-  if (!beyond.test(one) && !beyond.test(other)) return one < other ? -1 : 1;
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 
 /**

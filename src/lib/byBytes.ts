@@ -1,0 +1,7 @@
+/** Compares as engines and the ports do: by the bytes of UTF-8, which differs from UTF-16 beyond U+D7FF. */
+export function byBytes(one: string, other: string): number {
+  if (one === other) return 0;
+  const beyond = /[\ud800-\uffff]/;
+  if (!beyond.test(one) && !beyond.test(other)) return one < other ? -1 : 1;
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
+}
