@@ -7,6 +7,7 @@ import type { SealedText } from '../../src/lib/seal.js';
 import { mkdirSync } from 'node:fs';
 import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStore/log.js';
 import { giftStream, type GiftEvent } from '../../src/domain/gift/events.js';
+import { redemptionIdAt } from '../../src/domain/gift/redemptionIds.js';
 import { notificationStream, type NotificationEvent } from '../../src/domain/notification.js';
 import {
   transactionStream,
@@ -134,7 +135,7 @@ export function generateHistory(options: HistoryOptions): History {
 
   function redeem(id: string, revision: number, product: HistoryProduct, again: boolean): void {
     const location = locations[chance.below(locations.length)] as HistoryLocation;
-    const redemption_id = chance.hex(10);
+    const redemption_id = redemptionIdAt(log.now(), chance.hex(10));
     log.append(giftStream(id), revision, {
       type: 'GiftRedeemed',
       data: {
@@ -278,10 +279,13 @@ function openLog(dir: string, chance: Random) {
     );
   }
 
+  const now = (): string => new Date(BEGIN + count * 20).toISOString();
+
   return {
     count: () => count,
+    now,
     append(stream: string, revision: number, event: LifeEvent): Pick<NewEvent, 'id' | 'at'> {
-      const at = new Date(BEGIN + count * 20).toISOString();
+      const at = now();
       const metadata = {
         commandId: chance.hex(11),
         correlationId: chance.hex(8),

@@ -54,7 +54,7 @@ personal ones masked. With --as-of: the gift as the API would have shown it then
       examples(
         'gift history 5f2c9d6a1b7e4c80d3a1',
         'gift history 5f2c9d6a1b7e4c80d3a1 --as-of "2026-05-04 12:30"',
-        'gift history 9c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv',
+        'gift history 19df2f781409c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv',
       ),
     )
     .action(async (gift: string, flags: HistoryFlags) => runHistory(terminal, gift, flags));

@@ -2,6 +2,7 @@
 import { copyWith } from '../domain/copyWith.js';
 import { reverseOrVoid } from '../domain/gift/decisions.js';
 import type { GiftUnredeemed, RedemptionVoided } from '../domain/gift/events.js';
+import { commandPartOf } from '../domain/gift/redemptionIds.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';
@@ -15,29 +16,29 @@ interface Cancelled {
   readonly replayed: boolean;
 }
 
-/** The event that voided the redemption. */
-export function voidOf(history: readonly RecordedEvent[], redemptionId: string): RecordedEvent | undefined {
+/** The event that voided the command's redemption. */
+export function voidOf(history: readonly RecordedEvent[], commandPart: string): RecordedEvent | undefined {
   return history.find(
-    ({ type, data }) =>
-      type === 'RedemptionVoided' && (data as RedemptionVoided['data']).redemption_id === redemptionId,
+    ({ type, data }) => type === 'RedemptionVoided' && (data as RedemptionVoided['data']).redemption_id === commandPart,
   );
 }
 
-/** `redemptionId`: the one that its command has made, or would make. @throws Refusal, UnavailableError */
+/** `commandPart`: of the redemption that its command has made, or would make. @throws Refusal, UnavailableError */
 export async function cancelRedemption(
   deps: GiftDeps,
   loaded: LoadedGift,
   user: UserDocument,
   context: CommandContext,
-  redemptionId: string,
+  commandPart: string,
 ): Promise<Cancelled> {
   const { history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) =>
-    reverseOrVoid(gift, copyWith(facts, { redemptionId })),
+    reverseOrVoid(gift, copyWith(facts, { commandPart })),
   );
   const reversal = history.find(
-    ({ type, data }) => type === 'GiftUnredeemed' && (data as GiftUnredeemed['data']).redemption_id === redemptionId,
+    ({ type, data }) =>
+      type === 'GiftUnredeemed' && commandPartOf((data as GiftUnredeemed['data']).redemption_id) === commandPart,
   );
-  const event = reversal ?? voidOf(history, redemptionId);
+  const event = reversal ?? voidOf(history, commandPart);
   if (event === undefined) throw new Error('a redemption was neither reversed nor voided');
   return { event, history, replayed };
 }

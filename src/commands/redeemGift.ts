@@ -2,6 +2,7 @@
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { mayRedeemForMerchant, redeem } from '../domain/gift/decisions.js';
+import { redemptionIdAt } from '../domain/gift/redemptionIds.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import { idFrom } from './commandIds.js';
@@ -44,7 +45,8 @@ export async function redeemGift(
     const elsewhere =
       merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;
-    return redeem(gift, copyWith(known, { location, redemptionId: idFrom(context.commandId, 'redemption') }));
+    const redemptionId = redemptionIdAt(context.now, idFrom(context.commandId, 'redemption'));
+    return redeem(gift, copyWith(known, { location, redemptionId }));
   });
   const event = own.find((one) => one.type === 'GiftRedeemed');
   if (event === undefined) throw new Error('a redeem appended no redemption');

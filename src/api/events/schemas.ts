@@ -40,7 +40,7 @@ export const eventExample = {
   data: {
     transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
     gift_id: '5f2c9d6a1b7e4c80d3a1',
-    redemption_id: '9a0c4b9df0b4440db5d3',
+    redemption_id: '19df2f781409a0c4b9df0b4440db5d3',
     location_id: 'store-7',
   },
 };

@@ -9,8 +9,7 @@ import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempo
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
 import { redemptionEntity } from './entities.js';
-import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
-import { redemptionsIn } from './redemptionList.js';
+import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand, redemptionOfCommand } from './redemptionKeys.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 import { PURCHASE_ROUTE } from './transactions.js';
 
@@ -90,8 +89,8 @@ async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: s
   // First the record, then the log: a redemption that ends in between is seen.
   const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
   const history = giftIdOf(giftId) === undefined ? [] : await deps.events.read(giftStream(giftId));
-  const redemptionId = idFrom(commandId, 'redemption');
-  const redemption = redemptionsIn(history).find(({ id }) => id === redemptionId);
+  const commandPart = idFrom(commandId, 'redemption');
+  const redemption = redemptionOfCommand(history, commandPart);
   const named = { key, gift_id: giftId };
   if (redemption !== undefined) {
     const { created_at } = redemption;
@@ -100,7 +99,7 @@ async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: s
     const data = { ...named, status: 'done', answer, redemption: redemptionEntity(giftId, redemption) };
     return { status: 200, body: { data }, position: history.at(-1)?.position };
   }
-  const voided = voidOf(history, redemptionId);
+  const voided = voidOf(history, commandPart);
   if (voided !== undefined)
     return { status: 200, body: { data: { ...named, status: 'void' } }, position: voided.position };
   return { status: 200, body: { data: { ...named, ...outcomeOf(stored) } } };

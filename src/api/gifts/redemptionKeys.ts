@@ -2,7 +2,10 @@
 import { cancelRedemption } from '../../commands/cancelRedemption.js';
 import { idFrom } from '../../commands/commandIds.js';
 import { hasRun, loadGift } from '../../commands/loadGift.js';
-import { mayUnredeem } from '../../domain/gift/decisions.js';
+import { mayCancel } from '../../domain/gift/decisions.js';
+import { commandPartOf } from '../../domain/gift/redemptionIds.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { RedemptionDocument } from '../../projections/gifts.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { PipelineDeps } from '../pipeline/exchange.js';
 import { idempotencyKey, keyedCommandId, keyRoute } from '../pipeline/idempotency.js';
@@ -35,22 +38,30 @@ export function keyedCommand(
   return keyedCommandId(keys.hash, principal, keyRoute(route, params), key);
 }
 
+/** As it is now. */
+export function redemptionOfCommand(
+  history: readonly RecordedEvent[],
+  commandPart: string,
+): RedemptionDocument | undefined {
+  return redemptionsIn(history).find(({ id }) => commandPartOf(id) === commandPart);
+}
+
 /** Reverses what the key's redemption did, or voids it. `early`: of a gift's redemption `key:{key}`. */
 export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key: string): Promise<Handler> {
   const user = userOf(early);
   const context = contextOf(early, deps.now());
   const { giftId = '' } = early.params;
-  const redemptionId = idFrom(keyedCommand(deps, early, REDEEM_ROUTE, { giftId }, key), 'redemption');
+  const commandPart = idFrom(keyedCommand(deps, early, REDEEM_ROUTE, { giftId }, key), 'redemption');
   const loaded = await loadGift(deps, giftId, user, context.now);
-  if (!hasRun(loaded, context) && !mayUnredeem(loaded.gift, loaded.facts.caller, redemptionId))
+  if (!hasRun(loaded, context) && !mayCancel(loaded.gift, loaded.facts.caller, commandPart))
     throw new HttpError('cannot_unredeem');
   return async () => {
-    const { event, history, replayed } = await cancelRedemption(deps, loaded, user, context, redemptionId);
-    const redemption = redemptionsIn(history).find(({ id }) => id === redemptionId);
+    const { event, history, replayed } = await cancelRedemption(deps, loaded, user, context, commandPart);
+    const redemption = redemptionOfCommand(history, commandPart);
     const data =
       redemption === undefined
         ? {
-            id: redemptionId,
+            id: commandPart,
             gift_id: giftId,
             redeemed: false,
             creation_at: event.at,

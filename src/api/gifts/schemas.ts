@@ -42,7 +42,7 @@ export const redemptionSchema = entity('Redemption', {
 });
 
 export const reversedSchema = entity('ReversedRedemption', {
-  id: ID,
+  id: { type: 'string', description: 'An identifier; where nothing was redeemed, it names no redemption.' },
   gift_id: GIFT_ID,
   redeemed: { type: 'boolean', const: false },
   creation_at: ISO_TIME,
@@ -212,7 +212,7 @@ const TRANSACTION = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
 const VOUCHER = '3c0e9a7b5d1f2846e0aa';
 
 export const redemptionExample = {
-  id: '6a1f0c92b7d34e58a0c1',
+  id: '1a1fd9a99d06a1f0c92b7d34e58a0c1',
   gift_id: GIFT,
   redeemed: true,
   creation_at: '2026-11-21T10:15:30.000Z',

@@ -54,7 +54,7 @@ export const eventExample: EventView = {
   causation_id: null,
   correlation_id: '0f8fad5b-d9cb-469f-a165-70867728950e',
   data: {
-    redemption_id: '9c1e5b7a2d4f60813e5a',
+    redemption_id: '19df2f781409c1e5b7a2d4f60813e5a',
     location_id: 'store-7',
     location_merchant_id: 'm1',
     merchant_id: 'm1',

@@ -10,6 +10,7 @@ import {
   type RedemptionVoided,
   type VoucherAssigned,
 } from './events.js';
+import { commandPartOf } from './redemptionIds.js';
 import type { IssuedGift, RedemptionState } from './state.js';
 
 /** An issued gift is `charged`. */
@@ -70,7 +71,7 @@ export function redeem(
 ): GiftRedeemed[] {
   const { location, caller } = facts;
   if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
-  if (gift.voided?.includes(facts.redemptionId) === true) throw new Refusal('redemption_voided');
+  if (gift.voided?.includes(commandPartOf(facts.redemptionId)) === true) throw new Refusal('redemption_voided');
   const asOwner = ownerOf(gift, facts.phoneOwner) === caller.user_id;
   if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id))
     throw new Refusal('invalid_location');
@@ -92,17 +93,29 @@ export function redeem(
   ];
 }
 
+/** `redemptionId`: a whole id, or `latest`. */
 function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionState | undefined {
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
+function redemptionOfCommand(gift: IssuedGift, commandPart: string): RedemptionState | undefined {
+  return gift.redemptions.find(({ id }) => commandPartOf(id) === commandPart);
+}
+
 /**
- * For an unknown redemption: whether the caller may reverse any redemption of the gift
+ * `redemptionId` may be `latest`. For an unknown redemption: whether the caller may reverse any redemption of the gift
  * (docs/decisions.md#who-unredeems).
  */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
-  const { merchant } = caller;
-  const redemption = redemptionNamed(gift, redemptionId);
+  return mayReverse(gift, caller, redemptionNamed(gift, redemptionId));
+}
+
+/** As `mayUnredeem`, of the redemption that the command with this part of redemption ids has made, or would make. */
+export function mayCancel(gift: IssuedGift, caller: GiftCaller, commandPart: string): boolean {
+  return mayReverse(gift, caller, redemptionOfCommand(gift, commandPart));
+}
+
+function mayReverse(gift: IssuedGift, { merchant }: GiftCaller, redemption: RedemptionState | undefined): boolean {
   if (merchant === undefined || !merchant.permissions.includes('unredeem')) return false;
   if (redemption !== undefined)
     return redemption.merchant_id === null ? merchant.valid : redemption.merchant_id === merchant.id;
@@ -115,30 +128,36 @@ export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: 
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
   const redemption = redemptionNamed(gift, facts.redemptionId);
-  if (!mayUnredeem(gift, facts.caller, facts.redemptionId)) throw new Refusal('cannot_unredeem');
+  if (!mayReverse(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
   if (redemption === undefined)
     throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
   if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
-  return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id, merchant_id: redemption.merchant_id } }];
+  return [reversalOf(redemption)];
 }
 
+const reversalOf = ({ id, merchant_id }: RedemptionState): GiftUnredeemed => ({
+  type: 'GiftUnredeemed',
+  data: { redemption_id: id, merchant_id },
+});
+
 /**
- * Reverses the redemption, or makes sure that it never will be (docs/decisions.md#voided-redemptions).
+ * Reverses the command's redemption, or makes sure that it never will be (docs/decisions.md#voided-redemptions).
+ * `commandPart`: of redemption ids.
  * @throws Refusal `cannot_unredeem`; `gift_not_paid`, `gift_cancelled` while there is no gift to redeem
  */
 export function reverseOrVoid(
   gift: IssuedGift,
-  facts: GiftFacts & { readonly redemptionId: string },
+  facts: GiftFacts & { readonly commandPart: string },
 ): (GiftUnredeemed | RedemptionVoided)[] {
-  const { redemptionId: redemption_id, payment } = facts;
-  if (!mayUnredeem(gift, facts.caller, redemption_id)) throw new Refusal('cannot_unredeem');
-  const redemption = redemptionNamed(gift, redemption_id);
-  if (redemption !== undefined) return redemption.redeemed ? unredeem(gift, facts) : [];
-  if (gift.voided?.includes(redemption_id) === true) return [];
+  const { commandPart, payment } = facts;
+  const redemption = redemptionOfCommand(gift, commandPart);
+  if (!mayReverse(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
+  if (redemption !== undefined) return redemption.redeemed ? [reversalOf(redemption)] : [];
+  if (gift.voided?.includes(commandPart) === true) return [];
   // Not issued: the event would have no stream to stand in.
   if (payment === 'pending') throw new Refusal('gift_not_paid');
   if (payment === 'declined') throw new Refusal('gift_cancelled');
-  return [{ type: 'RedemptionVoided', data: { redemption_id } }];
+  return [{ type: 'RedemptionVoided', data: { redemption_id: commandPart } }];
 }
 
 /** @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable` */

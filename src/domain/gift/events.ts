@@ -61,7 +61,10 @@ export type GiftUnredeemed = DomainEvent<
   { readonly redemption_id: string; readonly merchant_id?: string | null }
 >;
 
-/** The redemption with this id, of a command that had not redeemed, never will be (docs/decisions.md#voided-redemptions). */
+/**
+ * The redemption of a command that had not redeemed never will be (docs/decisions.md#voided-redemptions).
+ * `redemption_id`: the command part of its id.
+ */
 export type RedemptionVoided = DomainEvent<'RedemptionVoided', { readonly redemption_id: string }>;
 
 /** The gift's only voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. */

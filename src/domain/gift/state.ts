@@ -19,7 +19,7 @@ export interface IssuedGift {
   readonly claimedAt?: string;
   /** In order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
-  /** Ids of redemptions that will never be. */
+  /** Command parts of the ids of redemptions that will never be. */
   readonly voided?: readonly string[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
   /** In order of time. As in the events: reading a ticket takes the key store. */

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { giftStream } from '../../../src/domain/gift/events.js';
+import { randomUUID } from 'node:crypto';
+import { bodyHashOf, keyedCommandId, keyRoute } from '../../../src/api/pipeline/idempotency.js';
+import type { Principal } from '../../../src/api/auth/principal.js';
+import { REDEEM_ROUTE } from '../../../src/api/gifts/redemptionKeys.js';
+import { idFrom } from '../../../src/commands/commandIds.js';
+import { type GiftEvent, giftStream } from '../../../src/domain/gift/events.js';
+import { commandPartOf } from '../../../src/domain/gift/redemptionIds.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { ANSWERS } from '../../../src/domain/recordKeys.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
@@ -122,6 +128,75 @@ test('a key that is cancelled before it came is void, and its late request refus
   assert.notEqual((await lookUp(gift, 'another')).json.data.redemption.id, id);
   assert.equal((await cancel(gift, 'late')).status, 200);
   assert.equal((await lookUp(gift, 'another')).json.data.redemption.redeemed, true);
+});
+
+/** The command of a key that `till-coffee` redeems the gift with. */
+function commandOf(gift: string, key: string): string {
+  const till = { kind: 'user', clientId: 'app', sessionId: '', user: { id: 'till-coffee' } } as unknown as Principal;
+  return keyedCommandId(service.hash, till, keyRoute(REDEEM_ROUTE, { giftId: gift }), key);
+}
+
+test('ids of redemptions sort by time, and keys know their last 20 digits, which name nothing', async () => {
+  const gift = await buyOne(service);
+  const ids: string[] = [];
+  for (const key of ['one', 'two', undefined]) {
+    const { data } = (await (key === undefined ? redeem(service, gift) : redeemWith(gift, key))).json;
+    const { id, creation_at } = data as { readonly id: string; readonly creation_at: string };
+    assert.match(id, /^[0-9a-f]{31}$/);
+    assert.equal(Number.parseInt(id.slice(0, 11), 16), Date.parse(creation_at));
+    if (key !== undefined) assert.equal(commandPartOf(id), idFrom(commandOf(gift, key), 'redemption'));
+    assert.ok(id > (ids.at(-1) ?? ''), `${id} after ${ids.join()}`);
+    ids.push(id);
+    refused(await unredeem(service, gift, commandPartOf(id)), 404, 'Redemption not found');
+    assert.equal((await unredeem(service, gift, id)).json.data.id, id);
+  }
+  assert.equal((await cancel(gift, 'two')).json.data.id, ids[1]);
+  const voided = (await cancel(gift, 'three')).json.data;
+  assert.deepEqual([voided.id, voided.location_id], [idFrom(commandOf(gift, 'three'), 'redemption'), null]);
+  refused(await unredeem(service, gift, voided.id as string), 404, 'Redemption not found');
+});
+
+test('keys find redemptions whose ids are older, of 20 digits; these ids still name them', async () => {
+  const gift = await buyOne(service);
+  // The gift is issued at the latest by a redemption.
+  assert.equal((await redeem(service, gift)).status, 201);
+  assert.equal((await unredeem(service, gift)).status, 200);
+  const older = async (key: string): Promise<string> => {
+    const commandId = commandOf(gift, key);
+    const id = idFrom(commandId, 'redemption');
+    const redeemed: GiftEvent = {
+      type: 'GiftRedeemed',
+      data: {
+        redemption_id: id,
+        location_id: 'bean-soho',
+        location_merchant_id: 'coffee',
+        merchant_id: 'coffee',
+        brand_id: 'bean',
+        product_id: 'latte',
+        value: 350,
+      },
+    };
+    const bodyHash = service.hash('body', bodyHashOf({ location_id: 'bean-soho' }));
+    const metadata = { commandId, bodyHash, correlationId: 'older', by: { user: 'till-coffee' } };
+    const at = new Date().toISOString();
+    await service.events.append(giftStream(gift), [{ ...redeemed, id: randomUUID(), at, metadata }], 'any');
+    return id;
+  };
+  const first = await older('older');
+  assert.equal(first.length, 20);
+  const found = (await lookUp(gift, 'older')).json.data;
+  assert.deepEqual([found.status, found.redemption.id, found.redemption.redeemed], ['done', first, true]);
+  const again = await redeemWith(gift, 'older');
+  assert.equal(again.status, 201, again.text);
+  assert.deepEqual([again.json.data.id, again.headers.get('idempotent-replayed')], [first, 'true']);
+  const reversed = (await cancel(gift, 'older')).json.data;
+  assert.deepEqual([reversed.id, reversed.redeemed, reversed.location_id], [first, false, 'bean-soho']);
+  const second = await older('another');
+  assert.equal((await unredeem(service, gift, second)).json.data.id, second);
+  assert.deepEqual(
+    (await typesOf(gift)).filter((type) => type === 'RedemptionVoided'),
+    [],
+  );
 });
 
 test('cancels only keys of the caller, for whom may reverse', async () => {

@@ -17,6 +17,7 @@ import {
   cancel,
   claim,
   isExpired,
+  mayCancel,
   mayUnredeem,
   ownerOf,
   redeem,
@@ -91,9 +92,9 @@ const reverse =
     unredeem(gift as IssuedGift, { ...facts({ caller }), redemptionId });
 
 const cancelKey =
-  (more: Partial<GiftFacts> = {}, redemptionId = 'r1') =>
+  (more: Partial<GiftFacts> = {}, commandPart = 'r1') =>
   (gift: Gift): readonly GiftEvent[] =>
-    reverseOrVoid(gift as IssuedGift, { ...facts({ caller: till(), ...more }), redemptionId });
+    reverseOrVoid(gift as IssuedGift, { ...facts({ caller: till(), ...more }), commandPart });
 const voided = (redemption_id: string): GiftEvent => ({ type: 'RedemptionVoided', data: { redemption_id } });
 
 test('its stream', () => assert.equal(giftStream('a'), 'gift-a'));
@@ -410,6 +411,48 @@ test('a voided redemption is refused for good, and no other one', () => {
   given(giftAggregate, issued(), voided('r1'))
     .when(at(soho, {}, 'r2'))
     .then(redeemed('r2'));
+});
+
+test('knows a redemption by the command part of its id, at whatever time, and one with an older id', () => {
+  const part = '6a1f0c92b7d34e58a0c1';
+  const [id, later] = [`1a1fd9a99d0${part}`, `1a1fd9a99d1${part}`];
+  for (const made of [id, part]) {
+    given(giftAggregate, issued(), redeemed(made)).when(cancelKey({}, part)).then(unredeemed(made));
+    given(giftAggregate, issued(), redeemed(made), unredeemed(made)).when(cancelKey({}, part)).then();
+  }
+  given(giftAggregate, issued(), redeemed(`${id.slice(0, -1)}0`))
+    .when(cancelKey({}, part))
+    .then(voided(part));
+  for (const redemptionId of [id, later])
+    given(giftAggregate, issued(), voided(part))
+      .when(at(soho, {}, redemptionId))
+      .refused('redemption_voided');
+  given(giftAggregate, issued(), voided(part))
+    .when(at(soho, {}, `${id.slice(0, -1)}0`))
+    .then(redeemed(`${id.slice(0, -1)}0`));
+});
+
+test('cancelling a key asks who may reverse the redemption that it made', () => {
+  const part = '6a1f0c92b7d34e58a0c1';
+  const state = given(giftAggregate, issued(), redeemed(`1a1fd9a99d0${part}`)).state as IssuedGift;
+  const others = till('cinema');
+  assert.deepEqual(
+    [mayCancel(state, till(), part), mayCancel(state, others, part), mayCancel(state, others, 'another')],
+    [true, false, true],
+  );
+  given(giftAggregate, issued(), redeemed(`1a1fd9a99d0${part}`))
+    .when(cancelKey({ caller: others }, part))
+    .refused('cannot_unredeem');
+});
+
+test('reverses a redemption by its whole id only', () => {
+  const part = '6a1f0c92b7d34e58a0c1';
+  const id = `1a1fd9a99d0${part}`;
+  given(giftAggregate, issued(), redeemed(id)).when(reverse(till(), id)).then(unredeemed(id));
+  for (const named of [part, `1a1fd9a99d1${part}`])
+    given(giftAggregate, issued(), redeemed(id)).when(reverse(till(), named)).refused('redemption_not_found');
+  given(giftAggregate, issued(), redeemed(part)).when(reverse(till(), part)).then(unredeemed(part));
+  given(giftAggregate, issued(), redeemed(part)).when(reverse(till(), id)).refused('redemption_not_found');
 });
 
 test('voids for whom may reverse, and only gifts that are paid for', () => {

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { cancelRedemption } from '../../src/commands/cancelRedemption.js';
+import { idFrom } from '../../src/commands/commandIds.js';
+import type { CommandContext } from '../../src/commands/context.js';
+import { type GiftDeps, loadGift } from '../../src/commands/loadGift.js';
+import { loadToRedeem, redeemGift } from '../../src/commands/redeemGift.js';
+import { unredeemGift } from '../../src/commands/unredeemGift.js';
+import { type GiftEvent, type GiftRedeemed, giftStream } from '../../src/domain/gift/events.js';
+import type { NewEvent } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import type { UserDocument } from '../../src/projections/accounts.js';
+import { refusal } from '../support/assertions/rejects.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+
+const test = suite('redeeming gifts');
+const GIFT = 'b1946ac92492d2347c62';
+const NOW = '2026-11-21T10:15:30.000Z';
+const LATER = '2026-11-21T10:15:37.500Z';
+const TIME = '1a1fd9a99d0';
+const PART = idFrom('k', 'redemption');
+const TILL = {
+  entry: 'user',
+  id: 'till',
+  merchant_id: 'coffee',
+  permissions: ['redeem', 'unredeem'],
+} as unknown as UserDocument;
+
+const contextOf = (commandId: string, now = NOW): CommandContext => ({
+  commandId,
+  correlationId: 'c',
+  by: { user: 'till' },
+  now,
+});
+const issued: GiftEvent = {
+  type: 'GiftIssued',
+  data: {
+    transaction_id: 't1',
+    index: 0,
+    message_id: 'm',
+    product_id: 'latte',
+    brand_id: 'bean',
+    value: 350,
+    sender_id: 'ann',
+    receiver: {},
+    purchased_at: '2026-11-20T00:00:00.000Z',
+    expires_on: '2027-01-01',
+  },
+};
+const redeemed = (redemption_id: string): GiftRedeemed => ({
+  type: 'GiftRedeemed',
+  data: {
+    redemption_id,
+    location_id: 'soho',
+    location_merchant_id: 'coffee',
+    merchant_id: 'coffee',
+    brand_id: 'bean',
+    product_id: 'latte',
+    value: 350,
+  },
+});
+
+/** A log with the gift, and what happened to it. */
+function house(...then: readonly GiftEvent[]): { readonly deps: GiftDeps; readonly events: MemoryEvents } {
+  const events = memoryEvents();
+  events.given(giftStream(GIFT), issued, ...then);
+  const catalogue = {
+    current: () => ({
+      stores: new Map([['soho', { brand_id: 'bean' }]]),
+      brands: new Map([['bean', { merchant_id: 'coffee' }]]),
+      validFor: () => true,
+    }),
+  } as unknown as GiftDeps['catalogue'];
+  return { deps: { events, gifts: {} as GiftDeps['gifts'], catalogue }, events };
+}
+async function redeem(deps: GiftDeps, context: CommandContext): ReturnType<typeof redeemGift> {
+  return redeemGift(deps, await loadToRedeem(deps, GIFT, TILL, context.now), TILL, context, 'soho');
+}
+async function cancel(deps: GiftDeps, commandPart = PART, context = contextOf('c')): Promise<string> {
+  const loaded = await loadGift(deps, GIFT, TILL, context.now);
+  return (await cancelRedemption(deps, loaded, TILL, context, commandPart)).event.type;
+}
+async function unredeem(deps: GiftDeps, redemptionId: string): ReturnType<typeof unredeemGift> {
+  return unredeemGift(deps, await loadGift(deps, GIFT, TILL, NOW), TILL, contextOf('u'), redemptionId);
+}
+const idsIn = ({ log }: MemoryEvents): [string, string][] =>
+  log.flatMap(({ type, data }) => {
+    const id = (data as { readonly redemption_id?: string }).redemption_id;
+    return id === undefined ? [] : [[type, id]];
+  });
+
+test('makes the id of the command’s time and its id, and keeps it for every repetition', async () => {
+  const { deps, events } = house();
+  const first = await redeem(deps, contextOf('k'));
+  assert.equal(first.redemption.redemption_id, TIME + PART);
+  const again = await redeem(deps, contextOf('k', LATER));
+  assert.deepEqual([again.redemption, again.event, again.replayed], [first.redemption, first.event, true]);
+  assert.deepEqual(idsIn(events), [['GiftRedeemed', TIME + PART]]);
+});
+
+test('redeems once where an answer is lost, and is asked again at another time', async () => {
+  const { deps, events } = house();
+  const tried: (readonly NewEvent[])[] = [];
+  const lossy = {
+    ...events,
+    async append(...[stream, batch, expected]: Parameters<MemoryEvents['append']>) {
+      tried.push(batch);
+      if (tried.length === 1) await events.append(stream, batch, expected);
+      throw new UnavailableError('no answer', { outcomeUnknown: true });
+    },
+  };
+  await assert.rejects(redeem({ ...deps, events: lossy }, contextOf('k')), UnavailableError);
+  assert.ok(tried.length > 1);
+  for (const batch of tried) assert.deepEqual(batch, tried[0], 'the same event, with its id and its time');
+  assert.equal((await redeem(deps, contextOf('k', LATER))).redemption.redemption_id, TIME + PART);
+  assert.deepEqual(idsIn(events), [['GiftRedeemed', TIME + PART]]);
+});
+
+test('redeems once where two runs of a command decide at different times', async () => {
+  const { deps, events } = house();
+  events.beforeAppend = async () => {
+    events.beforeAppend = () => undefined;
+    await redeem(deps, contextOf('k', LATER));
+  };
+  const { redemption, replayed } = await redeem(deps, contextOf('k'));
+  assert.deepEqual([redemption.redemption_id, replayed], [`1a1fd9ab71c${PART}`, true]);
+  assert.deepEqual(idsIn(events), [['GiftRedeemed', `1a1fd9ab71c${PART}`]]);
+});
+
+test('cancels what the command made, whether its id has a time or is an older one', async () => {
+  for (const id of [TIME + PART, PART]) {
+    const { deps, events } = house(redeemed(id));
+    assert.equal(await cancel(deps), 'GiftUnredeemed');
+    assert.equal(await cancel(deps, PART, contextOf('again', LATER)), 'GiftUnredeemed');
+    assert.deepEqual(idsIn(events), [
+      ['GiftRedeemed', id],
+      ['GiftUnredeemed', id],
+    ]);
+  }
+});
+
+test('meets a redemption that was made while it was cancelled', async () => {
+  const { deps, events } = house();
+  events.beforeAppend = async () => {
+    events.beforeAppend = () => undefined;
+    await redeem(deps, contextOf('k', LATER));
+  };
+  assert.equal(await cancel(deps), 'GiftUnredeemed');
+  assert.deepEqual(
+    idsIn(events).map(([type]) => type),
+    ['GiftRedeemed', 'GiftUnredeemed'],
+  );
+});
+
+test('a void has the command part alone, and keeps the command out at any time', async () => {
+  const { deps, events } = house();
+  assert.equal(await cancel(deps), 'RedemptionVoided');
+  for (const now of [NOW, LATER]) await assert.rejects(redeem(deps, contextOf('k', now)), refusal('redemption_voided'));
+  assert.equal(await cancel(deps, PART, contextOf('again', LATER)), 'RedemptionVoided');
+  await redeem(deps, contextOf('another'));
+  assert.deepEqual(idsIn(events), [
+    ['RedemptionVoided', PART],
+    ['GiftRedeemed', TIME + idFrom('another', 'redemption')],
+  ]);
+});
+
+test('reverses by the whole id alone', async () => {
+  const { deps } = house(redeemed(TIME + PART));
+  await assert.rejects(unredeem(deps, PART), refusal('redemption_not_found'));
+  assert.equal((await unredeem(deps, TIME + PART)).redeemed.data.redemption_id, TIME + PART);
+  const older = house(redeemed(PART));
+  await assert.rejects(unredeem(older.deps, TIME + PART), refusal('redemption_not_found'));
+  assert.equal((await unredeem(older.deps, PART)).redeemed.data.redemption_id, PART);
+});
+
+test.run();
