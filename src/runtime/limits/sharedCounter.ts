@@ -68,26 +68,28 @@ export class SharedCounter {
 
   /** No key is full. Cheap, where a look at a key is not. */
   get hasRoomForAll(): boolean {
-    return this.#fullUntilMs <= this.#now();
+    return this.#fullUntilMs === 0 || this.#fullUntilMs <= this.#now();
   }
 
   look(key: string): QuotaStatus {
+    const now = this.#now();
     const count = this.#counts?.get(key);
-    if (count !== undefined) return this.#status(key, this.#present(count));
+    if (count !== undefined) return this.#status(key, this.#present(count, now), now);
     const phaseMs = phaseOf(key, this.#windowMs);
-    return this.#status(key, { windowEndsMs: this.#windowEnd(phaseMs), own: 0 });
+    return this.#status(key, { windowEndsMs: this.#windowEnd(phaseMs, now), own: 0 }, now);
   }
 
   /** Counts the key once, unless it is full. @returns how it stood before */
   take(key: string): QuotaStatus {
+    const now = this.#now();
     this.#counts ??= new LRUCache({ max: MOST_KEYS.counted });
     let count = this.#counts.get(key);
     if (count === undefined) {
       const phaseMs = phaseOf(key, this.#windowMs);
-      count = { phaseMs, windowEndsMs: this.#windowEnd(phaseMs), own: 0, told: 0 };
+      count = { phaseMs, windowEndsMs: this.#windowEnd(phaseMs, now), own: 0, told: 0 };
       this.#counts.set(key, count);
-    } else this.#present(count);
-    const before = this.#status(key, count);
+    } else this.#present(count, now);
+    const before = this.#status(key, count, now);
     if (before.left === 0) return before;
     count.own += 1;
     if (before.left === 1) this.#noteFull(count.windowEndsMs);
@@ -130,29 +132,28 @@ export class SharedCounter {
     this.#fullUntilMs = Math.max(this.#fullUntilMs, windowEndsMs);
   }
 
-  #present(count: Count): Count {
-    const left = count.windowEndsMs - this.#now();
+  #present(count: Count, now: number): Count {
+    const left = count.windowEndsMs - now;
     // More than a window is left where the clock was set back.
     if (left <= 0 || left > this.#windowMs) {
-      count.windowEndsMs = this.#windowEnd(count.phaseMs);
+      count.windowEndsMs = this.#windowEnd(count.phaseMs, now);
       count.own = 0;
       count.told = 0;
     }
     return count;
   }
 
-  #status(key: string, { windowEndsMs, own }: Pick<Count, 'windowEndsMs' | 'own'>): QuotaStatus {
+  #status(key: string, { windowEndsMs, own }: Pick<Count, 'windowEndsMs' | 'own'>, now: number): QuotaStatus {
     const others = this.#others.size === 0 ? undefined : this.#others.get(key);
     const all = others?.windowEndsMs === windowEndsMs ? own + others.count : own;
     return {
       left: Math.max(0, this.quota.limit - all),
-      seconds: Math.max(1, Math.ceil((windowEndsMs - this.#now()) / 1_000)),
+      seconds: Math.max(1, Math.ceil((windowEndsMs - now) / 1_000)),
     };
   }
 
   /** The same in every process. */
-  #windowEnd(phaseMs: number): number {
-    const now = this.#now();
+  #windowEnd(phaseMs: number, now: number): number {
     return now - ((now - phaseMs) % this.#windowMs) + this.#windowMs;
   }
 }
