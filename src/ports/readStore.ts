@@ -31,6 +31,7 @@ export interface IndexSpec {
    * For documents whose ids rise with time, where most values have few of them: an engine may keep the index in parts,
    * by id, so that new documents change few of its pages. A query that uses it names one value, not null, for each of
    * its fields, and sorts by id. Its time grows a little with the range of ids (about a second for 10^10 documents).
+   * Not for personal collections: ids may be kept beside their documents.
    */
   readonly partitioned?: true;
 }

@@ -14,7 +14,7 @@ export const PARTITIONS = 'partitions';
 
 /**
  * Documents of a partition: its part of an index has some hundred pages, of which a batch of new documents writes each
- * about once. A query looks into each partition of its range, which takes about a microsecond.
+ * about once. A query looks into each partition of its range, which takes half a microsecond.
  */
 const DOCUMENTS = 8_192;
 
