@@ -6,12 +6,13 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { type GiftDeps, loadGift } from '../../src/commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../src/commands/redeemGift.js';
 import { unredeemGift } from '../../src/commands/unredeemGift.js';
-import { type GiftEvent, type GiftRedeemed, giftStream } from '../../src/domain/gift/events.js';
+import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { UserDocument } from '../../src/projections/accounts.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
+import { giftIssued, giftRedeemed as redeemed } from '../support/fixtures/giftEvents.js';
 
 const test = suite('redeeming gifts');
 const GIFT = 'b1946ac92492d2347c62';
@@ -32,32 +33,11 @@ const contextOf = (commandId: string, now = NOW): CommandContext => ({
   by: { user: 'till' },
   now,
 });
-const issued: GiftEvent = {
-  type: 'GiftIssued',
-  data: {
-    transaction_id: 't1',
-    index: 0,
-    message_id: 'm',
-    product_id: 'latte',
-    brand_id: 'bean',
-    value: 350,
-    sender_id: 'ann',
-    receiver: {},
-    purchased_at: '2026-11-20T00:00:00.000Z',
-    expires_on: '2027-01-01',
-  },
-};
-const redeemed = (redemption_id: string): GiftRedeemed => ({
-  type: 'GiftRedeemed',
-  data: {
-    redemption_id,
-    location_id: 'soho',
-    location_merchant_id: 'coffee',
-    merchant_id: 'coffee',
-    brand_id: 'bean',
-    product_id: 'latte',
-    value: 350,
-  },
+const issued = giftIssued({
+  transaction_id: 't1',
+  receiver: {},
+  purchased_at: '2026-11-20T00:00:00.000Z',
+  expires_on: '2027-01-01',
 });
 
 /** A log with the gift, and what happened to it. */

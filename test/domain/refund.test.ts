@@ -9,6 +9,7 @@ import { type Purchase, purchaseAggregate } from '../../src/domain/purchase/stat
 import { leftOfCharge, requestRefund, startRefund } from '../../src/domain/purchase/decisions.js';
 import { cancelForRefund, giftsInRefunds, madeByHand, settleRefund, startAgain } from '../../src/domain/refund.js';
 import { given } from '../support/assertions/givenWhenThen.js';
+import { giftIssued } from '../support/fixtures/giftEvents.js';
 
 const test = suite('refunds');
 
@@ -168,21 +169,14 @@ test('counts external refunds for a refund only where the provider had refused i
 });
 
 test('cancels a gift unless it is used, vouchered, disputed or cancelled already', () => {
-  const issued: GiftEvent = {
-    type: 'GiftIssued',
-    data: {
-      transaction_id: 't1',
-      index: 0,
-      message_id: 'm',
-      product_id: 'mocha',
-      brand_id: 'bean',
-      value: 250,
-      sender_id: 'ann',
-      receiver: {},
-      purchased_at: '2026-01-01T00:00:00.000Z',
-      expires_on: '2026-02-01',
-    },
-  };
+  const issued = giftIssued({
+    transaction_id: 't1',
+    product_id: 'mocha',
+    value: 250,
+    receiver: {},
+    purchased_at: '2026-01-01T00:00:00.000Z',
+    expires_on: '2026-02-01',
+  });
   const redeemed: GiftEvent = {
     type: 'GiftRedeemed',
     data: {

@@ -1,39 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { GiftEvent, GiftIssued } from '../../src/domain/gift/events.js';
+import type { GiftEvent } from '../../src/domain/gift/events.js';
 import { type Gift, type IssuedGift, giftAggregate } from '../../src/domain/gift/state.js';
 import { type GiftFacts, assignVoucher, mayRedeem, ownerOf } from '../../src/domain/gift/decisions.js';
 import { extend, reassign } from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
+import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
 
 const test = suite('domain/supportActions');
-const issued = (receiver: object = { user_id: 'bob' }): GiftIssued => ({
-  type: 'GiftIssued',
-  data: {
-    transaction_id: 't',
-    index: 0,
-    message_id: 'm',
-    product_id: 'latte',
-    brand_id: 'bean',
-    value: 350,
-    sender_id: 'ann',
-    receiver,
-    purchased_at: '2026-03-01T08:00:00.000Z',
-    expires_on: '2026-06-30',
-  },
-});
-const redeemed: GiftEvent = {
-  type: 'GiftRedeemed',
-  data: {
-    redemption_id: 'r',
-    location_id: 'l',
-    location_merchant_id: 'c',
-    merchant_id: 'c',
-    brand_id: 'bean',
-    product_id: 'latte',
-    value: 350,
-  },
-};
+const issued = (receiver: object = { user_id: 'bob' }): GiftEvent => giftIssued({ receiver });
+const redeemed = giftRedeemed('r');
 const unredeemed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'r' } };
 const cancelled: GiftEvent = { type: 'GiftCancelled', data: { reason: 'x' } };
 const blocked: GiftEvent = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } };

@@ -3,13 +3,15 @@ import { idFrom } from '../../commands/commandIds.js';
 import { voidOf } from '../../commands/cancelRedemption.js';
 import { transactionIdOf } from '../../commands/purchaseGifts.js';
 import { giftStream } from '../../domain/gift/events.js';
+import { redemptionOfCommand } from '../../domain/gift/redemptionIds.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempotency.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
 import { redemptionEntity } from './entities.js';
-import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand, redemptionOfCommand } from './redemptionKeys.js';
+import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
+import { redemptionsIn } from './redemptionList.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 import { PURCHASE_ROUTE } from './transactions.js';
 
@@ -90,7 +92,7 @@ async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: s
   const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
   const history = giftIdOf(giftId) === undefined ? [] : await deps.events.read(giftStream(giftId));
   const commandPart = idFrom(commandId, 'redemption');
-  const redemption = redemptionOfCommand(history, commandPart);
+  const redemption = redemptionOfCommand(redemptionsIn(history), commandPart);
   const named = { key, gift_id: giftId };
   if (redemption !== undefined) {
     const { created_at } = redemption;

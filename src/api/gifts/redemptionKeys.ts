@@ -3,9 +3,7 @@ import { cancelRedemption } from '../../commands/cancelRedemption.js';
 import { idFrom } from '../../commands/commandIds.js';
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { mayCancel } from '../../domain/gift/decisions.js';
-import { commandPartOf } from '../../domain/gift/redemptionIds.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
-import type { RedemptionDocument } from '../../projections/gifts.js';
+import { redemptionOfCommand } from '../../domain/gift/redemptionIds.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { PipelineDeps } from '../pipeline/exchange.js';
 import { idempotencyKey, keyedCommandId, keyRoute } from '../pipeline/idempotency.js';
@@ -38,14 +36,6 @@ export function keyedCommand(
   return keyedCommandId(keys.hash, principal, keyRoute(route, params), key);
 }
 
-/** As it is now. */
-export function redemptionOfCommand(
-  history: readonly RecordedEvent[],
-  commandPart: string,
-): RedemptionDocument | undefined {
-  return redemptionsIn(history).find(({ id }) => commandPartOf(id) === commandPart);
-}
-
 /** Reverses what the key's redemption did, or voids it. `early`: of a gift's redemption `key:{key}`. */
 export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key: string): Promise<Handler> {
   const user = userOf(early);
@@ -57,7 +47,7 @@ export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key:
     throw new HttpError('cannot_unredeem');
   return async () => {
     const { event, history, replayed } = await cancelRedemption(deps, loaded, user, context, commandPart);
-    const redemption = redemptionOfCommand(history, commandPart);
+    const redemption = redemptionOfCommand(redemptionsIn(history), commandPart);
     const data =
       redemption === undefined
         ? {

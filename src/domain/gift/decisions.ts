@@ -10,7 +10,7 @@ import {
   type RedemptionVoided,
   type VoucherAssigned,
 } from './events.js';
-import { commandPartOf } from './redemptionIds.js';
+import { commandPartOf, redemptionOfCommand } from './redemptionIds.js';
 import type { IssuedGift, RedemptionState } from './state.js';
 
 /** An issued gift is `charged`. */
@@ -98,10 +98,6 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
   return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
 }
 
-function redemptionOfCommand(gift: IssuedGift, commandPart: string): RedemptionState | undefined {
-  return gift.redemptions.find(({ id }) => commandPartOf(id) === commandPart);
-}
-
 /**
  * `redemptionId` may be `latest`. For an unknown redemption: whether the caller may reverse any redemption of the gift
  * (docs/decisions.md#who-unredeems).
@@ -112,7 +108,7 @@ export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: 
 
 /** As `mayUnredeem`, of the redemption that the command with this part of redemption ids has made, or would make. */
 export function mayCancel(gift: IssuedGift, caller: GiftCaller, commandPart: string): boolean {
-  return mayReverse(gift, caller, redemptionOfCommand(gift, commandPart));
+  return mayReverse(gift, caller, redemptionOfCommand(gift.redemptions, commandPart));
 }
 
 function mayReverse(gift: IssuedGift, { merchant }: GiftCaller, redemption: RedemptionState | undefined): boolean {
@@ -150,7 +146,7 @@ export function reverseOrVoid(
   facts: GiftFacts & { readonly commandPart: string },
 ): (GiftUnredeemed | RedemptionVoided)[] {
   const { commandPart, payment } = facts;
-  const redemption = redemptionOfCommand(gift, commandPart);
+  const redemption = redemptionOfCommand(gift.redemptions, commandPart);
   if (!mayReverse(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
   if (redemption !== undefined) return redemption.redeemed ? [reversalOf(redemption)] : [];
   if (gift.voided?.includes(commandPart) === true) return [];

@@ -10,3 +10,11 @@ export const redemptionIdAt = (at: string, commandPart: string): string =>
   Date.parse(at).toString(16).padStart(TIME_DIGITS, '0') + commandPart;
 
 export const commandPartOf = (redemptionId: string): string => redemptionId.slice(-COMMAND_DIGITS);
+
+/** The one that the command with this part has made. */
+export function redemptionOfCommand<R extends { readonly id: string }>(
+  redemptions: readonly R[],
+  commandPart: string,
+): R | undefined {
+  return redemptions.find(({ id }) => commandPartOf(id) === commandPart);
+}

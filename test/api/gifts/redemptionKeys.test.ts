@@ -5,10 +5,11 @@ import { bodyHashOf, keyedCommandId, keyRoute } from '../../../src/api/pipeline/
 import type { Principal } from '../../../src/api/auth/principal.js';
 import { REDEEM_ROUTE } from '../../../src/api/gifts/redemptionKeys.js';
 import { idFrom } from '../../../src/commands/commandIds.js';
-import { type GiftEvent, giftStream } from '../../../src/domain/gift/events.js';
+import { giftStream } from '../../../src/domain/gift/events.js';
 import { commandPartOf } from '../../../src/domain/gift/redemptionIds.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { ANSWERS } from '../../../src/domain/recordKeys.js';
+import { redeemedAtBean } from '../../support/fixtures/pastPurchase.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -164,22 +165,10 @@ test('keys find redemptions whose ids are older, of 20 digits; these ids still n
   const older = async (key: string): Promise<string> => {
     const commandId = commandOf(gift, key);
     const id = idFrom(commandId, 'redemption');
-    const redeemed: GiftEvent = {
-      type: 'GiftRedeemed',
-      data: {
-        redemption_id: id,
-        location_id: 'bean-soho',
-        location_merchant_id: 'coffee',
-        merchant_id: 'coffee',
-        brand_id: 'bean',
-        product_id: 'latte',
-        value: 350,
-      },
-    };
     const bodyHash = service.hash('body', bodyHashOf({ location_id: 'bean-soho' }));
     const metadata = { commandId, bodyHash, correlationId: 'older', by: { user: 'till-coffee' } };
     const at = new Date().toISOString();
-    await service.events.append(giftStream(gift), [{ ...redeemed, id: randomUUID(), at, metadata }], 'any');
+    await service.events.append(giftStream(gift), [{ ...redeemedAtBean(id), id: randomUUID(), at, metadata }], 'any');
     return id;
   };
   const first = await older('older');

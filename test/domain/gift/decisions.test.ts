@@ -2,13 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import { fold } from '../../../src/domain/decider.js';
-import {
-  type GiftEvent,
-  type GiftIssued,
-  type GiftRedeemed,
-  type VoucherAssigned,
-  giftStream,
-} from '../../../src/domain/gift/events.js';
+import { type GiftEvent, type GiftIssued, type VoucherAssigned, giftStream } from '../../../src/domain/gift/events.js';
 import { type Gift, type IssuedGift, giftAggregate } from '../../../src/domain/gift/state.js';
 import {
   type GiftCaller,
@@ -29,37 +23,10 @@ import {
 import { block, unblock } from '../../../src/domain/supportActions.js';
 import { Refusal } from '../../../src/domain/refusal.js';
 import { given, happened } from '../../support/assertions/givenWhenThen.js';
+import { giftIssued as issued, giftRedeemed as redeemed } from '../../support/fixtures/giftEvents.js';
 
 const test = suite('gift');
 
-const issued = (more: Partial<GiftIssued['data']> = {}): GiftIssued => ({
-  type: 'GiftIssued',
-  data: {
-    transaction_id: 't',
-    index: 0,
-    message_id: 'm',
-    product_id: 'latte',
-    brand_id: 'bean',
-    value: 350,
-    sender_id: 'ann',
-    receiver: { user_id: 'bob' },
-    purchased_at: '2026-03-01T08:00:00.000Z',
-    expires_on: '2026-06-30',
-    ...more,
-  },
-});
-const redeemed = (id: string, merchant: string | null = 'coffee'): GiftRedeemed => ({
-  type: 'GiftRedeemed',
-  data: {
-    redemption_id: id,
-    location_id: 'soho',
-    location_merchant_id: merchant ?? 'other',
-    merchant_id: merchant,
-    brand_id: 'bean',
-    product_id: 'latte',
-    value: 350,
-  },
-});
 const unredeemed = (id: string, merchant_id: string | null = 'coffee'): GiftEvent => ({
   type: 'GiftUnredeemed',
   data: { redemption_id: id, merchant_id },

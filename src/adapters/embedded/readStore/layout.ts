@@ -55,24 +55,23 @@ function makeLayout(collection: CollectionSpec): Layout {
   const table = storedNameOf(collection);
   const fields = new Set(indexes.flatMap((index) => index.fields).filter((field) => field !== 'id'));
   const columns = [...fields].map((field) => ({ field, column: columnOf(field) }));
+  const own = indexes.map((index) => {
+    const indexed = index.fields.filter((field) => field !== 'id');
+    const parts = index.partitioned === true ? ' by partition' : '';
+    return {
+      ...index,
+      name: quoted(`${table}(${JSON.stringify(indexed)})${parts}`),
+      fields: indexed,
+      columns: indexed.map(columnOf),
+    };
+  });
   const layout = {
     name,
     table: quoted(table),
     personal: collection.personal === true,
     columns,
-    indexes: indexes.map((index) => {
-      const own = index.fields.filter((field) => field !== 'id');
-      const parts = index.partitioned === true ? ' by partition' : '';
-      return {
-        ...index,
-        name: quoted(`${table}(${JSON.stringify(own)})${parts}`),
-        fields: own,
-        columns: own.map(columnOf),
-      };
-    }),
-    partitioned: indexes
-      .filter(({ partitioned }) => partitioned === true)
-      .flatMap(({ fields: own }) => own.filter((field) => field !== 'id').map(columnOf)),
+    indexes: own,
+    partitioned: own.flatMap((index) => (index.partitioned === true ? index.columns : [])),
   };
   return { ...layout, key: JSON.stringify(layout) };
 }

@@ -12,6 +12,10 @@ export const PARTITION = '"partition"';
 /** `first_id`: a partition holds the ids from there to the next one's; the first one, all before. */
 export const PARTITIONS = 'partitions';
 
+/** The number of the partition that holds an id. Parameters: the table's name, the id. */
+export const PARTITION_OF_ID = `SELECT number FROM ${PARTITIONS}
+  WHERE collection = ? AND first_id <= ? ORDER BY number DESC LIMIT 1`;
+
 /**
  * Documents of a partition: its part of an index has some hundred pages, of which a batch of new documents writes each
  * about once. A query looks into each partition of its range, which takes half a microsecond.
@@ -37,8 +41,8 @@ export interface Numbering {
 interface Latest {
   readonly number: number;
   readonly first_id: string;
-  readonly last_id: string;
-  readonly documents: number;
+  last_id: string;
+  documents: number;
 }
 
 interface Statements {
@@ -56,13 +60,10 @@ export function openPartitions(database: Database, most = DOCUMENTS): Partitions
   const statements = (): Statements =>
     (prepared ??= {
       latest: database.prepare(
-        `SELECT number, first_id, last_id, documents FROM ${PARTITIONS} WHERE collection = ? ORDER BY number DESC LIMIT 1`,
+        `SELECT number, first_id, last_id, documents FROM ${PARTITIONS}
+         WHERE collection = ? ORDER BY number DESC LIMIT 1`,
       ),
-      holding: database
-        .prepare<[string, string], number>(
-          `SELECT number FROM ${PARTITIONS} WHERE collection = ? AND first_id <= ? ORDER BY number DESC LIMIT 1`,
-        )
-        .pluck(),
+      holding: database.prepare<[string, string], number>(PARTITION_OF_ID).pluck(),
       save: database.prepare(
         `INSERT INTO ${PARTITIONS} (collection, number, first_id, last_id, documents) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT (collection, number) DO UPDATE SET last_id = excluded.last_id, documents = excluded.documents`,
@@ -97,9 +98,9 @@ export function openPartitions(database: Database, most = DOCUMENTS): Partitions
             if (latest.documents >= most) {
               save(collection, latest);
               latest = { number: latest.number + 1, first_id: id, last_id: id, documents: 0 };
-            } else latest = { ...latest, last_id: id };
+            } else latest.last_id = id;
           } else if (byBytes(id, latest.first_id) < 0) return statements().holding.get(collection, id) ?? 0;
-          latest = { ...latest, documents: latest.documents + 1 };
+          latest.documents += 1;
           changed = true;
           return latest.number;
         },

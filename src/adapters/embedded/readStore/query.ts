@@ -3,7 +3,7 @@ import { afterPrefix } from '../../prefix.js';
 import { conditionsOf } from '../../readStoreRules.js';
 import { VALUE } from '../sqlite.js';
 import { sqlScalar, type Layout, type SqlScalar, unquoted } from './layout.js';
-import { PARTITION, PARTITIONS } from './partitions.js';
+import { PARTITION, PARTITION_OF_ID, PARTITIONS } from './partitions.js';
 
 export interface Sql {
   readonly text: string;
@@ -39,11 +39,7 @@ function partitionTerms({ table }: Layout, id: Condition | undefined): Sql[] {
   const collection = unquoted(table);
   const terms: Sql[] = [{ text: `collection = ? AND ${PARTITION} = number`, parameters: [collection] }];
   const { from, to } = rangeOf(id);
-  if (from !== undefined)
-    terms.push({
-      text: `number >= (SELECT number FROM ${PARTITIONS} WHERE collection = ? AND first_id <= ? ORDER BY number DESC LIMIT 1)`,
-      parameters: [collection, from],
-    });
+  if (from !== undefined) terms.push({ text: `number >= (${PARTITION_OF_ID})`, parameters: [collection, from] });
   if (to !== undefined) terms.push({ text: 'first_id <= ?', parameters: [to] });
   return terms;
 }
