@@ -18,11 +18,9 @@ export function noteLimit(state: RequestState, quota: Quota, { seconds }: QuotaS
   state.rateLimitPolicy = listed(state.rateLimitPolicy, policyItem(quota));
 }
 
-/** Names and values in turn; none where nothing limits the request. */
-export function limitHeaders({ rateLimit, rateLimitPolicy }: RequestState): readonly string[] {
+/** Names and values in turn, in a new array; none where nothing limits the request. */
+export function limitHeaders({ rateLimit, rateLimitPolicy }: RequestState): string[] {
   return rateLimit === undefined || rateLimitPolicy === undefined
-    ? NONE
+    ? []
     : [LIMIT_HEADER, rateLimit, POLICY_HEADER, rateLimitPolicy];
 }
-
-const NONE: readonly string[] = [];

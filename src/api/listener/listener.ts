@@ -1,5 +1,5 @@
 /** The HTTP listener. A stop lets running requests finish. */
-import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { type IncomingMessage, type Server, ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { inFlight } from '../../lib/inFlight.js';
 import { announcesBody } from '../pipeline/askForBody.js';
@@ -30,9 +30,11 @@ const REFUSED: Readonly<Record<string, EarlyError>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timed_out',
 };
 
-interface Running {
-  readonly response: ServerResponse;
-  readonly handler: RequestHandler;
+/** A class, and one listener for all: each request makes one. */
+class RunningResponse extends ServerResponse {
+  handler: RequestHandler | undefined = undefined;
+  /** Among those that are under way. */
+  number = 0;
 }
 
 /**
@@ -43,10 +45,13 @@ export async function listen(port: number, host: string, onError: (error: Error)
   let handler: RequestHandler | undefined;
   let closing = false;
   const connections = new Set<Socket>();
-  const running = inFlight<Running>();
+  const running = inFlight<RunningResponse>();
+  function ended(this: RunningResponse): void {
+    running.take(this.number);
+  }
   const ends = lingering();
   const refusing = refusals(ends);
-  const receive = (request: IncomingMessage, response: ServerResponse): void => {
+  const receive = (request: IncomingMessage, response: RunningResponse): void => {
     if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed_request');
     else if (handler === undefined) refusing.refuse(request.socket, 'unavailable');
     else if (refusing.admits(request, response)) {
@@ -54,14 +59,23 @@ export async function listen(port: number, host: string, onError: (error: Error)
       // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
       // kept.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
-      const number = running.put({ response, handler });
-      response.once('close', () => void running.take(number));
+      response.handler = handler;
+      response.number = running.put(response);
+      response.on('close', ended);
       return void handler(request, response);
     }
     // Some clients read no answer before they have sent the body.
     request.resume();
   };
-  const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, requireHostHeader: false }, receive);
+  const server = createServer(
+    {
+      keepAliveTimeout: 65_000,
+      requestTimeout: 60_000,
+      requireHostHeader: false,
+      ServerResponse: RunningResponse,
+    },
+    receive,
+  );
   server.on('connection', (socket) => {
     connections.add(socket);
     endGently(socket, refusing, ends);
@@ -97,7 +111,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
       handler = next;
     },
     async settled() {
-      const earlier = running.values().flatMap(({ response, handler: by }) => (by === handler ? [] : [response]));
+      const earlier = running.values().filter((response) => response.handler !== handler);
       const force = setTimeout(() => earlier.forEach(({ socket }) => socket?.destroy()), GRACE_MS);
       await Promise.all(
         earlier.map(async (response) => response.closed || (await new Promise((done) => response.once('close', done)))),
@@ -130,7 +144,11 @@ function namesItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
 
-async function stop(server: Server, refusing: Refusals, ends: Lingering): Promise<void> {
+async function stop(
+  server: Server<typeof IncomingMessage, typeof RunningResponse>,
+  refusing: Refusals,
+  ends: Lingering,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });

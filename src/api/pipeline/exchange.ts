@@ -36,7 +36,6 @@ const ANONYMOUS: Principal = { kind: 'anonymous' };
 export class Exchange implements Call {
   readonly ctx: Context;
   readonly requestId: string;
-  readonly path: string;
   readonly rawQuery: string;
   params: Call['params'];
   principal: Principal = ANONYMOUS;
@@ -64,10 +63,13 @@ export class Exchange implements Call {
   constructor(ctx: Context, params: Call['params'], addressOf: PipelineDeps['addressOf']) {
     this.ctx = ctx;
     this.requestId = (ctx.state as RequestState).requestId;
-    this.path = ctx.path;
     this.rawQuery = ctx.querystring;
     this.params = params;
     this.#addressOf = addressOf;
+  }
+
+  get path(): string {
+    return this.ctx.path;
   }
 
   get left(): AbortSignal {
@@ -85,7 +87,7 @@ export class Exchange implements Call {
 
   /** Bound: handlers destructure the call. */
   readonly header = (name: string): string | undefined => {
-    const value = this.ctx.headers[name];
+    const value = this.ctx.req.headers[name];
     return Array.isArray(value) ? value.join(',') : value;
   };
 }

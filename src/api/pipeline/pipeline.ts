@@ -70,16 +70,8 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     }
     if (exchange.replayed) return;
     const { held } = exchange;
-    const decide = async (): Promise<Answer> => {
-      try {
-        return await decided(route, decision, exchange, deps);
-      } catch (error) {
-        if (route.giftParam !== undefined && answerOf(error).code === UNKNOWN_GIFT)
-          deps.limits?.takeUnknownGift(exchange);
-        throw error;
-      }
-    };
-    const answer = await (held === undefined ? decide() : decidedWithKey(held, exchange, deps, decide));
+    const outcome = decided(route, decision, exchange, deps);
+    const answer = await (held === undefined ? outcome : settled(held, outcome, exchange, deps));
     const showing = held === undefined ? shown(answer) : undefined;
     if (showing !== undefined) await showing;
     const sending = respond(ctx, deps.positions, answer);
@@ -100,16 +92,21 @@ async function decided(
   deps: PipelineDeps,
 ): Promise<Answer> {
   const { giftParam, reads } = route;
-  // A malformed id: no read model can hold it.
-  if (giftParam !== undefined && giftIdOf(exchange.params[giftParam] ?? '') === undefined)
-    throw new HttpError(UNKNOWN_GIFT);
   try {
+    // A malformed id: no read model can hold it.
+    if (giftParam !== undefined && giftIdOf(exchange.params[giftParam] ?? '') === undefined)
+      throw new HttpError(UNKNOWN_GIFT);
+    try {
+      return await run(decision, exchange);
+    } catch (error) {
+      if (!restsOnReadModels(answerOf(error).code)) throw error;
+    }
+    await deps.positions.waitForEnd(reads);
     return await run(decision, exchange);
   } catch (error) {
-    if (!restsOnReadModels(answerOf(error).code)) throw error;
+    if (giftParam !== undefined && answerOf(error).code === UNKNOWN_GIFT) deps.limits?.takeUnknownGift(exchange);
+    throw error;
   }
-  await deps.positions.waitForEnd(reads);
-  return run(decision, exchange);
 }
 
 async function run(decision: readonly StepAction[], exchange: Exchange): Promise<Answer> {
@@ -121,15 +118,16 @@ async function run(decision: readonly StepAction[], exchange: Exchange): Promise
   return exchange.answer;
 }
 
-async function decidedWithKey(
+/** The key stores the outcome, or is free again. */
+async function settled(
   key: HeldKey,
+  outcome: Promise<Answer>,
   exchange: Exchange,
   deps: PipelineDeps,
-  decide: () => Promise<Answer>,
 ): Promise<Answer> {
   let answer: Answer;
   try {
-    answer = await decide();
+    answer = await outcome;
   } catch (error) {
     await settleRefusal(key, error, exchange, deps);
     throw error;

@@ -15,7 +15,7 @@ const NO_STORE = ['Cache-Control', 'no-store'] as const;
 /** `undefined` (not a promise): sent without a wait. */
 export function respond(ctx: Context, positions: PositionGate, answer: Answer): Promise<void> | undefined {
   const { body, position } = answer;
-  const headers = [...limitHeaders(ctx.state as RequestState)];
+  const headers = limitHeaders(ctx.state as RequestState);
   if (answer.headers !== undefined)
     for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
   if (position !== undefined) headers.push(POSITION_HEADER, positions.format(position));

@@ -82,8 +82,10 @@ function outermost(
   return async (ctx, next) => {
     const started = performance.now();
     cors?.mark(ctx);
+    // Of Node, not of Koa: every request passes here, and Koa's are getters of getters.
+    const { req, res } = ctx;
     const state = ctx.state as RequestState;
-    const asked = ctx.headers['x-request-id'];
+    const asked = req.headers['x-request-id'];
     state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
     try {
       const router = routerAt(pathOf(ctx));
@@ -92,16 +94,18 @@ function outermost(
       answerError(ctx, error, logger);
     }
     const took = performance.now() - started;
-    onAnswer?.(ctx.method, state.route, ctx.status, took);
+    onAnswer?.(req.method as string, state.route, res.statusCode, took);
     logger.info(
       {
         req: state.requestId,
-        method: ctx.method,
+        method: req.method,
         // An unknown path may hold anything: an id with a typing error, a phone number.
         route: state.route ?? 'unknown',
-        status: ctx.status,
+        status: res.statusCode,
         ms: Math.round(took * 10) / 10,
-        ...callerOf(state),
+        // Pino leaves out what is undefined.
+        user: state.principal?.kind === 'user' ? state.principal.user.id : undefined,
+        client: clientOf(state),
       },
       'request',
     );
@@ -127,11 +131,8 @@ function pathOf(ctx: Context): string {
   return normalized;
 }
 
-function callerOf({ principal }: RequestState): object {
-  if (principal === undefined || principal.kind === 'anonymous') return {};
-  return principal.kind === 'user'
-    ? { user: principal.user.id, client: principal.clientId }
-    : { client: principal.clientId };
+function clientOf({ principal }: RequestState): string | undefined {
+  return principal === undefined || principal.kind === 'anonymous' ? undefined : principal.clientId;
 }
 
 function answerError(ctx: Context, error: unknown, logger: Logger): void {

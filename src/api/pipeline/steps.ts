@@ -42,7 +42,7 @@ export const authenticate: Step = {
     ({ caller }, deps) =>
     (exchange) => {
       const state = exchange.ctx.state as RequestState;
-      const { authorization } = exchange.ctx.headers;
+      const { authorization } = exchange.ctx.req.headers;
       const known = deps.recognise(authorization, caller);
       if (known !== undefined) {
         exchange.principal = state.principal = known;
@@ -180,10 +180,11 @@ export const openEntity: Step = {
   of: ({ open, giftParam }, { limits }) =>
     open === undefined
       ? undefined
-      : async (exchange) => {
-          exchange.handler = await open(exchange);
-          if (giftParam !== undefined) limits?.refuseGuesser(exchange);
-        },
+      : (exchange) =>
+          open(exchange).then((handler) => {
+            exchange.handler = handler;
+            if (giftParam !== undefined) limits?.refuseGuesser(exchange);
+          }),
 };
 
 const NO_PARAMETERS: ParsedUrlQuery = Object.freeze({});

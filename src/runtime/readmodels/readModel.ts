@@ -47,6 +47,8 @@ function isIndexed({ indexes }: CollectionSpec, { where = {}, sort = [] }: Query
   return fields.every((field) => field === 'id' || indexes.some((index) => index.fields.includes(field)));
 }
 
+const editionText = (version: number, corrections: number): string => `${version}/${corrections}`;
+
 /** Reads the build in use; before any has caught up, this code's. Needs no close. */
 export function openReadModel<B extends Body>(
   store: ReadStore,
@@ -56,7 +58,8 @@ export function openReadModel<B extends Body>(
   let collection: CollectionSpec = collectionOf(projection);
   /** Some build has caught up since the store was empty. */
   let complete = false;
-  let corrections = 0;
+  /** Made once for many reads, each of which asks for it. */
+  let edition = editionText(collection.version, 0);
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
@@ -71,10 +74,10 @@ export function openReadModel<B extends Body>(
       try {
         const asked = performance.now();
         const [active, corrected] = await Promise.all([store.active(name), editionOf(store, name)]);
-        corrections = corrected;
         complete = active !== undefined;
         if (active !== undefined && active !== collection.version)
           collection = { ...collection, version: active, indexes: indexesOf(active) };
+        edition = editionText(collection.version, corrected);
         knownAt = asked;
       } finally {
         asking = undefined;
@@ -122,13 +125,12 @@ export function openReadModel<B extends Body>(
     if (!complete) throw new UnavailableError(`${name} is still being built`);
   }
 
-  const edition = (): string => `${collection.version}/${corrections}`;
   const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
   async function get(id: string): Promise<B | undefined> {
     const asked = refreshed();
     if (asked !== undefined) await asked;
-    const of = finals === undefined ? '' : edition();
+    const of = edition;
     // Only while the build in use is known, so that repairs and swaps show within a second.
     const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, of) : undefined;
     if (kept !== undefined) return kept;
@@ -175,7 +177,7 @@ export function openReadModel<B extends Body>(
           return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
       }
     },
-    edition,
+    edition: () => edition,
     folded: async () => store.checkpoint(checkpointName(await wholeCollection())),
     async reached(position, timeoutMs) {
       const asked = refreshed();
