@@ -124,6 +124,11 @@ export interface ReadOptions {
   /** Ends the iteration without an error. */
   readonly signal?: AbortSignal | undefined;
   /**
+   * Only `follow`, at the log's end: the least time between two batches. What comes after a quiet time comes at once.
+   * So does what `hurry` asks for. Engines where a batch costs little ignore it.
+   */
+  readonly gatherMs?: number;
+  /**
    * Only `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end.
    * Must not throw.
    */
@@ -189,6 +194,12 @@ export interface EventStore {
    * delivered when only filtered events were appended, so that `position` advances.
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
+
+  /**
+   * A caller waits for the events up to `position`: no follower of this process gathers them, for a second at most.
+   * Absent where none gathers.
+   */
+  hurry?(position: Position): void;
 
   /**
    * Whether a text from outside has the form of a position: digits of the engine's width, from 0 to the greatest number

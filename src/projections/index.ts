@@ -63,8 +63,12 @@ export type ReadModels = {
  * Needs no close. `events`: the log behind the read models, for read-your-writes on gifts, so that tills need not wait.
  */
 export function openReadModels(store: ReadStore, events?: LogEnds): ReadModels {
+  const hurry = events?.hurry?.bind(events);
   const models = Object.fromEntries(
-    Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)]),
+    Object.entries(ALL).map(([name, projection]) => [
+      name,
+      openReadModel(store, projection as unknown as Projection, hurry),
+    ]),
   ) as ReadModels;
   return { ...models, gifts: readYourWrites(models.gifts, events, giftStream) };
 }

@@ -259,6 +259,26 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     assert.ok(Math.max(...sizes) <= 50);
   },
 
+  async 'a follower that gathers misses nothing, and has at once what it is hurried for'(store) {
+    const start = await store.end();
+    const stream = newStream();
+    const ending = new AbortController();
+    const seen: RecordedEvent[] = [];
+    const following = (async () => {
+      const options = { gatherMs: 600_000, signal: ending.signal };
+      for await (const batch of store.follow(start, { streams: [stream] }, options)) seen.push(...batch.events);
+    })();
+    const appended = events(12);
+    for (const [n, one] of appended.entries()) {
+      const { position } = await store.append(stream, [one], n === 0 ? 'none' : n - 1);
+      store.hurry?.(position);
+      await until(() => seen.length === n + 1, `event ${n}`);
+    }
+    ending.abort();
+    await within(20_000, following);
+    assert.equal(idsOf(seen), idsOf(appended));
+  },
+
   async 'follow advances when only what it passes by was appended'(store) {
     const start = await store.end();
     const { position } = await store.append(newStream(), [event()], 'none');

@@ -135,6 +135,8 @@ export async function openEventStoreDb({
       return feed(after, filter, options, { ...source, tail });
     },
 
+    hurry: (position) => tail.hurry(position),
+
     end: async () => repeating(reads.end),
 
     lastOf: async (stream) => repeating(async () => reads.lastOf(stream)),

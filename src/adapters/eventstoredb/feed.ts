@@ -37,7 +37,7 @@ export async function* feed(
   options: ReadOptions,
   source: FeedSource,
 ): AsyncGenerator<EventBatch, void> {
-  const { batchSize = DEFAULT_BATCH, signal, onTrouble: tell } = options;
+  const { batchSize = DEFAULT_BATCH, signal, onTrouble: tell, gatherMs = 0 } = options;
   const { closed, tail, timeoutMs, onTrouble } = source;
   const stop = signal === undefined ? closed : AbortSignal.any([closed, signal]);
   const matches = matcher(filter);
@@ -102,7 +102,7 @@ export async function* feed(
     try {
       let suspicious = false;
       while (!stop.aborted) {
-        const taken = await reader.take(batchSize, timeoutMs);
+        const taken = await reader.take(batchSize, timeoutMs, gatherMs);
         if (stop.aborted) return;
         if (taken === undefined) {
           // Nothing was appended, or the server is deposed or frozen, and silent.

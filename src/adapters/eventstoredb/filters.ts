@@ -22,9 +22,12 @@ export function serverFilter({ types, streams }: EventFilter): ServerFilter | un
   return { on: 'stream', regex: `^(?:${streams.map(literal).join('|')})` };
 }
 
+/** Readers see events of such streams. */
+export const isInLog = (stream: string): boolean => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM;
+
 export function matcher(filter: EventFilter): (stream: string, type: string) => boolean {
   const wanted = matcherOf(filter);
-  return (stream, type) => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM && wanted(stream, type);
+  return (stream, type) => isInLog(stream) && wanted(stream, type);
 }
 
 /** .NET's syntax: escapes all but plain letters and digits. */

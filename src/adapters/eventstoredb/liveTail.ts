@@ -2,7 +2,7 @@
  * One subscription for all followers of a store, with a window of its last events: the server sends each event once per
  * process.
  */
-import type { Position } from '../../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { TooSlowError } from './failures.js';
 import { ALL_OURS, matcher } from './filters.js';
@@ -15,17 +15,24 @@ import { openWaking, type Waking } from './waking.js';
 /** In addition to the last batch. A follower further behind reads the log with its own subscription. */
 const WINDOW = { events: 4_096, bytes: 16_000_000 };
 const AT_ONCE = 1_000;
+/** After this long a follower is told of events that its filter leaves out: each waking costs, and it waits for none. */
+const LEFT_OUT_MS = 100;
+/** So many batches come at once, before a follower's next ones are gathered: what a few requests set off. */
+const BURST = 5;
+const URGENT_MS = 1_000;
 
 type Read = Omit<Taken, 'bytes'>;
 
 export interface TailReader extends Pick<Subscription, 'end'> {
-  /** As `Subscription.take`. */
-  take(most: number, waitMs: number): Promise<Read | undefined>;
+  /** As `Subscription.take`; at the log's end not before `gatherMs` have passed since the last batch. */
+  take(most: number, waitMs: number, gatherMs: number): Promise<Read | undefined>;
   /** Ends the subscription for all its readers, since it is silent while the log grows. */
   giveUp(): void;
 }
 
 export interface LiveTail {
+  /** For a second, no reader gathers what comes up to `position`. */
+  hurry(position: Position): void;
   /**
    * @param end the log's, as it was read a moment ago
    * @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`)
@@ -51,6 +58,17 @@ interface Window {
   caughtUp: boolean;
   failure: Error | undefined;
   readers: number;
+  /** Counts the times that every reader looks, whatever its filter. */
+  looks: number;
+  readonly urgent: Urgent;
+  lookLater: NodeJS.Timeout | undefined;
+}
+
+/** What callers wait for. */
+interface Urgent {
+  position: Position;
+  /** Milliseconds as of `performance.now`: positions may be ones that the log never reaches. */
+  until: number;
 }
 
 interface Source extends Pick<Pool, 'lease'> {
@@ -59,12 +77,22 @@ interface Source extends Pick<Pool, 'lease'> {
 
 export function openLiveTail(source: Source): LiveTail {
   let current: Promise<Window> | undefined;
+  const urgent: Urgent = { position: '', until: 0 };
 
   return {
+    hurry(position) {
+      const now = performance.now();
+      if (position > urgent.position || urgent.until < now) urgent.position = position;
+      urgent.until = now + URGENT_MS;
+      current?.then(
+        ({ waking }) => waking.wake(),
+        () => undefined,
+      );
+    },
     async read(after, end, matches) {
       for (;;) {
         // A follower from beyond the log's end, which was put back, would leave out for all others what comes before.
-        const opening = (current ??= openWindow(source, (after ?? '') < (end ?? '') ? after : end));
+        const opening = (current ??= openWindow(source, urgent, (after ?? '') < (end ?? '') ? after : end));
         const leave = (): void => {
           if (current === opening) current = undefined;
         };
@@ -80,7 +108,7 @@ export function openLiveTail(source: Source): LiveTail {
   };
 }
 
-async function openWindow({ lease, timeoutMs }: Source, after: Position | undefined): Promise<Window> {
+async function openWindow({ lease, timeoutMs }: Source, urgent: Urgent, after: Position | undefined): Promise<Window> {
   const { connection, release } = lease();
   const request = subscribe(after === undefined ? undefined : commitOf(after), ALL_OURS);
   const subscription = await subscribed(connection, request, matcher({}), AT_ONCE).catch((error: unknown) => {
@@ -99,6 +127,9 @@ async function openWindow({ lease, timeoutMs }: Source, after: Position | undefi
     caughtUp: false,
     failure: undefined,
     readers: 0,
+    looks: 0,
+    urgent,
+    lookLater: undefined,
   };
   void fill(window, timeoutMs);
   return window;
@@ -115,6 +146,7 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.caughtUp = taken.caughtUp;
       trim(window);
       window.waking.wake();
+      window.lookLater ??= setTimeout(lookAtAll, LEFT_OUT_MS, window);
     }
   } catch (error) {
     // Only a follower whose filter matches an event that is no JSON may fail by it. As too slow, each reads on with its
@@ -123,6 +155,12 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       error instanceof UnavailableError ? error : new TooSlowError('the live end can not be read', { cause: error });
     fail(window, failure);
   }
+}
+
+function lookAtAll(window: Window): void {
+  window.lookLater = undefined;
+  window.looks += 1;
+  window.waking.wake();
 }
 
 function trim(window: Window): void {
@@ -142,10 +180,24 @@ function trim(window: Window): void {
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;
+  clearTimeout(window.lookLater);
   window.subscription.end();
   window.release();
   window.waking.wake();
 }
+
+/** A bucket of `BURST` batches, which one batch every `gatherMs` fills. */
+function paced(): { rest(gatherMs: number): number; took(gatherMs: number): void } {
+  let emptyAt = Number.NEGATIVE_INFINITY;
+  return {
+    rest: (gatherMs) => emptyAt - (BURST - 1) * gatherMs - performance.now(),
+    took(gatherMs) {
+      emptyAt = Math.max(emptyAt, performance.now()) + gatherMs;
+    },
+  };
+}
+
+const NONE: Pick<Taken, 'events'> = { events: [] };
 
 function readerOf(
   window: Window,
@@ -155,11 +207,32 @@ function readerOf(
 ): TailReader {
   /** The next batch, counted from the subscription's start, and the next of its events. */
   const next = { batch: window.gone, event: 0 };
+  /** As `next`: what was looked at for events that match. */
+  const looked = { batch: next.batch, event: 0 };
+  let found = 0;
+  let looks = window.looks;
+  const pace = paced();
+  let taken: Position = after ?? '';
   let ended = false;
   let live = false;
   window.readers += 1;
 
-  const waits = (): boolean => next.batch < window.gone + window.batches.length;
+  const last = (): number => window.gone + window.batches.length;
+  const waits = (): boolean => next.batch < last();
+  // Older events are from before this follower joined.
+  const isWanted = ({ position, stream, type }: RecordedEvent): boolean =>
+    position > (after ?? '') && matches(stream, type);
+
+  const isUrgent = (): boolean => taken < window.urgent.position && performance.now() < window.urgent.until;
+
+  /** Events that match and wait. */
+  function wanted(): number {
+    for (; looked.batch < last(); looked.batch += 1, looked.event = 0) {
+      const { events } = window.batches[looked.batch - window.gone] ?? NONE;
+      for (; looked.event < events.length; looked.event += 1) if (isWanted(events[looked.event]!)) found += 1;
+    }
+    return found;
+  }
 
   function collect(limit: number): Read {
     const events = [];
@@ -169,23 +242,32 @@ function readerOf(
       for (; next.event < batch.events.length && events.length < limit; next.event += 1) {
         const event = batch.events[next.event]!;
         position = event.position;
-        // Older events are from before this follower joined.
-        if (event.position > (after ?? '') && matches(event.stream, event.type)) events.push(event);
+        if (isWanted(event)) events.push(event);
       }
       if (next.event < batch.events.length) break;
       position = batch.position ?? position;
     }
     live = window.caughtUp && !waits();
+    found -= events.length;
+    looks = window.looks;
+    taken = position ?? taken;
     return { events, position, caughtUp: live };
   }
 
   return {
-    async take(limit, waitMs) {
-      const news = (): boolean => waits() || (window.caughtUp && !live);
-      await window.waking.until(() => ended || window.failure !== undefined || news(), waitMs);
+    async take(limit, waitMs, gatherMs) {
+      const over = (): boolean => ended || window.failure !== undefined;
+      const news = (): boolean =>
+        (waits() && (wanted() > 0 || !live || looks !== window.looks)) || (window.caughtUp && !live);
+      await window.waking.until(() => over() || news(), waitMs);
+      const rest = live && !over() && waits() ? pace.rest(gatherMs) : 0;
+      if (rest > 0) await window.waking.until(() => over() || isUrgent() || wanted() >= limit, rest);
       if (ended) return undefined;
       if (next.batch < window.gone) throw new TooSlowError('the log grows faster than it is followed');
-      if (news()) return collect(limit);
+      if (news()) {
+        pace.took(gatherMs);
+        return collect(limit);
+      }
       if (window.failure !== undefined) throw window.failure;
       return undefined;
     },

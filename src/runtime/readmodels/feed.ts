@@ -17,6 +17,9 @@ export const FEW_DIRTY = 10_000;
 /** Folding waits for the store above this number of unstored documents. */
 const MAX_DIRTY = 30_000;
 
+/** A write costs the store more than its documents do. Who waits for a read model hurries it. */
+const GATHER_MS = 100;
+
 /**
  * At the log's end a projection with `last` is folded this often, or after so many events: a fold and a write cost it
  * more than an event does.
@@ -78,7 +81,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   if (reached && untilCaughtUp) return;
 
   const batches = events
-    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble })
+    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble, gatherMs: GATHER_MS })
     [Symbol.asyncIterator]();
   let next = ask(batches);
   try {

@@ -1,4 +1,4 @@
-import type { Position } from '../../ports/eventStore.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, IndexSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { sameVersion } from './buildNumbers.js';
@@ -23,8 +23,11 @@ export interface ReadModel<B extends Body> {
    * repaired. Documents kept in memory are stale then.
    */
   edition(): string;
-  /** Waits for everything up to `position`. @returns whether it is folded within `timeoutMs` */
-  reached(position: Position, timeoutMs: number): Promise<boolean>;
+  /**
+   * Waits for everything up to `position`. `patient`: no caller waits for the answer.
+   * @returns whether it is folded within `timeoutMs`
+   */
+  reached(position: Position, timeoutMs: number, patient?: 'patient'): Promise<boolean>;
   /** Every event up to there is in the documents that later reads see; `undefined`: none is folded yet. */
   folded(): Promise<Position | undefined>;
   /** A document by id shows all events of its stream (`readYourWrites.ts`). */
@@ -49,10 +52,11 @@ function isIndexed({ indexes }: CollectionSpec, { where = {}, sort = [] }: Query
 
 const editionText = (version: number, corrections: number): string => `${version}/${corrections}`;
 
-/** Reads the build in use; before any has caught up, this code's. Needs no close. */
+/** Reads the build in use; before any has caught up, this code's. Needs no close. `hurry`: as the log's. */
 export function openReadModel<B extends Body>(
   store: ReadStore,
   projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>,
+  hurry?: EventStore['hurry'],
 ): ReadModel<B> {
   const { name } = projection;
   let collection: CollectionSpec = collectionOf(projection);
@@ -179,7 +183,8 @@ export function openReadModel<B extends Body>(
     },
     edition: () => edition,
     folded: async () => store.checkpoint(checkpointName(await wholeCollection())),
-    async reached(position, timeoutMs) {
+    async reached(position, timeoutMs, patient) {
+      if (timeoutMs > 0 && patient === undefined) hurry?.(position);
       const asked = refreshed();
       if (asked !== undefined) await asked;
       const waited = collection;

@@ -11,7 +11,7 @@ import { inTurns } from '../../lib/async/inTurns.js';
 import { within } from '../../lib/async/within.js';
 import type { ReadModel } from './readModel.js';
 
-export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf'>;
+export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf' | 'hurry'>;
 
 /** How long a read waits for a document that is behind. Then the document is shown as it is. */
 const BEHIND_WAIT_MS = 1_000;
@@ -64,7 +64,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
       followed = now;
       const of = edition;
       // The next read meets the failure.
-      const reached = model.reached(end, BEHIND_WAIT_MS).catch(() => false);
+      const reached = model.reached(end, BEHIND_WAIT_MS, 'patient').catch(() => false);
       void reached.then((isThere) => {
         following = false;
         if (isThere && of === edition && end > shown) shown = end;
