@@ -1,6 +1,6 @@
 /**
  * Redeeming gifts and looking them up over HTTP on servers of their own, beside the bare clients doing the same appends
- * and finds in the same run. On the EventStoreDB, MongoDB and NATS that EVENTSTORE_URL, MONGODB_URL and NATS_URL name;
+ * and finds, and a bare Koa server that reads and appends, in the same run. On the EventStoreDB, MongoDB and NATS that EVENTSTORE_URL, MONGODB_URL and NATS_URL name;
  * the first holds nothing yet, of the second a database of its own is used and dropped. With
  * `--embedded=MONGODB_URL,NATS_URL` what is named there runs embedded. `--clients=1,16,64`, `--rounds=N` (default 5),
  * `--amount=N` (redemptions a round with 64 clients, default 1,600; with fewer clients there are fewer),
@@ -11,7 +11,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { EventStoreDBClient, jsonEvent, NO_STREAM } from '@eventstore/db-client';
+import { EventStoreDBClient, NO_STREAM } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { giftStream } from '../src/domain/gift/events.js';
 import { giftsProjection } from '../src/projections/gifts.js';
@@ -20,6 +20,7 @@ import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { buyer, importCatalogue, scratch, tillOf, tokensOf } from './support/data.js';
 import { inFlight } from './support/contest.js';
 import { load } from './support/load.js';
+import { benchEvent, benchStream } from './support/rawEvents.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
 
@@ -136,12 +137,14 @@ await wait(2_000);
 
 const redeeming = join(dir, 'redeem.jsonl');
 const looking = join(dir, 'look.jsonl');
+const deciding = join(dir, 'decide.jsonl');
 const body = JSON.stringify({ location_id: till.location });
 writeFileSync(
   redeeming,
   gifts.map((id) => JSON.stringify({ path: `/api/v2/gifts/${id}/redemptions`, body })).join('\n'),
 );
 writeFileSync(looking, gifts.map((id) => JSON.stringify({ path: `/api/v2/gifts/${id}` })).join('\n'));
+const decider = await startBaseline('koaDecide', dir, { EVENTSTORE_URL: eventStoreUrl });
 const finder =
   mongoUrl === undefined
     ? undefined
@@ -156,36 +159,29 @@ interface Figure {
   readonly p50: number;
 }
 
-/**
- * As the service appends them: one event of the same size in a stream each. `$`: the service does not follow these
- * streams, which would slow down both.
- */
-async function rawAppends(clients: number, count: number): Promise<Figure> {
+/** One event in a stream each. @returns the streams' ids, too */
+async function rawAppends(clients: number, count: number): Promise<Figure & { readonly ids: readonly string[] }> {
   const took: number[] = [];
-  const perSecond = await inFlight(clients, Array.from({ length: count }, randomUUID), async (id) => {
+  const ids = Array.from({ length: count }, randomUUID);
+  const perSecond = await inFlight(clients, ids, async (id) => {
     const began = performance.now();
-    const data = {
-      redemption_id: id,
-      location_id: 's1',
-      location_merchant_id: 'm1',
-      merchant_id: 'm1',
-      brand_id: 'b1',
-      product_id: 'p1',
-      value: 275,
-    };
-    const metadata = {
-      at: new Date().toISOString(),
-      commandId: id,
-      correlationId: id,
-      requestId: id,
-      by: { user: 'till1', roles: ['redeem', 'unredeem'] },
-    };
-    await events.appendToStream(`$bench-${id}`, jsonEvent({ id, type: 'BenchRedeemed', data, metadata }), {
-      expectedRevision: NO_STREAM,
-    });
+    await events.appendToStream(benchStream(id), benchEvent(id), { expectedRevision: NO_STREAM });
     took.push(performance.now() - began);
   });
-  return { perSecond, p50: median(took) };
+  return { perSecond, p50: median(took), ids };
+}
+
+/** A read and an append for each stream. */
+async function decisions(clients: number, ids: readonly string[]): Promise<Figure> {
+  writeFileSync(deciding, ids.map((id) => JSON.stringify({ path: `/decisions/${id}` })).join('\n'));
+  return load({
+    url: decider.url,
+    method: 'POST',
+    connections: clients,
+    requests: deciding,
+    pick: { kind: 'once', skip: 0, amount: ids.length },
+    expect: 201,
+  });
 }
 
 let redeemed = 0;
@@ -217,21 +213,24 @@ const lookUps = async (server: Server, clients: number): Promise<Figure> =>
 interface Rounds {
   readonly clients: number;
   readonly append: Figure[];
+  readonly decide: Figure[];
   readonly redeem: Figure[];
   readonly find: Figure[];
   readonly look: Figure[];
 }
 
 async function roundsWith(clients: number): Promise<Rounds> {
-  const of: Rounds = { clients, append: [], redeem: [], find: [], look: [] };
+  const of: Rounds = { clients, append: [], decide: [], redeem: [], find: [], look: [] };
   const count = amountOf(clients);
   for (let n = 0; n < WARM_ROUNDS + ROUNDS; n++) {
     const append = await rawAppends(clients, count);
+    const decide = await decisions(clients, append.ids);
     const redeem = await redemptions(clients, count);
     const find = finder === undefined ? undefined : await lookUps(finder, clients);
     const look = await lookUps(service, clients);
     if (n < WARM_ROUNDS) continue;
     of.append.push(append);
+    of.decide.push(decide);
     of.redeem.push(redeem);
     if (find !== undefined) of.find.push(find);
     of.look.push(look);
@@ -248,11 +247,13 @@ console.log(
   `EventStoreDB${mongoUrl === undefined ? '' : ', MongoDB'}${url('NATS_URL') === undefined ? '' : ', NATS'}; ${gifts.length.toLocaleString('en')} gifts; median of ${ROUNDS} rounds`,
 );
 table(
-  all.map(({ clients, append, redeem, find, look }) => ({
+  all.map(({ clients, append, decide, redeem, find, look }) => ({
     clients: String(clients),
     'raw appends/s': mid(append, 'perSecond'),
+    'reads and appends behind Koa/s': mid(decide, 'perSecond'),
     'redeems/s': mid(redeem, 'perSecond'),
     ratio: ratio(redeem, append, 'perSecond'),
+    'redeems/reads and appends': ratio(redeem, decide, 'perSecond'),
     'raw append p50 ms': mid(append, 'p50'),
     'redeem p50 ms': mid(redeem, 'p50'),
     ...(find.length === 0
@@ -277,7 +278,7 @@ for (const { clients, append, redeem, find, look } of all) {
     });
 }
 
-await Promise.all([service.stop(), finder?.stop()]);
+await Promise.all([service.stop(), decider.stop(), finder?.stop()]);
 if (mongoUrl !== undefined) {
   const client = new MongoClient(mongoUrl);
   await client.db().dropDatabase();

@@ -127,7 +127,7 @@ export interface ReadOptions {
    * Only `follow`, at the log's end: the least time between two batches. What comes after a quiet time comes at once.
    * So does what `hurry` asks for. Engines where a batch costs little ignore it.
    */
-  readonly gatherMs?: number;
+  readonly gatherMs?: number | undefined;
   /**
    * Only `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end.
    * Must not throw.

@@ -61,6 +61,9 @@ export const VERSION = (
   JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }
 ).version;
 
+/** How long the projector gathers events beside requests, on an engine where a batch costs much. */
+const GATHER_MS = 100;
+
 /**
  * Starts the roles. A failure closes everything. `startFailure` has words for most errors.
  * @throws DataFileError, EngineError, UnavailableError, errors of the listener (a taken port), of SQLite or of the file
@@ -147,6 +150,8 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             logger,
             holder,
             followers: parts,
+            // Requests of this process wait for read models, and hurry them; those of another could not.
+            ...(config.roles.has('api') ? { gatherMs: GATHER_MS } : {}),
           }),
         );
     }

@@ -17,9 +17,6 @@ export const FEW_DIRTY = 10_000;
 /** Folding waits for the store above this number of unstored documents. */
 const MAX_DIRTY = 30_000;
 
-/** A write costs the store more than its documents do. Who waits for a read model hurries it. */
-const GATHER_MS = 100;
-
 /**
  * At the log's end a projection with `last` is folded this often, or after so many events: a fold and a write cost it
  * more than an event does.
@@ -39,6 +36,7 @@ export interface FeedOptions {
   /** The last event of each folded batch. */
   readonly onFolded?: (event: LogAnchor) => void;
   readonly onTrouble?: ReadOptions['onTrouble'];
+  readonly gatherMs?: ReadOptions['gatherMs'];
 }
 
 /**
@@ -56,6 +54,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
     maxDirty = MAX_DIRTY,
     onFolded,
     onTrouble,
+    gatherMs,
   } = options;
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
@@ -81,7 +80,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   if (reached && untilCaughtUp) return;
 
   const batches = events
-    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble, gatherMs: GATHER_MS })
+    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble, gatherMs })
     [Symbol.asyncIterator]();
   let next = ask(batches);
   try {

@@ -61,6 +61,7 @@ async function followTogether(run: LeaderRun, onCaughtUp: () => void): Promise<v
       signal: AbortSignal.any([over, run.turn.signal]),
       onFolded: (event) => (run.anchor = event),
       onTrouble: health.onTrouble,
+      gatherMs: run.gatherMs,
     } satisfies FeedOptions);
   }
 }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Lease } from '../coordination/lease.js';
+import type { ReadOptions } from '../../ports/eventStore.js';
 import type { Pace } from '../coordination/pace.js';
 import type { LogAnchor } from '../log/logAnchor.js';
 import type { FollowerRun } from '../supervision/followers.js';
@@ -17,6 +18,8 @@ export interface LeaderOptions extends ProjectorProcess {
   readonly signal: AbortSignal;
   /** How long a build stays up to date after readers have left it. */
   readonly retireMs: number;
+  /** Of the common feed. */
+  readonly gatherMs?: ReadOptions['gatherMs'];
   /** Slows builds that do not serve. */
   readonly pace: Pace;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;

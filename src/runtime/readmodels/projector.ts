@@ -5,7 +5,7 @@
  * - A document whose fold fails is quarantined alone.
  * - A new version is built while the old one serves, then swapped in (docs/read-models.md).
  */
-import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type FollowerRun, type Followers, followers as ownFollowers } from '../supervision/followers.js';
@@ -27,6 +27,8 @@ export interface ProjectorOptions extends ProjectorProcess {
   /** Default one minute. */
   readonly retireMs?: number;
   readonly followers?: Pick<Followers, 'start'>;
+  /** Of what follows the log's end. Default: as each event comes. */
+  readonly gatherMs?: ReadOptions['gatherMs'];
 }
 
 /** A build in the leading process; `src/ops/status` reports all processes. */
