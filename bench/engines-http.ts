@@ -132,9 +132,6 @@ async function first(stream: string): Promise<boolean> {
 
 const gifts: string[] = [];
 while (gifts.length < wanted) gifts.push(...(await buy(Math.min(RECEIVERS, wanted - gifts.length))));
-// What their purchase set off is over.
-await wait(2_000);
-
 const redeeming = join(dir, 'redeem.jsonl');
 const looking = join(dir, 'look.jsonl');
 const deciding = join(dir, 'decide.jsonl');
@@ -152,6 +149,11 @@ const finder =
         MONGODB_URL: mongoUrl,
         COLLECTION: layoutOf(collectionOf(giftsProjection)).collection,
       });
+
+// What the purchases set off is over: the finder reads documents as they are, without waiting for the projector.
+for (const id of finder === undefined ? [] : gifts.filter((_, n) => (n + 1) % 100 === 0 || n + 1 === gifts.length))
+  while ((await fetch(`${finder?.url}/api/v2/gifts/${id}`)).status !== 200) await wait(100);
+await wait(2_000);
 
 interface Figure {
   readonly perSecond: number;
