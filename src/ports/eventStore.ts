@@ -124,8 +124,8 @@ export interface ReadOptions {
   /** Ends the iteration without an error. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Only `follow`, at the log's end: the least time between two batches. What comes after a quiet time comes at once.
-   * So does what `hurry` asks for. Engines where a batch costs little ignore it.
+   * Only `follow`, at the log's end: after a few batches as they come, there is one every so many ms. What comes after
+   * a quiet time comes at once, and so does what `hurry` asks for. Engines where a batch costs little ignore it.
    */
   readonly gatherMs?: number | undefined;
   /**

@@ -24,7 +24,7 @@ const URGENT_MS = 1_000;
 type Read = Omit<Taken, 'bytes'>;
 
 export interface TailReader extends Pick<Subscription, 'end'> {
-  /** As `Subscription.take`; at the log's end not before `gatherMs` have passed since the last batch. */
+  /** As `Subscription.take`; `gatherMs` as in `ReadOptions`. */
   take(most: number, waitMs: number, gatherMs: number): Promise<Read | undefined>;
   /** Ends the subscription for all its readers, since it is silent while the log grows. */
   giveUp(): void;
@@ -186,7 +186,7 @@ function fail(window: Window, failure: Error): void {
   window.waking.wake();
 }
 
-/** A bucket of `BURST` batches, which one batch every `gatherMs` fills. */
+/** Lets `BURST` batches through as they come, then one every `gatherMs`: a token bucket. */
 function paced(): { rest(gatherMs: number): number; took(gatherMs: number): void } {
   let emptyAt = Number.NEGATIVE_INFINITY;
   return {
@@ -196,8 +196,6 @@ function paced(): { rest(gatherMs: number): number; took(gatherMs: number): void
     },
   };
 }
-
-const NONE: Pick<Taken, 'events'> = { events: [] };
 
 function readerOf(
   window: Window,
@@ -228,7 +226,7 @@ function readerOf(
   /** Events that match and wait. */
   function wanted(): number {
     for (; looked.batch < last(); looked.batch += 1, looked.event = 0) {
-      const { events } = window.batches[looked.batch - window.gone] ?? NONE;
+      const { events = [] } = window.batches[looked.batch - window.gone] ?? {};
       for (; looked.event < events.length; looked.event += 1) if (isWanted(events[looked.event]!)) found += 1;
     }
     return found;

@@ -238,6 +238,22 @@ test(
 );
 
 test(
+  'a caller that waits for a position hurries the log, and no other does',
+  installed(async ({ store }) => {
+    await fill(store, things, ['a', 'b']);
+    await store.activate('things', 1);
+    const hurried: string[] = [];
+    const model = openReadModel<Thing>(store, things, (position) => void hurried.push(position));
+    await model.get('id-a');
+    await model.reached(at(1), 0);
+    await model.reached(at(2), 10, 'patient');
+    assert.equal(hurried, []);
+    assert.not(await model.reached(at(3), 10));
+    assert.equal(hurried, [at(3)]);
+  }),
+);
+
+test(
   'a store that does not answer is not taken for empty',
   installed(async ({ store }) => {
     const down: ReadStore = { ...store, active: async () => Promise.reject(new UnavailableError('down')) };
