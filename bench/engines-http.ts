@@ -1,10 +1,10 @@
 /**
  * Redeeming gifts and looking them up over HTTP on servers of their own, beside the bare clients doing the same appends
- * and finds, and a bare Koa server that reads and appends, in the same run. On the EventStoreDB, MongoDB and NATS that EVENTSTORE_URL, MONGODB_URL and NATS_URL name;
- * the first holds nothing yet, of the second a database of its own is used and dropped. With
- * `--embedded=MONGODB_URL,NATS_URL` what is named there runs embedded. `--clients=1,16,64`, `--rounds=N` (default 5),
- * `--amount=N` (redemptions a round with 64 clients, default 1,600; with fewer clients there are fewer),
- * `--profile=DIR` writes a CPU profile of the service.
+ * and finds, and a bare Koa server that reads and appends, in the same run. On the EventStoreDB, MongoDB and NATS that
+ * EVENTSTORE_URL, MONGODB_URL and NATS_URL name; the first holds nothing yet, of the second a database of its own is
+ * used and dropped. With `--embedded=MONGODB_URL,NATS_URL` what is named there runs embedded. `--clients=1,16,64`,
+ * `--rounds=N` (default 5), `--amount=N` (redemptions a round with 64 clients, default 1,600; with fewer clients there
+ * are fewer), `--profile=DIR` writes a CPU profile of the service.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -132,6 +132,7 @@ async function first(stream: string): Promise<boolean> {
 
 const gifts: string[] = [];
 while (gifts.length < wanted) gifts.push(...(await buy(Math.min(RECEIVERS, wanted - gifts.length))));
+
 const redeeming = join(dir, 'redeem.jsonl');
 const looking = join(dir, 'look.jsonl');
 const deciding = join(dir, 'decide.jsonl');
