@@ -335,6 +335,7 @@ test('what support did for a gift stands there, and it is shown as it was before
   await note('ann', expiry);
   await care('extend', other, '--until', until);
   await note('ann', until);
+  await eventually(async () => (await service.events.read(`notification-${other}`)).length === 4);
   await care('reassign', other, '--to-user', 'cat');
   await note('cat', until);
   for (const { time, user, answer } of seen) {
