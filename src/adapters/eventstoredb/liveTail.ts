@@ -15,7 +15,7 @@ import { openWaking, type Waking } from './waking.js';
 /** In addition to the last batch. A follower further behind reads the log with its own subscription. */
 const WINDOW = { events: 4_096, bytes: 16_000_000 };
 const AT_ONCE = 1_000;
-/** After this long a follower is told of events that its filter leaves out: each waking costs, and it waits for none. */
+/** After this long a follower is told of events that its filter leaves out: each waking costs. */
 const LEFT_OUT_MS = 100;
 /** So many batches come at once, before a follower's next ones are gathered: what a few requests set off. */
 const BURST = 5;
@@ -82,7 +82,9 @@ export function openLiveTail(source: Source): LiveTail {
   return {
     hurry(position) {
       const now = performance.now();
-      if (position > urgent.position || urgent.until < now) urgent.position = position;
+      // A far position that the log may never reach is not kept up by nearer ones.
+      if (position <= urgent.position && urgent.until >= now) return;
+      urgent.position = position;
       urgent.until = now + URGENT_MS;
       current?.then(
         ({ waking }) => waking.wake(),
@@ -192,7 +194,9 @@ function paced(): { rest(gatherMs: number): number; took(gatherMs: number): void
   return {
     rest: (gatherMs) => emptyAt - (BURST - 1) * gatherMs - performance.now(),
     took(gatherMs) {
-      emptyAt = Math.max(emptyAt, performance.now()) + gatherMs;
+      const now = performance.now();
+      // No more than empty: batches that were hurried leave no debt, which later ones would wait for.
+      emptyAt = Math.min(Math.max(emptyAt, now) + gatherMs, now + BURST * gatherMs);
     },
   };
 }
@@ -256,7 +260,7 @@ function readerOf(
     async take(limit, waitMs, gatherMs) {
       const over = (): boolean => ended || window.failure !== undefined;
       const news = (): boolean =>
-        (waits() && (wanted() > 0 || !live || looks !== window.looks)) || (window.caughtUp && !live);
+        (waits() && (wanted() > 0 || !live || looks !== window.looks || isUrgent())) || (window.caughtUp && !live);
       await window.waking.until(() => over() || news(), waitMs);
       const rest = live && !over() && waits() ? pace.rest(gatherMs) : 0;
       if (rest > 0) await window.waking.until(() => over() || isUrgent() || wanted() >= limit, rest);

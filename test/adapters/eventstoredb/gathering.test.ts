@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventStore, ReadOptions } from '../../../src/ports/eventStore.js';
 import { event, idsOf, newStream, within } from '../../support/engines/eventStoreEvents.js';
-import { until } from '../../support/assertions/until.js';
+import { eventually, until } from '../../support/assertions/until.js';
 import { onDouble } from '../../support/engines/eventStoreDb.js';
 
 const test = suite('EventStoreDB: gathering');
@@ -49,6 +49,30 @@ test('events that come one by one are gathered, after a few that come at once', 
     assert.ok(batches.length >= 6 && batches.length <= EVENTS / 2, `${batches.length} batches`);
     for (const { events } of batches.slice(0, 4)) assert.ok(events.length <= 3, `${events.length} events at once`);
   } finally {
+    await destroy();
+  }
+});
+
+test('what was hurried leaves no debt: the next event waits no longer than ever', async () => {
+  const { store, destroy } = await onDouble();
+  const ending = new AbortController();
+  try {
+    const stream = newStream();
+    const start = await store.end();
+    let seen = 0;
+    const following = (async () => {
+      const options = { gatherMs: 200, signal: ending.signal };
+      for await (const { events } of store.follow(start, { streams: [stream] }, options)) seen += events.length;
+    })();
+    for (let n = 0; n <= EVENTS; n++) {
+      const { position } = await store.append(stream, [event()], n === 0 ? 'none' : n - 1);
+      if (n < EVENTS) store.hurry?.(position);
+      await eventually(() => seen === n + 1, 4_000, `event ${n}`);
+    }
+    ending.abort();
+    await within(20_000, following);
+  } finally {
+    ending.abort();
     await destroy();
   }
 });
