@@ -214,6 +214,8 @@ test('with any key and text is opened by that key alone, and not once it was cha
         assert.equal(openNote(note, known).body, body);
         const bytes = Buffer.from(note);
         const place = at % bytes.length;
+        // The last character of base64 has bits behind the signature's last byte, which are ignored.
+        fc.pre(place !== bytes.length - '?=\n'.length);
         bytes[place] = (bytes[place] as number) ^ (1 << (at % 7));
         // Another name or id is that of an unknown key; anything else is refused as well.
         assert.throws(() => openNote(bytes, known));
