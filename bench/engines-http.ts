@@ -152,8 +152,9 @@ const finder =
       });
 
 // What the purchases set off is over: the finder reads documents as they are, without waiting for the projector.
-for (const id of finder === undefined ? [] : gifts.filter((_, n) => (n + 1) % 100 === 0 || n + 1 === gifts.length))
-  while ((await fetch(`${finder?.url}/api/v2/gifts/${id}`)).status !== 200) await wait(100);
+if (finder !== undefined)
+  for (const id of gifts.filter((_, n) => (n + 1) % 100 === 0 || n + 1 === gifts.length))
+    while ((await fetch(`${finder.url}/api/v2/gifts/${id}`)).status !== 200) await wait(100);
 await wait(2_000);
 
 interface Figure {

@@ -1,7 +1,7 @@
 /** The least that a Koa server can do: a router, and a constant sent as JSON. `BYTES` is the size of the answer. */
-import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
+import { serve } from '../support/serve.js';
 
 const bytes = Number(process.env['BYTES']);
 const frame = JSON.stringify({ data: { text: '' } });
@@ -14,10 +14,4 @@ router.get('/api/v2/gifts/:giftId', (ctx) => {
 });
 const app = new Koa();
 app.use(router.routes());
-const server = app.listen(0, '127.0.0.1', () =>
-  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-);
-process.on('SIGTERM', () => {
-  server.close();
-  server.closeAllConnections();
-});
+serve(app);

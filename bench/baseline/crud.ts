@@ -5,11 +5,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { Sqlite } from '../../src/adapters/embedded/driver.js';
+import { serve } from '../support/serve.js';
 
 const database = new Sqlite(process.env['DATABASE'] ?? '');
 database.pragma('journal_mode = WAL');
@@ -51,11 +51,4 @@ router.post('/api/v2/gifts/:id/redemptions', (ctx) => {
 const app = new Koa();
 app.use(bodyParser());
 app.use(router.routes());
-const server = app.listen(0, '127.0.0.1', () =>
-  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-);
-process.on('SIGTERM', () => {
-  server.close();
-  server.closeAllConnections();
-  database.close();
-});
+serve(app, () => database.close());

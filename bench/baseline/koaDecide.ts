@@ -2,11 +2,11 @@
  * The least that a decision on EventStoreDB takes: a Koa server with a router that reads a stream of one event with the
  * bare client, and appends a second one at the expected revision. `EVENTSTORE_URL`.
  */
-import type { AddressInfo } from 'node:net';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { benchEvent, benchStream } from '../support/rawEvents.js';
+import { serve } from '../support/serve.js';
 
 const events = EventStoreDBClient.connectionString(process.env['EVENTSTORE_URL'] ?? '');
 
@@ -22,11 +22,4 @@ router.post('/decisions/:id', async (ctx) => {
 });
 const app = new Koa();
 app.use(router.routes());
-const server = app.listen(0, '127.0.0.1', () =>
-  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-);
-process.on('SIGTERM', () => {
-  server.close();
-  server.closeAllConnections();
-  void events.dispose();
-});
+serve(app, () => events.dispose());

@@ -2,10 +2,10 @@
  * The least that look-ups from MongoDB take: a Koa server with a router that finds one document by its id.
  * `MONGODB_URL`, `COLLECTION`.
  */
-import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { MongoClient } from 'mongodb';
+import { serve } from '../support/serve.js';
 
 const client = new MongoClient(process.env['MONGODB_URL'] ?? '');
 const gifts = client.db().collection<{ readonly _id: string }>(process.env['COLLECTION'] ?? '');
@@ -19,11 +19,4 @@ router.get('/api/v2/gifts/:giftId', async (ctx) => {
 const app = new Koa();
 app.use(router.routes());
 await client.connect();
-const server = app.listen(0, '127.0.0.1', () =>
-  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
-);
-process.on('SIGTERM', () => {
-  server.close();
-  server.closeAllConnections();
-  void client.close();
-});
+serve(app, () => client.close());

@@ -191,8 +191,8 @@ export interface EventStore {
   /**
    * As `readAll`, and then all later appends of any process (within 50 ms on the embedded engine), until `signal` ends
    * it. The next batch is fetched only on demand. It survives lost connections and restarted servers. An empty batch is
-   * delivered when only filtered events were appended, so that `position` advances: within 100 ms, at once where `hurry`
-   * asks for it.
+   * delivered when only filtered events were appended, so that `position` advances: within 100 ms, at once
+   * where `hurry` asks for it.
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type Ran, gift } from '../support/service/cli.js';
-import { buyOne, redeem, refused } from '../support/service/giftFlow.js';
+import { buyOne, redeem, refused, notificationOver } from '../support/service/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../support/fixtures/pastPurchase.js';
 import { type Json, type Service, startService } from '../support/service/service.js';
 import { eventually } from '../support/assertions/until.js';
@@ -55,8 +55,7 @@ test('gives a gift to a user, or to the owner of a number', async () => {
     await said('reassign', id, '--to-user', 'dan'),
     `gift ${id}: it is now for user dan, whom a running service notifies\n`,
   );
-  const isOver = ({ type }: { readonly type: string }): boolean => /^Notification(Sent|Failed)$/.test(type);
-  await eventually(async () => (await service.events.read(`notification-${id}`)).some(isOver));
+  await notificationOver(service, id);
   assert.equal(
     await said('reassign', id, '--to-phone', '07700 900002'),
     `gift ${id}: it is now for the owner of the phone number, whom a running service notifies\n`,

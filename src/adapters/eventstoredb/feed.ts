@@ -96,13 +96,13 @@ export async function* feed(
   }
 
   async function* live(from: LiveTail, since: Position | undefined): AsyncGenerator<EventBatch, void> {
-    const reader = await from.read(position, since, matches);
+    const reader = await from.read(position, since, matches, gatherMs);
     const end = (): void => reader.end();
     stop.addEventListener('abort', end);
     try {
       let suspicious = false;
       while (!stop.aborted) {
-        const taken = await reader.take(batchSize, timeoutMs, gatherMs);
+        const taken = await reader.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
           // Nothing was appended, or the server is deposed or frozen, and silent.

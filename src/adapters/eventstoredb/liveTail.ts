@@ -24,8 +24,8 @@ const URGENT_MS = 1_000;
 type Read = Omit<Taken, 'bytes'>;
 
 export interface TailReader extends Pick<Subscription, 'end'> {
-  /** As `Subscription.take`; `gatherMs` as in `ReadOptions`. */
-  take(most: number, waitMs: number, gatherMs: number): Promise<Read | undefined>;
+  /** As `Subscription.take`. */
+  take(most: number, waitMs: number): Promise<Read | undefined>;
   /** Ends the subscription for all its readers, since it is silent while the log grows. */
   giveUp(): void;
 }
@@ -35,12 +35,14 @@ export interface LiveTail {
   hurry(position: Position): void;
   /**
    * @param end the log's, as it was read a moment ago
+   * @param gatherMs as in `ReadOptions`
    * @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`)
    */
   read(
     after: Position | undefined,
     end: Position | undefined,
     matches: (stream: string, type: string) => boolean,
+    gatherMs: number,
   ): Promise<TailReader>;
 }
 
@@ -91,7 +93,7 @@ export function openLiveTail(source: Source): LiveTail {
         () => undefined,
       );
     },
-    async read(after, end, matches) {
+    async read(after, end, matches, gatherMs) {
       for (;;) {
         // A follower from beyond the log's end, which was put back, would leave out for all others what comes before.
         const opening = (current ??= openWindow(source, urgent, (after ?? '') < (end ?? '') ? after : end));
@@ -104,7 +106,7 @@ export function openLiveTail(source: Source): LiveTail {
         });
         if (window.failure !== undefined) leave();
         else if ((after ?? '') < window.base) throw new TooSlowError('the live end of the log has moved on');
-        else return readerOf(window, after, matches, leave);
+        else return readerOf(window, after, matches, gatherMs, leave);
       }
     },
   };
@@ -189,11 +191,11 @@ function fail(window: Window, failure: Error): void {
 }
 
 /** Lets `BURST` batches through as they come, then one every `gatherMs`: a token bucket. */
-function paced(): { rest(gatherMs: number): number; took(gatherMs: number): void } {
+function paced(gatherMs: number): { rest(): number; took(): void } {
   let emptyAt = Number.NEGATIVE_INFINITY;
   return {
-    rest: (gatherMs) => emptyAt - (BURST - 1) * gatherMs - performance.now(),
-    took(gatherMs) {
+    rest: () => emptyAt - (BURST - 1) * gatherMs - performance.now(),
+    took() {
       const now = performance.now();
       // No more than empty: batches that were hurried leave no debt, which later ones would wait for.
       emptyAt = Math.min(Math.max(emptyAt, now) + gatherMs, now + BURST * gatherMs);
@@ -205,6 +207,7 @@ function readerOf(
   window: Window,
   after: Position | undefined,
   matches: (stream: string, type: string) => boolean,
+  gatherMs: number,
   leave: () => void,
 ): TailReader {
   /** The next batch, counted from the subscription's start, and the next of its events. */
@@ -213,7 +216,7 @@ function readerOf(
   const looked = { batch: next.batch, event: 0 };
   let found = 0;
   let looks = window.looks;
-  const pace = paced();
+  const pace = paced(gatherMs);
   let taken: Position = after ?? '';
   let ended = false;
   let live = false;
@@ -257,17 +260,17 @@ function readerOf(
   }
 
   return {
-    async take(limit, waitMs, gatherMs) {
+    async take(limit, waitMs) {
       const over = (): boolean => ended || window.failure !== undefined;
       const news = (): boolean =>
         (waits() && (wanted() > 0 || !live || looks !== window.looks || isUrgent())) || (window.caughtUp && !live);
       await window.waking.until(() => over() || news(), waitMs);
-      const rest = live && !over() && waits() ? pace.rest(gatherMs) : 0;
+      const rest = live && !over() && waits() ? pace.rest() : 0;
       if (rest > 0) await window.waking.until(() => over() || isUrgent() || wanted() >= limit, rest);
       if (ended) return undefined;
       if (next.batch < window.gone) throw new TooSlowError('the log grows faster than it is followed');
       if (news()) {
-        pace.took(gatherMs);
+        pace.took();
         return collect(limit);
       }
       if (window.failure !== undefined) throw window.failure;

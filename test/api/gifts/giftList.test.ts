@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { hashSync } from '@node-rs/argon2';
-import { notificationStream } from '../../../src/domain/notification.js';
-import { eventually } from '../../support/assertions/until.js';
-import { buy, buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { buy, buyOne, notificationOver, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -94,9 +92,7 @@ test('lists gifts to a number for the user who had it then, also once it moves o
 test('takes a gift that support reassigned from one list into the other', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'vip' });
   assert.deepEqual(idsIn(await list('vip')), [gift]);
-  // While the receiver is being notified, support gets 409.
-  const isOver = ({ type }: { readonly type: string }): boolean => /^Notification(Sent|Failed)$/.test(type);
-  await eventually(async () => (await service.events.read(notificationStream(gift))).some(isOver));
+  await notificationOver(service, gift);
   const moved = await service.ask('POST', `/ops/gifts/${gift}/reassign`, {
     token: await service.userToken('sue'),
     body: { phone_number: '07700 900002', reason: 'wrong receiver' },

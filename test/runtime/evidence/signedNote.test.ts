@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import { MalformedEvidenceError, UntrustedNoteError } from '../../../src/runtime/evidence/errors.js';
@@ -12,6 +13,7 @@ import {
   parseVerifierKey,
 } from '../../../src/runtime/evidence/noteKeys.js';
 import {
+  type ParsedNote,
   formatSignature,
   noteSigner,
   noteVerifier,
@@ -200,6 +202,14 @@ test('takes no key of another type', () => {
   assert.throws(() => noteVerifier(formatVerifierKey(parseSignerKey(witness).key)), MalformedEvidenceError);
 });
 
+const parsed = (bytes: Uint8Array): ParsedNote | undefined => {
+  try {
+    return parseNote(bytes);
+  } catch {
+    return undefined;
+  }
+};
+
 test('with any key and text is opened by that key alone, and not once it was changed', () => {
   fc.assert(
     fc.property(
@@ -214,9 +224,9 @@ test('with any key and text is opened by that key alone, and not once it was cha
         assert.equal(openNote(note, known).body, body);
         const bytes = Buffer.from(note);
         const place = at % bytes.length;
-        // The last character of base64 has bits behind the signature's last byte, which are ignored.
-        fc.pre(place !== bytes.length - '?=\n'.length);
         bytes[place] = (bytes[place] as number) ^ (1 << (at % 7));
+        // The last character of base64 has bits behind the signature's last byte, which are ignored.
+        fc.pre(place !== bytes.length - '?=\n'.length || !isDeepStrictEqual(parsed(bytes), parseNote(note)));
         // Another name or id is that of an unknown key; anything else is refused as well.
         assert.throws(() => openNote(bytes, known));
       },

@@ -1,4 +1,6 @@
 /** Steps that many HTTP tests share. */
+import { notificationStream } from '../../../src/domain/notification.js';
+import { eventually } from '../assertions/until.js';
 import assert from 'node:assert/strict';
 import type { Reply, Service } from './service.js';
 
@@ -73,6 +75,13 @@ export async function unredeem(
 }
 
 /** The answer is this refusal, to the letter. */
+/** Waits until the receiver was notified, or could not be: before that, support may not reassign the gift. */
+export async function notificationOver(service: Service, gift: string): Promise<void> {
+  await eventually(async () =>
+    (await service.events.read(notificationStream(gift))).some(({ type }) => /^Notification(Sent|Failed)$/.test(type)),
+  );
+}
+
 export function refused(reply: Reply, status: number, error: string): void {
   assert.deepEqual([reply.status, reply.json], [status, { error }]);
   assert.match(reply.headers.get('content-type') ?? '', /^application\/json/);
