@@ -2,6 +2,7 @@ import { EngineError } from '../../lib/engineError.js';
 import { versionsAmong } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 import { isMissing, isPresent } from './failures.js';
+import { ANSWER, sortedFind } from './finds.js';
 import {
   CHECKPOINTS,
   META,
@@ -17,8 +18,6 @@ interface FieldsMeta {
   readonly _id: string;
   readonly fields: readonly string[];
 }
-
-const PAGE = 1_000;
 
 /**
  * Also extracts newly indexed fields of stored documents.
@@ -116,10 +115,12 @@ async function extract(connection: Connection, { collection }: Layout, fields: r
     const filter = after === undefined ? {} : { _id: { $gt: after } };
     const page = await connection.read(
       (database) =>
-        database
-          .collection<MongoDocument>(collection)
-          .find(filter, { sort: { _id: 1 }, limit: PAGE, batchSize: PAGE })
-          .toArray(),
+        sortedFind(
+          database.collection<MongoDocument>(collection),
+          filter,
+          { sort: { _id: 1 }, limit: ANSWER },
+          (one) => one,
+        ),
       BULK_MS,
     );
     const updates = page.flatMap(({ _id, p, b }) => {
@@ -132,7 +133,7 @@ async function extract(connection: Connection, { collection }: Layout, fields: r
         BULK_MS,
       );
     after = page.at(-1)?._id;
-    if (after === undefined || page.length < PAGE) return;
+    if (after === undefined || page.length < ANSWER) return;
   }
 }
 

@@ -12,7 +12,7 @@ import { ensureIndexes } from './collections.js';
 import { inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
-import { all } from './reader.js';
+import { all, ANSWER, sortedFind } from './finds.js';
 
 export interface MongoKeyStoreOptions {
   /** `mongodb://` or `mongodb+srv://`; names the database, which holds nothing else (default `gift_keys`). */
@@ -50,8 +50,6 @@ const PRESENT = { s: { $exists: true } } as const;
 /** The index takes one document a lookup, so a removed subject needs one of its own that no other has. */
 const noLookup = (id: string): string => `.${id}`;
 const BY_LOOKUP = { name: 'l', key: { l: 1 }, unique: true } as const;
-/** Rows of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
-const ANSWER = 1_000;
 const SIDE_BY_SIDE = 4;
 /** A row that a majority of the servers does not have may still be lost, and with it the meaning of its id. */
 const OF_A_MAJORITY = { readConcern: { level: 'majority' } } as const;
@@ -90,12 +88,11 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     [after, limit]: Parameters<KeyStore['page']>,
     of: (document: WithId<D>) => T,
   ): Promise<readonly T[]> {
-    // To the driver a limit of 0 means none.
     if (limit === 0) return [];
     const filter = after === undefined ? only : ({ ...only, _id: { $gt: after } } as Filter<D>);
-    const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit, batchSize: ANSWER } as const;
+    const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit } as const;
     return connection.read(
-      (db) => all(db.collection<D>(collection).find(filter, options), of),
+      (db) => sortedFind(db.collection<D>(collection), filter, options, of),
       limit <= ANSWER ? CALL_MS : BULK_MS,
     );
   }

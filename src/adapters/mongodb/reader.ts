@@ -1,16 +1,15 @@
 /** A missing collection is empty. */
-import type { Filter, FindCursor } from 'mongodb';
+import type { Filter } from 'mongodb';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { documentOf, layoutOf, type Layout, type MongoDocument } from './layout.js';
 import { BULK_MS, CALL_MS, type Connection } from './connection.js';
 import { batchedReads } from './batchedReads.js';
+import { all, ANSWER, sortedFind } from './finds.js';
 import { filterOf, sortOf } from './query.js';
 
 export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count'>;
 
-/** About 5 ms of parsing. */
-const ANSWER = 1_000;
 const SIDE_BY_SIDE = 4;
 
 export function createReader(connection: Connection): Reader {
@@ -47,12 +46,11 @@ export function createReader(connection: Connection): Reader {
     async find<B extends Body>(collection: CollectionSpec, query: Query) {
       const layout = layoutOf(collection);
       const filter = filterOf(layout, query);
-      const { skip = 0, limit } = query;
-      // To the driver a limit of 0 means none.
+      const { skip, limit } = query;
       if (filter === undefined || limit === 0) return [];
-      const options = { sort: sortOf(query), skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
+      const options = { sort: sortOf(query), skip, limit };
       return connection.read(
-        (database) => all(database.collection<MongoDocument>(layout.collection).find(filter, options), documentOf<B>),
+        (database) => sortedFind(database.collection<MongoDocument>(layout.collection), filter, options, documentOf<B>),
         limit !== undefined && limit <= ANSWER ? CALL_MS : BULK_MS,
       );
     },
@@ -66,15 +64,4 @@ export function createReader(connection: Connection): Reader {
       );
     },
   };
-}
-
-export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): Promise<T[]> {
-  const found: T[] = [];
-  try {
-    while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) found.push(of(document));
-    return found;
-  } finally {
-    // An exhausted cursor holds nothing; a failed one may wait for a silent server.
-    cursor.close().catch(() => undefined);
-  }
 }

@@ -4,6 +4,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { recordJson } from '../readStoreRules.js';
 import { ensureIndexes } from './collections.js';
 import { isDuplicateId } from './failures.js';
+import { sortedFind } from './finds.js';
 import { RECORDS } from './layout.js';
 import { BULK_MS, type Database, type Connection } from './connection.js';
 import { prefixOf } from './query.js';
@@ -19,7 +20,6 @@ interface MongoRecord {
 const NEVER = new Date(8.64e15);
 /** The record may appear or disappear between two steps: hardly ever twice. */
 const ATTEMPTS = 20;
-const ANSWER = 1_000;
 
 export async function ensureRecords(connection: Connection): Promise<void> {
   await ensureIndexes(connection, RECORDS, [{ name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
@@ -88,9 +88,11 @@ export function createRecords(connection: Connection): Records {
     async list<V>(prefix: string, limit?: number, after?: string) {
       if (limit === 0) return [];
       const filter = { _id: { ...prefixOf(prefix), ...(after === undefined ? {} : { $gt: after }) }, ...alive() };
-      const options = { sort: { _id: 1 as const }, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
-      const found = await connection.read((database) => records(database).find(filter, options).toArray(), BULK_MS);
-      return found.map((record) => recordOf<V>(record));
+      const options = { sort: { _id: 1 }, limit } as const;
+      return connection.read(
+        (database) => sortedFind(records(database), filter, options, (record) => recordOf<V>(record)),
+        BULK_MS,
+      );
     },
   };
 }

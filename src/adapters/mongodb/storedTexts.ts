@@ -1,8 +1,7 @@
 import type { Filter } from 'mongodb';
 import type { StoredText } from '../../ports/readStore.js';
 import { BULK_MS, type Connection } from './connection.js';
-
-const PAGE = 1_000;
+import { ANSWER, sortedFind } from './finds.js';
 
 interface Stored {
   readonly _id: string;
@@ -17,19 +16,16 @@ export async function* storedTexts(connection: Connection): AsyncGenerator<reado
       const filter: Filter<Stored> = after === undefined ? {} : { _id: { $gt: after } };
       const page = await connection.read(
         (database) =>
-          database
-            .collection<Stored>(name)
-            .find(filter, { sort: { _id: 1 }, limit: PAGE, batchSize: PAGE })
-            .toArray() as Promise<Stored[]>,
+          sortedFind(database.collection<Stored>(name), filter, { sort: { _id: 1 }, limit: ANSWER }, (document) => ({
+            id: document._id,
+            text: Object.values(document)
+              .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+              .join('\n'),
+          })),
         BULK_MS,
       );
-      yield page.map((document) => ({
-        place: `${name} ${document._id}`,
-        text: Object.values(document)
-          .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-          .join('\n'),
-      }));
-      after = page.at(-1)?._id;
-      if (after === undefined || page.length < PAGE) break;
+      yield page.map(({ id, text }) => ({ place: `${name} ${id}`, text }));
+      after = page.at(-1)?.id;
+      if (after === undefined || page.length < ANSWER) break;
     }
 }

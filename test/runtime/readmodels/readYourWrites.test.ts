@@ -16,6 +16,7 @@ interface Shown {
 /** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
   const streams = new Map<string, Position>();
+  const finals = new Map<string, Shown>();
   const waits: [position: Position, timeoutMs: number][] = [];
   const state = {
     end: '1',
@@ -33,6 +34,7 @@ function behind() {
       state.reads += 1;
       return one();
     },
+    final: (id) => finals.get(id),
     async getMany(ids) {
       state.reads += 1;
       return ids.map(one);
@@ -62,7 +64,7 @@ function behind() {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
   };
-  return { state, waits, read, append };
+  return { state, waits, finals, read, append };
 }
 
 /** Everything so far is known to be shown. */

@@ -1,0 +1,54 @@
+import type { Collection, Document, Filter, FindCursor, FindOptions, Sort, WithId } from 'mongodb';
+
+/** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
+export const ANSWER = 1_000;
+/** A server cuts an answer short before it has 16 MB. */
+const SURELY_WHOLE_BYTES = 8_000_000;
+/** The most that one UTF-16 unit of a text takes as UTF-8. */
+const UNIT_BYTES = 3;
+
+export interface SortedFind extends Pick<FindOptions, 'readConcern'> {
+  readonly sort: Sort;
+  readonly skip?: number | undefined;
+  readonly limit?: number | undefined;
+}
+
+/**
+ * The first answer is asked for without a cursor, and is nearly always whole. FerretDB keeps a PostgreSQL session for
+ * the cursor of a sorted find, and ends it even where nothing is left: a process each, and 8 ms.
+ */
+export async function sortedFind<D extends Document, T>(
+  collection: Collection<D>,
+  filter: Filter<D>,
+  { skip = 0, limit, ...options }: SortedFind,
+  of: (document: WithId<D>) => T,
+): Promise<T[]> {
+  // To the driver a limit of 0 means none.
+  if (limit === 0) return [];
+  const most = Math.min(limit ?? ANSWER, ANSWER);
+  const first = { ...options, skip, limit: most, batchSize: most, singleBatch: true };
+  const found = await collection.find(filter, first).toArray();
+  if (found.length === limit || (found.length < most && isWhole(found))) return found.map(of);
+  const rest = { ...options, skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
+  return all(collection.find(filter, rest), of);
+}
+
+/** Documents are texts and a few numbers. */
+function isWhole(documents: readonly Document[]): boolean {
+  let units = 0;
+  for (const document of documents)
+    for (const value of Object.values(document)) if (typeof value === 'string') units += value.length;
+  return units * UNIT_BYTES < SURELY_WHOLE_BYTES;
+}
+
+/** Each answer is read in a turn of its own. */
+export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): Promise<T[]> {
+  const found: T[] = [];
+  try {
+    while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) found.push(of(document));
+    return found;
+  } finally {
+    // An exhausted cursor holds nothing; a failed one may wait for a silent server.
+    cursor.close().catch(() => undefined);
+  }
+}
