@@ -2,6 +2,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { CallOptions, Channel, ClientDuplexStream, ClientReadableStream, Metadata } from '@grpc/grpc-js';
+import { type InFlight, inFlight } from '../../lib/inFlight.js';
 import { failureOf, isDeadline } from './failures.js';
 import type { Vetting } from './version.js';
 
@@ -10,18 +11,21 @@ export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, u
 /**
  * The parts of the client in use. Its own calls break the port's guarantees. Appends of all clients of a process share
  * one map, so the end of one connection rejects another's appends, and a late answer ends the process. A subscription
- * reports that it has caught up while events wait in its buffer. `readAll` drops its filter.
+ * reports that it has caught up while events wait in its buffer. `readAll` drops its filter. Its list of running calls,
+ * a `Set`, costs as much as half a short call (`inFlight`).
  */
 interface Inside {
-  GRPCStreamCreator<T extends Call>(
-    service: typeof streams.StreamsClient,
-    name: string,
-    start: (client: StreamsClient) => Promise<T>,
-  ): () => Promise<T>;
+  getGRPCClient(service: typeof streams.StreamsClient, name: string): Promise<StreamsClient>;
   callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [Metadata, CallOptions];
   handleError: (client: unknown, error: Error) => Promise<void>;
   getChannel(): Promise<Channel>;
   dispose(): Promise<void>;
+}
+
+interface Connected {
+  readonly inside: Inside;
+  /** Until their status, which is each call's last event. */
+  readonly running: InFlight<Call>;
 }
 
 export interface ConnectionOptions {
@@ -66,39 +70,41 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   let heardAt = 0;
   let client = connect();
 
-  function connect(): Inside {
-    const made = EventStoreDBClient.connectionString(
+  function connect(): Connected {
+    const inside = EventStoreDBClient.connectionString(
       withKeepAlive(url, KEEP_ALIVE_ANSWER_MS + ordinal * RENEWALS + (generation++ % RENEWALS)),
     ) as unknown as Inside;
-    // The client discovers its next server in the background; its unhandled failure would end the process.
-    const { handleError } = made;
-    made.handleError = async (...failed) => handleError(...failed).catch(() => undefined);
-    return made;
+    return { inside, running: inFlight() };
   }
 
-  async function end(ended: Inside): Promise<void> {
-    const channel = await ended.getChannel().catch(() => undefined);
-    await ended.dispose();
+  async function end({ inside, running }: Connected): Promise<void> {
+    const channel = await inside.getChannel().catch(() => undefined);
+    await Promise.all(running.values().map(cancelled));
+    await inside.dispose();
     channel?.close();
   }
 
-  function renew(used: Inside, since: number): void {
+  /** The client discovers its next server in the background; its unhandled failure would end the process. */
+  function failed({ inside }: Connected, service: StreamsClient, error: Error): void {
+    inside.handleError(service, error).catch(() => undefined);
+  }
+
+  function renew(used: Connected, since: number): void {
     if (used !== client || heardAt > since) return;
     client = connect();
     void end(used);
   }
 
   /** A failure ends no call: only the version was requested. */
-  async function vet(used: Inside, service: StreamsClient): Promise<void> {
+  async function vet(used: Connected, service: StreamsClient): Promise<void> {
     const since = performance.now();
     try {
-      await vetting.vet(
-        service.getChannel() as Channel,
-        used.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }),
+      await vetting.vet(service.getChannel() as Channel, () =>
+        used.inside.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }),
       );
     } catch (error) {
       if (isDeadline(error)) renew(used, since);
-      void used.handleError(service, error as Error);
+      failed(used, service, error as Error);
       throw failureOf(error, {});
     }
   }
@@ -106,17 +112,29 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
   return {
     async call(start) {
       const used = client;
-      const call = await used.GRPCStreamCreator(streams.StreamsClient, 'call', async (service) => {
-        await vet(used, service);
-        return start(service, ...used.callArguments({ requiresLeader: true }, { deadline: Number.POSITIVE_INFINITY }));
-      })();
+      const { inside, running } = used;
+      const service = await inside.getGRPCClient(streams.StreamsClient, 'call');
+      await vet(used, service);
+      const call = start(
+        service,
+        ...inside.callArguments({ requiresLeader: true }, { deadline: Number.POSITIVE_INFINITY }),
+      );
+      const number = running.put(call);
       call.on('data', () => {
         heardAt = performance.now();
       });
+      call.on('error', (error) => failed(used, service, error));
+      call.on('status', () => running.take(number));
       return { call, silent: (since) => renew(used, since) };
     },
     close: async () => end(client),
   };
+}
+
+function cancelled(call: Call): Promise<unknown> {
+  const over = new Promise((resolve) => call.once('status', resolve));
+  call.cancel();
+  return over;
 }
 
 function withKeepAlive(url: string, answerMs: number): string {

@@ -47,10 +47,10 @@ function before(one: Version, other: Version): boolean {
 /** Checks the server once per connection. */
 export interface Vetting {
   /**
-   * @param call credentials and deadline
+   * @param call makes credentials and deadline
    * @throws UnsafeServerError; gRPC's own error when the server does not answer
    */
-  vet(channel: Channel, call: [Metadata, CallOptions]): Promise<void>;
+  vet(channel: Channel, call: () => [Metadata, CallOptions]): Promise<void>;
 }
 
 export function openVetting(onUnknown: () => void): Vetting {
@@ -64,7 +64,7 @@ export function openVetting(onUnknown: () => void): Vetting {
     async vet(channel, call) {
       let looked = vetted.get(channel);
       if (looked === undefined) {
-        looked = look(channel, call);
+        looked = look(channel, call());
         vetted.set(channel, looked);
         const forget = (): void => void vetted.delete(channel);
         // A channel may reconnect by itself, perhaps to a server that was replaced.
