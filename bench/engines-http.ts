@@ -1,6 +1,7 @@
 /**
  * Redeeming gifts and looking them up over HTTP on servers of their own, beside the bare clients doing the same appends
- * and finds, and a bare Koa server that reads and appends, in the same run. On the EventStoreDB, MongoDB and NATS that
+ * and finds, in the same run: alone, behind a bare Koa server, and with what a decision or a look-up must read besides:
+ * the stream that is decided on, the log's end that a document is to show. On the EventStoreDB, MongoDB and NATS that
  * EVENTSTORE_URL, MONGODB_URL and NATS_URL name; the first holds nothing yet, of the second a database of its own is
  * used and dropped. With `--embedded=MONGODB_URL,NATS_URL` what is named there runs embedded. `--clients=1,16,64`,
  * `--rounds=N` (default 5), `--amount=N` (redemptions a round with 64 clients, default 1,600; with fewer clients there
@@ -135,7 +136,7 @@ while (gifts.length < wanted) gifts.push(...(await buy(Math.min(RECEIVERS, wante
 
 const redeeming = join(dir, 'redeem.jsonl');
 const looking = join(dir, 'look.jsonl');
-const deciding = join(dir, 'decide.jsonl');
+const posting = join(dir, 'post.jsonl');
 const body = JSON.stringify({ location_id: till.location });
 writeFileSync(
   redeeming,
@@ -143,18 +144,19 @@ writeFileSync(
 );
 writeFileSync(looking, gifts.map((id) => JSON.stringify({ path: `/api/v2/gifts/${id}` })).join('\n'));
 const decider = await startBaseline('koaDecide', dir, { EVENTSTORE_URL: eventStoreUrl });
-const finder =
+const found = { MONGODB_URL: mongoUrl ?? '', COLLECTION: layoutOf(collectionOf(giftsProjection)).collection };
+const finders =
   mongoUrl === undefined
     ? undefined
-    : await startBaseline('koaFind', dir, {
-        MONGODB_URL: mongoUrl,
-        COLLECTION: layoutOf(collectionOf(giftsProjection)).collection,
-      });
+    : {
+        bare: await startBaseline('koaFind', dir, found),
+        fresh: await startBaseline('koaFind', dir, { ...found, EVENTSTORE_URL: eventStoreUrl }),
+      };
 
 // What the purchases set off is over: the finder reads documents as they are, without waiting for the projector.
-if (finder !== undefined)
+if (finders !== undefined)
   for (const id of gifts.filter((_, n) => (n + 1) % 100 === 0 || n + 1 === gifts.length))
-    while ((await fetch(`${finder.url}/api/v2/gifts/${id}`)).status !== 200) await wait(100);
+    while ((await fetch(`${finders.bare.url}/api/v2/gifts/${id}`)).status !== 200) await wait(100);
 await wait(2_000);
 
 interface Figure {
@@ -175,14 +177,14 @@ async function rawAppends(clients: number, count: number): Promise<Figure & { re
   return { perSecond, p50: median(took), ids };
 }
 
-/** A read and an append for each stream. */
-async function decisions(clients: number, ids: readonly string[]): Promise<Figure> {
-  writeFileSync(deciding, ids.map((id) => JSON.stringify({ path: `/decisions/${id}` })).join('\n'));
+/** A request to the bare Koa for each stream. */
+async function posts(path: 'appends' | 'decisions', clients: number, ids: readonly string[]): Promise<Figure> {
+  writeFileSync(posting, ids.map((id) => JSON.stringify({ path: `/${path}/${id}` })).join('\n'));
   return load({
     url: decider.url,
     method: 'POST',
     connections: clients,
-    requests: deciding,
+    requests: posting,
     pick: { kind: 'once', skip: 0, amount: ids.length },
     expect: 201,
   });
@@ -217,26 +219,43 @@ const lookUps = async (server: Server, clients: number): Promise<Figure> =>
 interface Rounds {
   readonly clients: number;
   readonly append: Figure[];
+  /** Behind a bare Koa, as the next ones. */
+  readonly appendBehind: Figure[];
   readonly decide: Figure[];
-  readonly redeem: Figure[];
   readonly find: Figure[];
+  readonly findFresh: Figure[];
+  /** The service's. */
+  readonly redeem: Figure[];
   readonly look: Figure[];
 }
 
 async function roundsWith(clients: number): Promise<Rounds> {
-  const of: Rounds = { clients, append: [], decide: [], redeem: [], find: [], look: [] };
+  const of: Rounds = {
+    clients,
+    append: [],
+    appendBehind: [],
+    decide: [],
+    find: [],
+    findFresh: [],
+    redeem: [],
+    look: [],
+  };
   const count = amountOf(clients);
   for (let n = 0; n < WARM_ROUNDS + ROUNDS; n++) {
     const append = await rawAppends(clients, count);
-    const decide = await decisions(clients, append.ids);
+    const appendBehind = await posts('appends', clients, Array.from({ length: count }, randomUUID));
+    const decide = await posts('decisions', clients, append.ids);
     const redeem = await redemptions(clients, count);
-    const find = finder === undefined ? undefined : await lookUps(finder, clients);
+    const find = finders && (await lookUps(finders.bare, clients));
+    const findFresh = finders && (await lookUps(finders.fresh, clients));
     const look = await lookUps(service, clients);
     if (n < WARM_ROUNDS) continue;
     of.append.push(append);
+    of.appendBehind.push(appendBehind);
     of.decide.push(decide);
     of.redeem.push(redeem);
     if (find !== undefined) of.find.push(find);
+    if (findFresh !== undefined) of.findFresh.push(findFresh);
     of.look.push(look);
   }
   return of;
@@ -251,19 +270,36 @@ console.log(
   `EventStoreDB${mongoUrl === undefined ? '' : ', MongoDB'}${url('NATS_URL') === undefined ? '' : ', NATS'}; ${gifts.length.toLocaleString('en')} gifts; median of ${ROUNDS} rounds`,
 );
 table(
-  all.map(({ clients, append, decide, redeem, find, look }) => ({
+  all.map(({ clients, append, appendBehind, decide, redeem }) => ({
     clients: String(clients),
     'raw appends/s': mid(append, 'perSecond'),
-    'reads and appends behind Koa/s': mid(decide, 'perSecond'),
+    'behind Koa': mid(appendBehind, 'perSecond'),
+    'with a read': mid(decide, 'perSecond'),
     'redeems/s': mid(redeem, 'perSecond'),
-    ratio: ratio(redeem, append, 'perSecond'),
-    'redeems/reads and appends': ratio(redeem, decide, 'perSecond'),
+    'of raw appends': ratio(redeem, append, 'perSecond'),
+    'of those with a read': ratio(redeem, decide, 'perSecond'),
     'raw append p50 ms': mid(append, 'p50'),
     'redeem p50 ms': mid(redeem, 'p50'),
+  })),
+);
+table(
+  all.map(({ clients, find, findFresh, look }) => ({
+    clients: String(clients),
     ...(find.length === 0
       ? {}
-      : { 'finds behind Koa/s': mid(find, 'perSecond'), 'look-ups/finds': ratio(look, find, 'perSecond') }),
+      : {
+          'finds behind Koa/s': mid(find, 'perSecond'),
+          "with the log's end": mid(findFresh, 'perSecond'),
+        }),
     'look-ups/s': mid(look, 'perSecond'),
+    ...(find.length === 0
+      ? {}
+      : {
+          'of finds': ratio(look, find, 'perSecond'),
+          "of those with the log's end": ratio(look, findFresh, 'perSecond'),
+          'find p50 ms': mid(find, 'p50'),
+          "with the log's end p50 ms": mid(findFresh, 'p50'),
+        }),
     'look-up p50 ms': mid(look, 'p50'),
   })),
 );
@@ -282,7 +318,7 @@ for (const { clients, append, redeem, find, look } of all) {
     });
 }
 
-await Promise.all([service.stop(), decider.stop(), finder?.stop()]);
+await Promise.all([service.stop(), decider.stop(), finders?.bare.stop(), finders?.fresh.stop()]);
 if (mongoUrl !== undefined) {
   const client = new MongoClient(mongoUrl);
   await client.db().dropDatabase();

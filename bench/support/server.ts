@@ -75,6 +75,8 @@ export async function startService(
 }
 
 /** Starts a baseline of `bench/baseline` with its settings. */
+let baselines = 0;
+
 export async function startBaseline(
   name: string,
   dir: string,
@@ -84,7 +86,7 @@ export async function startBaseline(
   return start(
     ['--import', join(dist, 'bench/support/loopProbe.js'), join(dist, `bench/baseline/${name}.js`)],
     env,
-    join(dir, `${name}.log`),
+    join(dir, `${name}-${baselines++}.log`),
     /^(http\S+)$/m,
   );
 }
