@@ -55,8 +55,16 @@ for (const [what, documents, limit, asks] of [
       documents.slice(0, limit).map(({ _id }) => _id),
     );
     assert.is(asked.length, asks);
-    assert.is(asked[0]?.singleBatch, true);
   });
+
+test('the first answer of a sorted find needs no cursor', async () => {
+  const { asked, collection } = collectionOf(texts(3, 10));
+  await sortedFind(collection, {}, { sort: { _id: 1 } }, ({ _id }) => _id);
+  assert.equal(
+    asked.map(({ singleBatch }) => singleBatch),
+    [true],
+  );
+});
 
 test('a limit of none asks for nothing', async () => {
   const { asked, collection } = collectionOf(texts(3, 10));
