@@ -1,7 +1,7 @@
 /**
- * The least that look-ups from MongoDB take: a Koa server with a router that finds one document by its id. With
- * `EVENTSTORE_URL` it reads the log's last event meanwhile, without which it can't know whether the document shows all
- * that was appended before. `MONGODB_URL`, `COLLECTION`.
+ * The least that a look-up from MongoDB takes: a Koa server with a router that finds one document by its id. With
+ * `EVENTSTORE_URL` each look-up reads the log's last event meanwhile, without which it can't know whether the document
+ * shows all that was appended before; simultaneous look-ups could share that. `MONGODB_URL`, `COLLECTION`.
  */
 import { BACKWARDS, END, EventStoreDBClient } from '@eventstore/db-client';
 import Router from '@koa/router';
@@ -23,9 +23,10 @@ router.get('/api/v2/gifts/:giftId', async (ctx) => {
 
 async function logEnd(): Promise<string | undefined> {
   if (events === undefined) return undefined;
+  let end: string | undefined;
   for await (const { event } of events.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1 }))
-    return event?.position.commit.toString();
-  return undefined;
+    end = event?.position.commit.toString();
+  return end;
 }
 
 const app = new Koa();

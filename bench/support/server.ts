@@ -74,9 +74,9 @@ export async function startService(
   );
 }
 
-/** Starts a baseline of `bench/baseline` with its settings. */
 let baselines = 0;
 
+/** Starts a baseline of `bench/baseline` with its settings. */
 export async function startBaseline(
   name: string,
   dir: string,

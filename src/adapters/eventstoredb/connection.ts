@@ -11,20 +11,19 @@ export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, u
 /**
  * The parts of the client in use. Its own calls break the port's guarantees. Appends of all clients of a process share
  * one map, so the end of one connection rejects another's appends, and a late answer ends the process. A subscription
- * reports that it has caught up while events wait in its buffer. `readAll` drops its filter. It keeps running calls in a
- * `Set`, and watches each as a stream: a fifth of what a short read costs here (`inFlight`).
+ * reports that it has caught up while events wait in its buffer. `readAll` drops its filter. It also keeps
+ * every call in a `Set` and watches it as a stream, which is a fifth of the processor time of a short read.
  */
 interface Inside {
   getGRPCClient(service: typeof streams.StreamsClient, name: string): Promise<StreamsClient>;
   callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [Metadata, CallOptions];
-  handleError: (client: unknown, error: Error) => Promise<void>;
+  handleError(client: unknown, error: Error): Promise<void>;
   getChannel(): Promise<Channel>;
-  dispose(): Promise<void>;
 }
 
 interface Connected {
   readonly inside: Inside;
-  /** Until their status, which is each call's last event. */
+  /** Until gRPC tells their status; what came before may still be read then. */
   readonly running: InFlight<Call>;
 }
 
@@ -79,8 +78,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
 
   async function end({ inside, running }: Connected): Promise<void> {
     const channel = await inside.getChannel().catch(() => undefined);
-    await Promise.all(running.values().map(cancelled));
-    await inside.dispose();
+    while (running.size() > 0) await Promise.all(running.values().map(cancelled));
     channel?.close();
   }
 

@@ -11,8 +11,9 @@ import { readLogBack, readStream, readStreamBack } from './requests.js';
 
 /** A connection carries 100 calls, and further ones would wait silently. */
 const READS_AT_ONCE = 50;
-/** Without a filter in half the time, and the log's last event is nearly always one of ours. */
+/** A read without a filter takes half the time, and the log's last event is nearly always one of ours. */
 const LAST = readLogBack(undefined, 1);
+/** Two: the last may be of a stream that is not in the log. */
 const LAST_OF_OURS = readLogBack(ALL_OURS, 2);
 const PAGE = 500;
 

@@ -47,10 +47,10 @@ function before(one: Version, other: Version): boolean {
 /** Checks the server once per connection. */
 export interface Vetting {
   /**
-   * @param call makes credentials and deadline
+   * @param callArguments makes credentials and deadline
    * @throws UnsafeServerError; gRPC's own error when the server does not answer
    */
-  vet(channel: Channel, call: () => [Metadata, CallOptions]): Promise<void>;
+  vet(channel: Channel, callArguments: () => [Metadata, CallOptions]): Promise<void>;
 }
 
 export function openVetting(onUnknown: () => void): Vetting {
@@ -61,10 +61,10 @@ export function openVetting(onUnknown: () => void): Vetting {
   }
 
   return {
-    async vet(channel, call) {
+    async vet(channel, callArguments) {
       let looked = vetted.get(channel);
       if (looked === undefined) {
-        looked = look(channel, call());
+        looked = look(channel, callArguments());
         vetted.set(channel, looked);
         const forget = (): void => void vetted.delete(channel);
         // A channel may reconnect by itself, perhaps to a server that was replaced.

@@ -2,7 +2,7 @@ import type { Collection, Document, Filter, FindCursor, FindOptions, Sort, WithI
 
 /** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
 export const ANSWER = 1_000;
-/** A server cuts an answer short before it has 16 MB. */
+/** A server cuts an answer short before the document that makes it 16 MB; no document has more than 8 MB. */
 const SURELY_WHOLE_BYTES = 8_000_000;
 /** The most that one UTF-16 unit of a text takes as UTF-8. */
 const UNIT_BYTES = 3;
@@ -15,7 +15,8 @@ export interface SortedFind extends Pick<FindOptions, 'readConcern'> {
 
 /**
  * The first answer is asked for without a cursor, and is nearly always whole. FerretDB keeps a PostgreSQL session for
- * the cursor of a sorted find, and ends it even where nothing is left: a process each, and 8 ms.
+ * the cursor of a sorted find, and ends it even where nothing is left: a process each, and 8 ms. What may go on after
+ * the first answer is read anew with a cursor, so that all of it is of one find.
  */
 export async function sortedFind<D extends Document, T>(
   collection: Collection<D>,
@@ -33,7 +34,7 @@ export async function sortedFind<D extends Document, T>(
   return all(collection.find(filter, rest), of);
 }
 
-/** Documents are texts and a few numbers. */
+/** Documents are texts; what else they hold is small. */
 function isWhole(documents: readonly Document[]): boolean {
   let units = 0;
   for (const document of documents)

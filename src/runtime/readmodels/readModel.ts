@@ -11,8 +11,6 @@ import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js'
 export interface ReadModel<B extends Body> {
   /** @throws UnavailableError also for a quarantined document, and for a missing one before any build has caught up */
   get(id: string): Promise<B | undefined>;
-  /** A document that no event changes any more, where it is in memory: as `get` would answer, without asking anybody. */
-  final(id: string): B | undefined;
   /** In the order of `ids`; throws as `get` does. */
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
   /**
@@ -133,17 +131,13 @@ export function openReadModel<B extends Body>(
 
   const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
-  /** Only while the build in use is known, so that repairs and swaps show within a second. */
-  function final(id: string): B | undefined {
-    return complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, edition) : undefined;
-  }
-
   async function get(id: string): Promise<B | undefined> {
     const asked = refreshed();
     if (asked !== undefined) await asked;
-    const kept = final(id);
-    if (kept !== undefined) return kept;
     const of = edition;
+    // Only while the build in use is known, so that repairs and swaps show within a second.
+    const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, of) : undefined;
+    if (kept !== undefined) return kept;
     const looked = collection;
     const document = await store.get<B>(looked, id);
     if (document !== undefined) {
@@ -174,7 +168,6 @@ export function openReadModel<B extends Body>(
 
   return {
     get,
-    final,
     getMany,
     async find(query) {
       const looked = await wholeCollection();

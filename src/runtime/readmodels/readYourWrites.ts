@@ -1,9 +1,8 @@
 /**
  * Read-your-writes: a document by id shows all that its stream held at the request, whichever process appended it.
  * Writes do not wait; of reads, only those wait whose document is behind. Each read asks for the log's end: locally
- * without a round trip, else during the read of the document, shared with simultaneous reads; not where the document is
- * final and in memory. The document's own stream is looked at only if the log has grown beyond the known progress of
- * the read model.
+ * without a round trip, else during the read of the document, shared with simultaneous reads. The document's own stream
+ * is looked at only if the log has grown beyond the known progress of the read model.
  */
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
@@ -36,17 +35,6 @@ export function readYourWrites<B extends Body>(
   const lastOf = log?.lastOf;
   if (log === undefined || lastOf === undefined) return model;
   return readingRemote(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
-}
-
-/** A final document shows all of its stream, whatever the log holds. */
-function finalOr<B extends Body>(
-  model: ReadModel<B>,
-  read: (id: string) => Promise<B | undefined>,
-): ReadModel<B>['get'] {
-  return (id) => {
-    const final = model.final(id);
-    return final === undefined ? read(id) : Promise.resolve(final);
-  };
 }
 
 interface Shown {
@@ -123,7 +111,7 @@ function readingLocal<B extends Body>(
   return {
     ...model,
     readYourWrites: true,
-    get: finalOr(model, (id) => read([id], () => model.get(id))),
+    get: (id) => read([id], () => model.get(id)),
     getMany: (ids) =>
       ids.length > FEW.local ? readMany(() => model.getMany(ids)) : read(ids, () => model.getMany(ids)),
   };
@@ -193,7 +181,7 @@ function readingRemote<B extends Body>(
   return {
     ...model,
     readYourWrites: true,
-    get: finalOr(model, (id) => read([id], () => model.get(id))),
+    get: (id) => read([id], () => model.get(id)),
     getMany: (ids) => (ids.length === 0 ? model.getMany(ids) : read(ids, () => model.getMany(ids))),
   };
 }

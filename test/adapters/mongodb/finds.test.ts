@@ -35,7 +35,7 @@ function firstAnswer(documents: readonly Text[], most: number): readonly Text[] 
 }
 
 const texts = (count: number, units: number): Text[] =>
-  Array.from({ length: count }, (_, n) => ({ _id: String(n), b: 'é'.repeat(units) }));
+  Array.from({ length: count }, (_, n) => ({ _id: String(n), b: '€'.repeat(units) }));
 
 for (const [what, documents, limit, asks] of [
   ['none', [], 10, 1],

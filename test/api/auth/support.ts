@@ -108,7 +108,6 @@ function memoryAccounts(): MemoryAccounts {
       if (accounts.down) throw new UnavailableError('the read model is down');
       return documents.get(id);
     },
-    final: () => undefined,
     async getMany(ids) {
       return Promise.all(ids.map(async (id) => accounts.get(id)));
     },

@@ -100,7 +100,6 @@ function fakeModel(): FakeModel {
       edition: () => self.edition,
       reached: async (at: string) => at <= position(self.written),
       folded: async () => undefined,
-      final: () => undefined,
       get: () => Promise.reject(new Error('not asked for')),
       getMany: () => Promise.reject(new Error('not asked for')),
     },

@@ -16,7 +16,6 @@ interface Shown {
 /** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
   const streams = new Map<string, Position>();
-  const finals = new Map<string, Shown>();
   const waits: [position: Position, timeoutMs: number][] = [];
   const state = {
     end: '1',
@@ -34,7 +33,6 @@ function behind() {
       state.reads += 1;
       return one();
     },
-    final: (id) => finals.get(id),
     async getMany(ids) {
       state.reads += 1;
       return ids.map(one);
@@ -64,7 +62,7 @@ function behind() {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
   };
-  return { state, waits, finals, read, append };
+  return { state, waits, read, append };
 }
 
 /** Everything so far is known to be shown. */

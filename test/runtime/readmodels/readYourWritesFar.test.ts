@@ -17,7 +17,6 @@ interface Shown {
 /** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
   const streams = new Map<string, Position>();
-  const finals = new Map<string, Shown>();
   const waits: [position: Position, timeoutMs: number][] = [];
   const state = {
     end: '1' as Position | undefined,
@@ -42,7 +41,6 @@ function behind() {
       state.reads += 1;
       return one();
     },
-    final: (id) => finals.get(id),
     async getMany(ids) {
       state.reads += 1;
       return ids.map(one);
@@ -74,7 +72,7 @@ function behind() {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
   };
-  return { state, waits, finals, read, append };
+  return { state, waits, read, append };
 }
 
 function held(): { promise: Promise<void>; answer: () => void } {
@@ -197,16 +195,6 @@ test('a read waits for all that the log holds where streams can’t be looked at
   them.append('a');
   them.state.failsToLook = true;
   assert.equal(await them.read.get('b'), { shown: '2' });
-});
-
-test('a final document in memory is answered without the log and the read store', async () => {
-  const them = behind();
-  await caughtUp(them);
-  them.finals.set('a', { shown: '1' });
-  them.append('other');
-  them.state.fails = new UnavailableError('no log');
-  assert.equal(await them.read.get('a'), { shown: '1' });
-  assert.equal([them.state.reads, them.state.looks, them.state.ends], [0, 0, 0]);
 });
 
 test('an unexpected failure fails the read; an empty log changes nothing', async () => {
