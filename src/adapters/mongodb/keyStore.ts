@@ -88,7 +88,6 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     [after, limit]: Parameters<KeyStore['page']>,
     of: (document: WithId<D>) => T,
   ): Promise<readonly T[]> {
-    if (limit === 0) return [];
     const filter = after === undefined ? only : ({ ...only, _id: { $gt: after } } as Filter<D>);
     const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit } as const;
     return connection.read(

@@ -47,7 +47,7 @@ export function createReader(connection: Connection): Reader {
       const layout = layoutOf(collection);
       const filter = filterOf(layout, query);
       const { skip, limit } = query;
-      if (filter === undefined || limit === 0) return [];
+      if (filter === undefined) return [];
       const options = { sort: sortOf(query), skip, limit };
       return connection.read(
         (database) => sortedFind(database.collection<MongoDocument>(layout.collection), filter, options, documentOf<B>),

@@ -86,7 +86,6 @@ export function createRecords(connection: Connection): Records {
       return (await connection.write((database) => records(database).deleteOne(filter))).deletedCount === 1;
     },
     async list<V>(prefix: string, limit?: number, after?: string) {
-      if (limit === 0) return [];
       const filter = { _id: { ...prefixOf(prefix), ...(after === undefined ? {} : { $gt: after }) }, ...alive() };
       const options = { sort: { _id: 1 }, limit } as const;
       return connection.read(

@@ -1,7 +1,7 @@
 /** Steps that many HTTP tests share. */
+import assert from 'node:assert/strict';
 import { notificationStream } from '../../../src/domain/notification.js';
 import { eventually } from '../assertions/until.js';
-import assert from 'node:assert/strict';
 import type { Reply, Service } from './service.js';
 
 /** A purchase's body. */
@@ -74,7 +74,6 @@ export async function unredeem(
   });
 }
 
-/** The answer is this refusal, to the letter. */
 /** Waits until the receiver was notified, or could not be: before that, support may not reassign the gift. */
 export async function notificationOver(service: Service, gift: string): Promise<void> {
   await eventually(async () =>
@@ -82,6 +81,7 @@ export async function notificationOver(service: Service, gift: string): Promise<
   );
 }
 
+/** The answer is this refusal, to the letter. */
 export function refused(reply: Reply, status: number, error: string): void {
   assert.deepEqual([reply.status, reply.json], [status, { error }]);
   assert.match(reply.headers.get('content-type') ?? '', /^application\/json/);
