@@ -1,4 +1,5 @@
 /** The accounts behind a session, while they are active and have the credentials of the login. */
+import { isDeepStrictEqual } from 'node:util';
 import { accountStream } from '../../domain/account.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -29,11 +30,15 @@ export interface Accounts {
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /**
-   * Waits for the log's present end before every refusal of a login: otherwise the time taken would reveal which names
-   * exist. Without the log, the read model decides.
-   * @throws UnavailableError when still behind after a second
+   * What `look` finds, if `accept` takes it. A refusal waits for the log's present end, and is decided again if the
+   * account is another by then: the read model may have lacked it, or its new secret. Every refusal waits: otherwise
+   * the time taken would reveal which names exist. Without the log, the read model decides.
+   * @throws UnavailableError when still behind after a second; errors of `look` and `accept`
    */
-  wholeLogShown(): Promise<void>;
+  accepted<A extends UserDocument | ClientDocument>(
+    look: () => Promise<A | undefined>,
+    accept: (account: A | undefined) => Promise<boolean>,
+  ): Promise<A | undefined>;
   /** `undefined`: not remembered; ask `behind`. */
   known(session: Session): SessionAccounts | undefined;
   /** At most `FRESH_MS` old. `undefined`: an account is inactive or its credentials have changed since the login. */
@@ -60,6 +65,14 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
     const document = await model.get(`user-${id}`);
     return document?.entry === 'user' ? document : undefined;
   };
+  const wholeLogShown = async (): Promise<void> => {
+    const end = await within(log.end(), LOG_MS, () => undefined).catch((error: unknown) => {
+      if (error instanceof UnavailableError) return undefined;
+      throw error;
+    });
+    if (end !== undefined && !(await model.reached(end, LOG_MS)))
+      throw new UnavailableError('accounts are behind the log, which may tell of this login');
+  };
   const clients = freshCache({ max: CACHED, maxAgeMs: FRESH_MS, now, look: client });
   const users = freshCache({ max: CACHED, maxAgeMs: FRESH_MS, now, look: user });
   return {
@@ -79,13 +92,12 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
       // Compares secrets, not credential numbers: the read model of another release may count those differently.
       return account.active && secretOf(account) === secretOf(document);
     },
-    async wholeLogShown() {
-      const end = await within(log.end(), LOG_MS, () => undefined).catch((error: unknown) => {
-        if (error instanceof UnavailableError) return undefined;
-        throw error;
-      });
-      if (end !== undefined && !(await model.reached(end, LOG_MS)))
-        throw new UnavailableError('accounts are behind the log, which may tell of this login');
+    async accepted(look, accept) {
+      const found = await look();
+      if (await accept(found)) return found;
+      await wholeLogShown();
+      const shown = await look();
+      return !isDeepStrictEqual(shown, found) && (await accept(shown)) ? shown : undefined;
     },
     known(session) {
       const itsClient = clients.peek(session.client);
@@ -98,8 +110,8 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
       return sessionAccounts(
         session,
         ...(await Promise.all([
-          looked(clients, session.client),
-          session.user === null ? undefined : looked(users, session.user),
+          looked(clients, session.client, session.clientCredential),
+          session.user === null ? undefined : looked(users, session.user, session.userCredential),
         ])),
       );
     },
@@ -120,7 +132,12 @@ export function sessionAccounts(
 const secretOf = (account: UserDocument | ClientDocument): string =>
   account.entry === 'user' ? account.password_hash : account.secret_hash;
 
-async function looked<V>(cache: FreshCache<V>, key: string): Promise<V> {
-  const fresh = cache.peek(key);
-  return fresh === undefined ? cache.load(key) : fresh.value;
+/** A remembered account of before the session's login says nothing about the session. */
+async function looked<A extends ClientDocument | UserDocument>(
+  cache: FreshCache<A | undefined>,
+  id: string,
+  credential: number | null,
+): Promise<A | undefined> {
+  const fresh = cache.peek(id);
+  return fresh?.value === undefined || fresh.value.credential < (credential ?? 0) ? cache.load(id) : fresh.value;
 }

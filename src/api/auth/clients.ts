@@ -38,23 +38,34 @@ export function clientAuthentication(options: {
       .digest('base64url');
   const isRemembered = (name: string): boolean => now() - (remembered.get(name) ?? -Infinity) < REMEMBERED_MS;
 
+  const isAuthentic = async (
+    client: ClientDocument | undefined,
+    secrets: readonly string[],
+    address: string,
+  ): Promise<boolean> => {
+    if (
+      client?.active === true &&
+      secrets.some((secret) => isRemembered(nameOf(client, secret))) &&
+      (await accounts.isCurrent(client))
+    )
+      return true;
+    let right: string | undefined;
+    const succeeded = await throttle.attempt({ address }, async (reserve) => {
+      right = await passwords.verify(client?.secret_hash, secrets, reserve);
+      return right !== undefined && client?.active === true && accounts.isCurrent(client);
+    });
+    if (!succeeded || client === undefined || right === undefined) return false;
+    remembered.set(nameOf(client, right), now());
+    return true;
+  };
+
   return {
     async authenticate({ id, secrets }, address) {
-      const client = await accounts.client(id);
-      if (
-        client !== undefined &&
-        client.active &&
-        secrets.some((secret) => isRemembered(nameOf(client, secret))) &&
-        (await accounts.isCurrent(client))
-      )
-        return client;
-      let right: string | undefined;
-      const succeeded = await throttle.attempt({ address }, async (reserve) => {
-        right = await passwords.verify(client?.secret_hash, secrets, reserve);
-        return right !== undefined && client?.active === true && accounts.isCurrent(client);
-      });
-      if (!succeeded || client === undefined || right === undefined) throw authenticationFailed();
-      remembered.set(nameOf(client, right), now());
+      const client = await accounts.accepted(
+        async () => accounts.client(id),
+        async (found) => isAuthentic(found, secrets, address),
+      );
+      if (client === undefined) throw authenticationFailed();
       return client;
     },
   };

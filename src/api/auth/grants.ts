@@ -38,47 +38,41 @@ export function grants(deps: {
   subjects: Pick<Subjects, 'find'>;
 }): Grants {
   const { authenticator, accounts, clients, passwords, sessions, throttle, hash, subjects } = deps;
-  /** Refuses only once the read model shows the whole log. */
-  const onceShown = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof HttpError && error.code === 'authentication_failed') await accounts.wholeLogShown();
-      throw error;
-    }
-  };
-  const clientWith = async (credentials: ClientCredentials, address: string): Promise<ClientDocument> =>
-    onceShown(async () => clients.authenticate(credentials, address));
   return {
     checkAddress: async (address) => throttle.check({ address }),
     loginClient: async (header) => authenticator.client(header),
 
     async clientCredentials(credentials, address) {
-      return sessions.start(await clientWith(credentials, address));
+      return sessions.start(await clients.authenticate(credentials, address));
     },
 
     async password(client, username, password, address) {
       const named = usernameSubject(normaliseUsername(username));
       const usernameHash = hash('username', named.text);
-      const [usernameId] = await subjects.find([named]);
-      const user = await accounts.userNamed(usernameId);
       // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
       const candidates = [...new Set([opaqueString(password), password])];
-      // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
-      const right = await throttle.attempt(
-        { address, usernameHash },
-        async (reserve) =>
-          (await passwords.verify(user?.password_hash, candidates, reserve)) !== undefined &&
-          user?.active === true &&
-          accounts.isCurrent(user),
+      const user = await accounts.accepted(
+        async () => {
+          const [usernameId] = await subjects.find([named]);
+          return accounts.userNamed(usernameId);
+        },
+        // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
+        async (account) =>
+          throttle.attempt(
+            { address, usernameHash },
+            async (reserve) =>
+              (await passwords.verify(account?.password_hash, candidates, reserve)) !== undefined &&
+              account?.active === true &&
+              accounts.isCurrent(account),
+          ),
       );
-      if (!right || user === undefined) return onceShown(() => Promise.reject(authenticationFailed()));
+      if (user === undefined) throw authenticationFailed();
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');
       return sessions.start(client, user);
     },
 
     async refresh(credentials, refreshToken, address) {
-      const client = await clientWith(credentials, address);
+      const client = await clients.authenticate(credentials, address);
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
         const user = session.user === null ? undefined : await accounts.user(session.user);
         if (user === undefined || sessionAccounts(session, client, user) === undefined || !mayLogIn(client, user.id))
@@ -90,7 +84,7 @@ export function grants(deps: {
     },
 
     async revoke(credentials, token, address) {
-      const client = await clientWith(credentials, address);
+      const client = await clients.authenticate(credentials, address);
       if (!(await sessions.revoke(token, client.id))) throw authenticationFailed();
     },
   };

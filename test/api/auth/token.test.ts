@@ -7,7 +7,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Auth, createAuth } from '../../../src/api/auth/auth.js';
-import type { UserDocument } from '../../../src/projections/accounts.js';
+import type { AccountDocument, UserDocument } from '../../../src/projections/accounts.js';
 import { readBasic } from '../../../src/api/auth/clients.js';
 import { throttle } from '../../../src/api/auth/throttle.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
@@ -655,6 +655,40 @@ for (const [what, stream, added, change] of [
     assert.is((await here.login('bob', PASSWORD, 'other')).status, 200);
   });
 }
+
+for (const [what, id, before] of [
+  ['a new user', 'user-ada', undefined],
+  ['a user with a new password', 'user-ada', { password_hash: await hashPassword('the old one') }],
+  ['a user who is active again', 'user-ada', { active: false }],
+  ['a new name of a user', `username-${hash('username', 'ada')}`, undefined],
+  ['a new client', 'client-other', undefined],
+  ['a client with a new secret', 'client-other', { secret_hash: await hashPassword('the old one') }],
+] as const) {
+  test(`lets ${what} in, where the read model hears of it after the look-up`, async ({ here, accounts, log }) => {
+    const app = await here.clientToken();
+    log.given('user-bob', { type: 'UserChanged', data: { active: true } });
+    const late = accounts.documents.get(id) as AccountDocument;
+    if (before === undefined) accounts.documents.delete(id);
+    else accounts.change(id, before);
+    accounts.reached = async () => {
+      accounts.documents.set(id, late);
+      return true;
+    };
+    const grant = id.startsWith('client')
+      ? { grant_type: 'client_credentials', client_id: 'other', client_secret: SECRET }
+      : { grant_type: 'password', username: 'ada', password: PASSWORD };
+    assert.is((await here.token(grant, { Authorization: `Bearer ${app}` })).status, 200);
+  });
+}
+
+test('a token of a login with a new password is good at once, whatever is remembered of the user', async ({
+  here,
+  accounts,
+}) => {
+  assert.is(await here.opens((await here.login()).body.access_token), 200);
+  accounts.change('user-ada', { credential: 2 });
+  assert.is(await here.opens((await here.login()).body.access_token), 200);
+});
 
 test("where the log can't be reached, or hangs, the read model alone says who may log in", async ({ here, log }) => {
   const client = await here.clientToken();

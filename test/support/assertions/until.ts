@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
  */
 export async function eventually<T>(
   look: () => T | Promise<T>,
-  withinMs = 20_000,
+  withinMs = 60_000,
   what = 'what is looked for',
 ): Promise<Exclude<T, undefined | false>> {
   for (const end = performance.now() + withinMs; ; await sleep(10)) {
@@ -17,7 +17,7 @@ export async function eventually<T>(
   }
 }
 
-/** Waits until it holds, at most 20 s. @throws Error naming `what` when it does not */
+/** Waits until it holds, at most a minute. @throws Error naming `what` when it does not */
 export async function until(holds: () => boolean | Promise<boolean>, what = 'the condition'): Promise<void> {
   await eventually(holds, undefined, what);
 }

@@ -122,7 +122,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const remembered = (name: string, make: () => Promise<string>): Promise<string> => {
     const known = tokens.get(name) ?? make();
     tokens.set(name, known);
-    // Whoever was imported just now may not be known yet.
+    // Read models that are behind give 503, which a later request may not.
     known.catch(() => tokens.delete(name));
     return known;
   };
