@@ -14,7 +14,7 @@ import { progressSaver } from './progressSaver.js';
 import { readAgain, type Reading, type ReadingDeps, readNew } from './reading.js';
 import type { Reach } from './reach.js';
 import type { RetrySchedule } from './retries.js';
-import type { Slots } from './slots.js';
+import type { Slots } from '../lib/async/slots.js';
 import type { DeliveryTally, EndpointStatus } from './tally.js';
 import { isFailing, type Verdict, verdictOf } from './verdict.js';
 

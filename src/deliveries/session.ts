@@ -19,7 +19,7 @@ import { type Line, type LineDeps, openLine } from './line.js';
 import { enabledAgain, firstProgress, type Progress, progressRecord, storedProgress } from './progress.js';
 import { nextRequests } from './requests.js';
 import { openReach } from './reach.js';
-import { openSlots } from './slots.js';
+import { openSlots } from '../lib/async/slots.js';
 import type { DeliveryTally } from './tally.js';
 
 /** Attempts at once to all endpoints; and to those that fail or are slow. */

@@ -4,7 +4,6 @@ import { suite } from 'uvu';
 import { openBacklog, type Waiting } from '../../src/deliveries/backlog.js';
 import { askedPause, pauseAfter, RETRY_SCHEDULE } from '../../src/deliveries/retries.js';
 import type { Outcome } from '../../src/deliveries/sender.js';
-import { openSlots } from '../../src/deliveries/slots.js';
 import { isFailing, type Health, type Verdict, verdictOf } from '../../src/deliveries/verdict.js';
 
 const test = suite('deliveries/retries');
@@ -182,22 +181,6 @@ test('holds nothing against an endpoint while none answers', () => {
   assert.deepEqual([first.health.failingSince, first.again?.firstAt], [undefined, undefined], 'no failure of its own');
   assert.equal(judge(UNREACHED, {}, { failures: 0 }, NOW, NOW - 999).ours, false, 'answered meanwhile');
   assert.equal(judge(UNREACHED, { ping: 'p' }).ours, true);
-});
-
-test('frees a slot once, for the first that waits', async () => {
-  const slots = openSlots(1);
-  const free = await slots.take();
-  const order: string[] = [];
-  const waits = ['a', 'b'].map(async (name) => {
-    const done = await slots.take();
-    order.push(name);
-    done();
-  });
-  free();
-  free();
-  await Promise.all(waits);
-  assert.deepEqual(order, ['a', 'b']);
-  (await slots.take())();
 });
 
 test.run();

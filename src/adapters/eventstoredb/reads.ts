@@ -2,6 +2,7 @@ import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_
 import { type InFlight, inFlight } from '../../lib/inFlight.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { deferred } from '../../lib/async/deferred.js';
+import { openSlots } from '../../lib/async/slots.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection } from './connection.js';
 import { failureOf, StreamDeletedError } from './failures.js';
@@ -51,14 +52,14 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     stream: string | undefined,
     take: (record: ServerRecord) => void,
   ): Promise<void> {
-    const release = await slots.take();
+    const free = await slots.take();
     try {
       await over(connection, request, timeoutMs, running, take);
     } catch (error) {
       const failure = failureOf(error, stream === undefined ? {} : { stream });
       if (!(failure instanceof StreamDeletedError)) throw failure;
     } finally {
-      release();
+      free();
     }
   }
 
@@ -129,8 +130,9 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
       return end !== undefined && end >= position;
     },
     close() {
-      slots.close();
-      for (const fail of running.values()) fail(new UnavailableError('the event store is closed'));
+      const closed = new UnavailableError('the event store is closed');
+      slots.fail(closed);
+      for (const fail of running.values()) fail(closed);
     },
   };
 }
@@ -177,24 +179,4 @@ async function over(
     clearInterval(timer);
     running.take(number);
   }
-}
-
-function openSlots(count: number): { take(): Promise<() => void>; close(): void } {
-  const waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
-  let free = count;
-  const release = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) free += 1;
-    else next.resolve();
-  };
-  return {
-    async take() {
-      if (free > 0) free -= 1;
-      else await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
-      return release;
-    },
-    close() {
-      for (const { reject } of waiting.splice(0)) reject(new UnavailableError('the event store is closed'));
-    },
-  };
 }

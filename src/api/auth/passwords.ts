@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hashPassword, verifyPassword } from '../../lib/passwordHash.js';
-import { gate } from './gate.js';
+import { gate } from '../limits/gate.js';
 
 /** The longest queue of checks. */
 const PLACES = 500;

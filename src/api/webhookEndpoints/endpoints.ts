@@ -30,7 +30,7 @@ import {
   webhookEndpointsProjection,
 } from '../../projections/webhookEndpoints.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
-import { keyedGate } from '../auth/gate.js';
+import { keyedGate } from '../limits/gate.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';

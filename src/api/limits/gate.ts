@@ -1,3 +1,4 @@
+import { openSlots } from '../../lib/async/slots.js';
 import { HttpError } from '../pipeline/errors.js';
 
 export interface Gate {
@@ -8,23 +9,19 @@ export interface Gate {
 
 /** At most `width` run at once, at most `places` wait. */
 export function gate(width: number, places: number): Gate {
-  let running = 0;
-  const waiting: (() => void)[] = [];
+  const slots = openSlots(width);
   return {
     async run(work) {
-      if (running < width) running += 1;
-      else if (waiting.length < places) await new Promise<void>((resolve) => waiting.push(resolve));
-      else throw new HttpError('too_many_requests', { headers: { 'Retry-After': '1' } });
+      if (slots.taken === width && slots.waiting >= places)
+        throw new HttpError('too_many_requests', { headers: { 'Retry-After': '1' } });
+      const free = await slots.take();
       try {
         return await work();
       } finally {
-        // Hands the slot over without freeing it, so that a newcomer can't overtake.
-        const next = waiting.shift();
-        if (next === undefined) running -= 1;
-        else next();
+        free();
       }
     },
-    idle: () => running === 0,
+    idle: () => slots.taken === 0,
   };
 }
 
