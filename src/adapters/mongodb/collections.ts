@@ -2,7 +2,7 @@ import { EngineError } from '../../lib/engineError.js';
 import { versionsAmong } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 import { isMissing, isPresent } from './failures.js';
-import { ANSWER, sortedFind } from './finds.js';
+import { pagesById } from './finds.js';
 import {
   CHECKPOINTS,
   META,
@@ -111,18 +111,7 @@ function isAsWanted(found: Record<string, unknown>, { key, expireAfterSeconds, u
 
 /** A document written meanwhile has its fields already. */
 async function extract(connection: Connection, { collection }: Layout, fields: readonly FieldKey[]): Promise<void> {
-  for (let after: string | undefined; ;) {
-    const filter = after === undefined ? {} : { _id: { $gt: after } };
-    const page = await connection.read(
-      (database) =>
-        sortedFind(
-          database.collection<MongoDocument>(collection),
-          filter,
-          { sort: { _id: 1 }, limit: ANSWER },
-          (one) => one,
-        ),
-      BULK_MS,
-    );
+  for await (const page of pagesById<MongoDocument>(connection, collection)) {
     const updates = page.flatMap(({ _id, p, b }) => {
       const values = valuesOf(fields, storedBodyOf(b));
       return Object.keys(values).length === 0 ? [] : [{ updateOne: { filter: { _id, p }, update: { $set: values } } }];
@@ -132,8 +121,6 @@ async function extract(connection: Connection, { collection }: Layout, fields: r
         (database) => database.collection<MongoDocument>(collection).bulkWrite(updates, { ordered: false }),
         BULK_MS,
       );
-    after = page.at(-1)?._id;
-    if (after === undefined || page.length < ANSWER) return;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Collection, Document, Filter, FindCursor, FindOptions, Sort, WithId } from 'mongodb';
+import { BULK_MS, type Connection } from './connection.js';
 
 /** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
 export const ANSWER = 1_000;
@@ -51,5 +52,23 @@ export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): 
   } finally {
     // An exhausted cursor holds nothing; a failed one may wait for a silent server.
     cursor.close().catch(() => undefined);
+  }
+}
+
+/** A whole collection by id, an answer at a time. It may change meanwhile: what is there all along comes once. */
+export async function* pagesById<D extends { readonly _id: string }>(
+  connection: Connection,
+  collection: string,
+): AsyncGenerator<readonly WithId<D>[], void> {
+  for (let after: string | undefined; ;) {
+    const filter = (after === undefined ? {} : { _id: { $gt: after } }) as Filter<D>;
+    const page = await connection.read(
+      (database) =>
+        sortedFind(database.collection<D>(collection), filter, { sort: { _id: 1 }, limit: ANSWER }, (one) => one),
+      BULK_MS,
+    );
+    yield page;
+    after = page.at(-1)?._id;
+    if (after === undefined || page.length < ANSWER) return;
   }
 }

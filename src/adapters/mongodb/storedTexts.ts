@@ -1,7 +1,6 @@
-import type { Filter } from 'mongodb';
 import type { StoredText } from '../../ports/readStore.js';
-import { BULK_MS, type Connection } from './connection.js';
-import { ANSWER, sortedFind } from './finds.js';
+import type { Connection } from './connection.js';
+import { pagesById } from './finds.js';
 
 interface Stored {
   readonly _id: string;
@@ -12,20 +11,11 @@ interface Stored {
 export async function* storedTexts(connection: Connection): AsyncGenerator<readonly StoredText[], void> {
   const collections = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
   for (const { name } of collections)
-    for (let after: string | undefined; ;) {
-      const filter: Filter<Stored> = after === undefined ? {} : { _id: { $gt: after } };
-      const page = await connection.read(
-        (database) =>
-          sortedFind(database.collection<Stored>(name), filter, { sort: { _id: 1 }, limit: ANSWER }, (document) => ({
-            id: document._id,
-            text: Object.values(document)
-              .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-              .join('\n'),
-          })),
-        BULK_MS,
-      );
-      yield page.map(({ id, text }) => ({ place: `${name} ${id}`, text }));
-      after = page.at(-1)?.id;
-      if (after === undefined || page.length < ANSWER) break;
-    }
+    for await (const page of pagesById<Stored>(connection, name))
+      yield page.map(({ _id, ...rest }) => ({
+        place: `${name} ${_id}`,
+        text: [_id, ...Object.values(rest)]
+          .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+          .join('\n'),
+      }));
 }
