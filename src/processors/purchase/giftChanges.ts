@@ -40,9 +40,10 @@ export async function visitGifts(
 
 type Decide = (gift: IssuedGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>;
 
-/** `before`: the gift that was decided on. */
 interface GiftChange {
+  /** The gift that was decided on. */
   readonly before: IssuedGift;
+  /** By this command: now, or since the gift was read by another process that appended the same. */
   readonly changed: boolean;
 }
 
@@ -57,12 +58,12 @@ export async function changeGift(
   decide: Decide,
 ): Promise<GiftChange> {
   const source = giftSource(events, giftId, () => giftToIssue(issue, 'charged'), found);
-  const { own, state, replayed } = await writer.transact(source, reason, async (at) => {
+  const { own, state } = await writer.transact(source, reason, async (at) => {
     const decided = await decide(at.gift);
     if (decided.length > 0) mayAct();
     return withIssue(at, decided);
   });
-  return { before: state.gift, changed: own.length > 0 && !replayed };
+  return { before: state.gift, changed: own.length > 0 };
 }
 
 export async function changeGifts(

@@ -22,9 +22,10 @@ async function givenBack(house: House): Promise<Bought> {
   return bought;
 }
 
-/** Both gifts are used. */
-async function redeemed(house: House, { transactionId, giftIds }: Bought): Promise<void> {
+/** Gifts are used, by default both. */
+async function redeemed(house: House, { transactionId, giftIds }: Bought, which = giftIds): Promise<void> {
   for (const [index, giftId] of giftIds.entries()) {
+    if (!which.includes(giftId)) continue;
     await house.append(`gift-${giftId}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: {} });
     await house.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
   }
@@ -164,14 +165,34 @@ test('another process that settles it at that moment parks it, too', async ({ ho
 test('cancels no second gift after waking behind another process', async ({ house }) => {
   const bought = await givenBack(house);
   let asleep = false;
-  const events = interrupted(house, () => {
+  const events = interrupted(house, async () => {
     asleep = true;
-    return settle(house, bought);
+    await redeemed(house, bought, bought.giftIds.slice(1));
+    await settle(house, bought);
   });
   const mayAct = (): void => {
     if (asleep) throw new NotOursError('the work has passed to another process');
   };
   await rejects(settle(house, bought, PROVIDER_REFUND_KEY, {}, { events, mayAct }), NotOursError, /passed/);
+  assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
+});
+
+test('counts a gift that the process before it cancels at that moment, and cancels no second one', async ({
+  house,
+}) => {
+  const bought = await givenBack(house);
+  let appends = 0;
+  const dying: EventStore = {
+    ...house.events,
+    async append(...args) {
+      if (appends++ > 0) throw new NotOursError('the process is gone');
+      return house.events.append(...args);
+    },
+  };
+  const events = interrupted(house, () =>
+    rejects(settle(house, bought, PROVIDER_REFUND_KEY, {}, { events: dying }), NotOursError, /gone/),
+  );
+  await settle(house, bought, PROVIDER_REFUND_KEY, {}, { events });
   assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
 });
 
