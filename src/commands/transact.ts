@@ -108,7 +108,8 @@ export async function transactOn<S>(
 }
 
 /**
- * While the outcome is unknown it repeats with the same event ids, which stores no event twice.
+ * While the outcome is unknown it repeats with the same event ids, which stores no event twice. An outcome that one try
+ * left unknown stays unknown.
  * @returns the events, all with the position of the last
  * @throws ConflictError, UnavailableError
  */
@@ -118,13 +119,19 @@ export async function append(
   decided: readonly NewEvent[],
   expected: ExpectedRevision,
 ): Promise<RecordedEvent[]> {
+  let unknown = false;
   for (let repeat = 0; ; repeat++) {
     try {
       const { revision, position } = await events.append(stream, decided, expected);
       const first = revision - decided.length + 1;
       return decided.map((event, index) => copyWith(event, { stream, revision: first + index, position }));
     } catch (error) {
-      if (!(error instanceof UnavailableError) || !error.outcomeUnknown || repeat === REPEATS_OF_UNKNOWN) throw error;
+      if (!(error instanceof UnavailableError)) throw error;
+      unknown ||= error.outcomeUnknown;
+      if (unknown && repeat < REPEATS_OF_UNKNOWN) continue;
+      throw unknown === error.outcomeUnknown
+        ? error
+        : new UnavailableError(error.message, { outcomeUnknown: true, cause: error });
     }
   }
 }

@@ -149,4 +149,20 @@ test('repeats an unknown outcome with the same ids, and no known failure', async
   assert.equal(tried.length, 1);
 });
 
+test('an outcome that one try left unknown stays unknown, and is tried again, whatever later tries say', async () => {
+  const said = [true, false, false];
+  const events = {
+    ...memoryEvents(),
+    read: async () => [],
+    append: async () => {
+      throw new UnavailableError('no answer', { outcomeUnknown: said.shift() === true });
+    },
+  } as unknown as EventStore;
+  await assert.rejects(
+    transact(events, COUNT, 's', context(), () => [event]),
+    (error: UnavailableError) => error.outcomeUnknown,
+  );
+  assert.deepEqual(said, []);
+});
+
 test.run();
