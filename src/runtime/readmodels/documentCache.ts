@@ -19,10 +19,24 @@ export interface DocumentCache {
 export function documentCache(generation: number, isFinal?: (document: Body) => boolean): DocumentCache {
   let young = new Map<string, StoredDocument>();
   let old = new Map<string, StoredDocument>();
+
+  /** Without documents that are final by now; what is kept of such a one is outdated. */
+  function changeable(stored: Map<string, StoredDocument>): Map<string, StoredDocument> {
+    if (isFinal === undefined) return stored;
+    const kept = new Map<string, StoredDocument>();
+    for (const [id, document] of stored)
+      if (isOutOfService(document.body) || !isFinal(document.body)) kept.set(id, document);
+      else {
+        young.delete(id);
+        old.delete(id);
+      }
+    return kept;
+  }
+
   return {
     get: (id) => young.get(id) ?? old.get(id),
     keep(stored) {
-      const documents = isFinal === undefined ? stored : without(stored, isFinal);
+      const documents = changeable(stored);
       if (documents.size > FEW || young.size + documents.size > generation) {
         old = young;
         young = documents;
@@ -35,14 +49,4 @@ export function documentCache(generation: number, isFinal?: (document: Body) => 
       old = new Map();
     },
   };
-}
-
-function without(
-  documents: Map<string, StoredDocument>,
-  isFinal: (document: Body) => boolean,
-): Map<string, StoredDocument> {
-  const kept = new Map<string, StoredDocument>();
-  for (const [id, document] of documents)
-    if (isOutOfService(document.body) || !isFinal(document.body)) kept.set(id, document);
-  return kept;
 }

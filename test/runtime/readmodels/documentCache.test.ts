@@ -33,4 +33,16 @@ test('keeps no document that no event changes any more, but one that is out of s
   );
 });
 
+test('keeps nothing of a document that has become final, in either generation', () => {
+  const cache = documentCache(10, (body) => !('open' in body));
+  cache.keep(documents(0, 8, { open: true }));
+  cache.keep(documents(8, 8, { open: true }));
+  cache.keep(documents(0, 1, { closed: true }));
+  cache.keep(documents(8, 1, { closed: true }));
+  assert.equal(
+    ['d0', 'd1', 'd8', 'd9'].map((id) => cache.get(id)?.id),
+    [undefined, 'd1', undefined, 'd9'],
+  );
+});
+
 test.run();
