@@ -71,7 +71,7 @@ function settled(
   document: TransactionDocument,
   event: Exclude<Settling, { type: 'GiftsPurchased' }>,
 ): TransactionDocument {
-  // The first answer counts, as in `purchaseAggregate`.
+  // The first answer counts: `settleCharge` lets no other follow.
   if (document.payment !== 'pending') return document;
   if (event.type === 'PaymentAuthenticationRequired') {
     const { payment_id, action } = event.data;

@@ -1,10 +1,14 @@
 import type { Logger } from 'pino';
 import { shortcodeOf } from '../domain/giftIds.js';
 import type { Engines } from '../ports/engines.js';
+import type { EventStore } from '../ports/eventStore.js';
 import { runProcessors } from '../processors/processors.js';
 import type { Lookups } from '../processors/managers.js';
 import type { Processors } from '../processors/runner/run.js';
+import { inTurns } from '../lib/async/inTurns.js';
+import type { AccountDocument } from '../projections/accounts.js';
 import type { ReadModels } from '../projections/index.js';
+import { type AskedModel, getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import { openText } from '../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -20,20 +24,33 @@ export interface ProcessesOptions {
   readonly followers: Pick<Followers, 'start'>;
 }
 
-/** Where receivers are reached at present. */
+/**
+ * Where receivers are reached at present. That a user can't be reached holds as of the log's end: it is final for the
+ * notification, and the read model may lack an address that was imported just now.
+ */
 export function receiverLookups({
-  models,
+  events,
+  accounts,
   subjects,
-}: Pick<ProcessesOptions, 'models' | 'subjects'>): Pick<Lookups, 'contact' | 'numberOf'> {
+}: {
+  readonly events: Pick<EventStore, 'end'>;
+  readonly accounts: AskedModel<AccountDocument>;
+  readonly subjects: Pick<Subjects, 'secrets'>;
+}): Pick<Lookups, 'contact' | 'numberOf'> {
+  const log = { end: inTurns(async () => events.end()) };
   return {
     async contact(userId) {
-      const found = await models.accounts.get(`user-${userId}`);
+      const found = await getAtLogEnd(log, accounts, `user-${userId}`, MISSING_WAIT_MS, canBeReached);
       if (found?.entry !== 'user') return undefined;
       const { name, phone_number, device_tokens, locale } = found;
       return { name, phone_number, device_tokens, locale };
     },
     numberOf: async (phoneId) => (await subjects.secrets([phoneId])).get(phoneId)?.toString(),
   };
+}
+
+function canBeReached(account: AccountDocument): boolean {
+  return account.entry === 'user' && (account.phone_number !== null || account.device_tokens.length > 0);
 }
 
 export function startProcesses({
@@ -58,7 +75,7 @@ export function startProcesses({
       const found = await models.accounts.get(`paymentMethod-${reference}`);
       return found?.entry === 'paymentMethod' ? found : undefined;
     },
-    ...receiverLookups({ models, subjects }),
+    ...receiverLookups({ events, accounts: models.accounts, subjects }),
     openText: (sealed) => openText(subjects, sealed),
   });
 }

@@ -31,7 +31,7 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
       events: engines.events,
       store: engines.store,
       schedule: models.schedule,
-      ...receiverLookups({ models, subjects }),
+      ...receiverLookups({ events: engines.events, accounts: models.accounts, subjects }),
       reminders: { days: config.reminderDays, hours: config.reminderHours },
       now: currentTime,
       holder,
