@@ -36,7 +36,7 @@ const asMessage = (
 });
 
 /** What has the same key arrives in the order of the log. */
-export const orderKey = ({ data }: Pick<FeedEntry, 'data'>): string => data.gift_id ?? data.transaction_id;
+const orderKey = ({ data }: Pick<FeedEntry, 'data'>): string => data.gift_id ?? data.transaction_id;
 
 export function waitingEntry(position: Position, entry: FeedEntry): Waiting {
   return { position, key: orderKey(entry), at: entry.at, tries: 0 };

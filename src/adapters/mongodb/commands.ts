@@ -1,4 +1,4 @@
-/** Documents in commands of limited size. */
+/** Documents in commands of limited size, in order. */
 import { MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 
 /**
@@ -24,6 +24,14 @@ export function inCommands<D extends object>(documents: readonly D[]): D[][] {
     last.push(document);
   }
   return commands;
+}
+
+/** The same order in all processes keeps two commands from waiting for each other. */
+export function byKey<D>(keyOf: (document: D) => string): (one: D, other: D) => number {
+  return (one, other) => {
+    const [a, b] = [keyOf(one), keyOf(other)];
+    return a < b ? -1 : a > b ? 1 : 0;
+  };
 }
 
 function sizeOf(document: object): number {

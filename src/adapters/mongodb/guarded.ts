@@ -1,4 +1,5 @@
 import type { AnyBulkWriteOperation } from 'mongodb';
+import { byKey } from './commands.js';
 import { duplicateIdsOf } from './failures.js';
 import { BULK_MS, type Connection } from './connection.js';
 
@@ -17,7 +18,7 @@ export async function writeGuarded<D extends Positioned>(
   collection: string,
   documents: readonly D[],
 ): Promise<void> {
-  const sorted = documents.toSorted(byId);
+  const sorted = documents.toSorted(byKey(({ _id }) => _id));
   const present = await attempt(connection, collection, sorted, true);
   if (present.length > 0) await attempt(connection, collection, present, false);
 }
@@ -42,8 +43,4 @@ async function attempt<D extends Positioned>(
       return present.map((index) => documents[index] as D);
     }
   }, BULK_MS);
-}
-
-function byId(a: Positioned, b: Positioned): number {
-  return a._id < b._id ? -1 : a._id > b._id ? 1 : 0;
 }

@@ -9,7 +9,7 @@ import { refuseInvalid, refuseInvalidErasure, refuseInvalidId, refuseLongSecret,
 import { addressOf, engineErrorOf, KEY_STORE } from './address.js';
 import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
 import { ensureIndexes } from './collections.js';
-import { inCommands } from './commands.js';
+import { byKey, inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
 import { all, ANSWER, sortedFind } from './finds.js';
@@ -268,10 +268,6 @@ function isPresent(subject: Subject): subject is Present {
 
 function rowOf({ _id, l, s, f }: Present): SubjectRow {
   return f === true ? { id: _id, lookup: l, secret: s, fenced: true } : { id: _id, lookup: l, secret: s };
-}
-
-function byKey<T>(keyOf: (item: T) => string): (a: T, b: T) => number {
-  return (a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0);
 }
 
 function* inParts(keys: readonly string[]): Iterable<string[]> {

@@ -37,6 +37,9 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
   const reader = createReader(connection);
   const pointers = createPointers(connection);
   const checkpoints = createCheckpoints(connection);
+  const ping = async (): Promise<void> => {
+    await connection.read(({ db }) => db.command({ ping: 1 }));
+  };
   return {
     engine: 'mongodb',
     records: createRecords(connection),
@@ -59,14 +62,10 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     reached: checkpoints.reached,
     ...pointers,
     // The server writes over freed blocks by its own rules.
-    async scrub() {
-      await connection.read(({ db }) => db.command({ ping: 1 }));
-    },
+    scrub: ping,
     texts: () => storedTexts(connection),
     boundTo: async (logId) => boundTo(connection, logId),
-    async ping() {
-      await connection.read(({ db }) => db.command({ ping: 1 }));
-    },
+    ping,
     async close() {
       checkpoints.close();
       await connection.close();

@@ -7,7 +7,7 @@ import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { NotOursError } from '../../processors/runner/retry.js';
+import { NotOursError, whileHeld } from '../../processors/runner/retry.js';
 import { openWriter } from '../../processors/runner/writing.js';
 import { type ScheduleDocument, scheduleProjection } from '../../projections/schedule.js';
 import { workByLease } from '../../runtime/coordination/workByLease.js';
@@ -73,10 +73,7 @@ function follow(
     async ({ signal: closing, onTrouble, well }) => {
       const options = { holder, signal: closing, logger, ttlMs, onTrouble };
       await workByLease(store.records, name, options, async (lease, signal) => {
-        const mayAct = (): void => {
-          if (signal.aborted || !lease.held) throw new NotOursError('the work may have passed to another process');
-        };
-        const round = rounds({ events, writer, mayAct });
+        const round = rounds({ events, writer, mayAct: whileHeld(() => lease.held, signal) });
         try {
           while (!signal.aborted) {
             // While it is built for the first time nothing else is held up, so no process is unready for it.

@@ -9,7 +9,7 @@ import { type Asked, REOPEN } from './foldEvent.js';
 import { openWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 import { reopen } from './reopen.js';
-import { NotOursError } from './retry.js';
+import { whileHeld } from './retry.js';
 import type { ProcessTally } from './status.js';
 import type { StepDeps } from './stepDeps.js';
 import { openWriter } from './writing.js';
@@ -49,9 +49,7 @@ export async function workThrough<D>(
   const types = feedTypes(processes.managers);
   const open = openWork(processes.managers, from);
   const writer = openWriter(events, now);
-  const mayAct = (): void => {
-    if (signal.aborted || !held()) throw new NotOursError('the work may have passed to another process');
-  };
+  const mayAct = whileHeld(held, signal);
   const jobs = jobRunner({
     writer,
     logger,

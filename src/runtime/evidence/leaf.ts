@@ -5,7 +5,7 @@
 import { MalformedEvidenceError } from './errors.js';
 import { HASH_BYTES } from './strictText.js';
 
-export const LEAF_VERSION = 1;
+const LEAF_VERSION = 1;
 
 export interface Leaf {
   /** Of the event. */

@@ -23,7 +23,7 @@ export const keyName = ({ name, keyId }: { name: string; keyId: number }): strin
 /** Not empty, without Unicode spaces and `+`. */
 export const isKeyName = (name: string): boolean => name.isWellFormed() && /^[^\p{White_Space}+]+$/u.test(name);
 
-export function keyIdOf(name: string, type: SignatureType, publicKey: Uint8Array): number {
+function keyIdOf(name: string, type: SignatureType, publicKey: Uint8Array): number {
   const named = Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([type]), publicKey]);
   return hash('sha256', named, 'buffer').readUInt32BE();
 }

@@ -7,7 +7,7 @@ import { hashPerfect } from './merkleTree.js';
 import { fromDecimal, HASH_BYTES } from './strictText.js';
 import type { HashReader, TreeNode } from './treeProofs.js';
 
-export const TILE_HEIGHT = 8;
+const TILE_HEIGHT = 8;
 export const TILE_WIDTH = 256;
 const MAX_LEVEL = 63;
 
