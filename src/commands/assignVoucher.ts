@@ -40,7 +40,7 @@ export async function assignGiftVoucher(
     if (gift.voucher !== undefined) {
       // The product may have lost the segment since: only an id that never was a segment is refused.
       if (request.segmentId !== undefined && !catalogue.segments.has(request.segmentId))
-        throw new Refusal('invalid_segment');
+        throw new Refusal('invalid_segment', 'segmentId');
       return [];
     }
     const [first = ''] = segmentsFor(catalogue, gift.issued, request);
@@ -69,7 +69,8 @@ function segmentsFor(
   const live = (catalogue.products.get(gift.product_id)?.segments ?? []).filter(
     (id) => !catalogue.retired('segment', id),
   );
-  if (request.segmentId !== undefined && !live.includes(request.segmentId)) throw new Refusal('invalid_segment');
+  if (request.segmentId !== undefined && !live.includes(request.segmentId))
+    throw new Refusal('invalid_segment', 'segmentId');
   return live;
 }
 

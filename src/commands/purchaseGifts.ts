@@ -127,11 +127,11 @@ async function gather(
 ): Promise<{ readonly purchase: GiftsPurchased['data']; readonly bodyHash: string | undefined }> {
   const method = (await deps.accounts.get(`paymentMethod-${request.payment_reference}`)) as
     PaymentMethodDocument | undefined;
-  if (method === undefined || !method.active) throw new Refusal('invalid_payment_reference');
+  if (method === undefined || !method.active) throw new Refusal('invalid_payment_reference', 'payment_reference');
   if (!method.users.includes(userId)) throw new Refusal('cannot_use_payment_method');
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(request.product_id);
-  if (product === undefined || !catalogue.sellable(product, userId)) throw new Refusal('invalid_product');
+  if (product === undefined || !catalogue.sellable(product, userId)) throw new Refusal('invalid_product', 'product_id');
   const asked = request.receivers ?? [{}];
   const total = product.sale_price * asked.length;
   const broken = method.kind === 'card' ? brokenCardLimit(total) : undefined;

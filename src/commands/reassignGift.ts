@@ -60,11 +60,11 @@ async function targetOf(
 ): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
   if (user_id !== undefined) {
     const user = await getAtLogEnd(events, accounts, `user-${user_id}`, MISSING_WAIT_MS);
-    if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found');
+    if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found', 'user_id');
     return { receiver: { user_id } };
   }
   const number = phone_number === undefined ? undefined : normalisePhoneNumber(phone_number);
-  if (number === undefined) throw new Refusal('invalid_phone_number');
+  if (number === undefined) throw new Refusal('invalid_phone_number', 'phone_number');
   const [phoneId = ''] = await subjects.ids([phoneSubject(number)]);
   return { receiver: { phone_id: phoneId } };
 }

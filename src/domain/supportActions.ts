@@ -88,7 +88,7 @@ export function extend(
   const today = facts.now.slice(0, 10);
   const furthest = `${Number(today.slice(0, 4)) + YEARS}${today.slice(4)}`;
   if (expires_on < gift.issued.expires_on || expires_on < today || expires_on > furthest)
-    throw new Refusal('invalid_expiry_date');
+    throw new Refusal('invalid_expiry_date', 'expiry_date');
   return [
     {
       type: 'GiftExtended',

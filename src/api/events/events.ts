@@ -81,7 +81,6 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
           },
         },
       },
-      knownParametersOnly: true,
       answers: [
         {
           status: 200,

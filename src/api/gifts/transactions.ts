@@ -150,10 +150,15 @@ const NOT_DECIDED_YET =
 const giftRelations = (embeds: readonly string[]): string[] =>
   embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
 
-/** Prefixes the field of a purchase's refusal with its place in the body. */
+const PLACES: Readonly<Record<string, string>> = {
+  payment_reference: 'payment.reference',
+  product_id: 'purchase.reference',
+};
+
+/** Gives the field of a purchase's refusal as it is called in the body. */
 function namedInBody(error: unknown): never {
-  if (error instanceof Refusal && error.field !== '') throw new Refusal(error.code, `purchase.${error.field}`);
-  throw error;
+  if (!(error instanceof Refusal) || error.field === '') throw error;
+  throw new Refusal(error.code, PLACES[error.field] ?? `purchase.${error.field}`);
 }
 
 interface Shown {

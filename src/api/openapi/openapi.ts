@@ -263,7 +263,8 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }
-  if (errors.some(({ code }) => code === 'schema')) headers[FIELD_HEADER] = header('ErrorField');
+  if (errors.some(({ code }) => code === 'schema' || code === 'unknown_embed'))
+    headers[FIELD_HEADER] = header('ErrorField');
   for (const { code } of errors) {
     for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {}))
       headers[name] = { description, schema: { type: 'string' } };

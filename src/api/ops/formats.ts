@@ -18,11 +18,11 @@ export const formatParameter = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** In order of preference. */
+/** In order of preference; with the parameters that `Accept` may name. */
 const BY_TYPE: ReadonlyMap<string, Format> = new Map([
-  ['application/json', 'json'],
-  ['application/x-ndjson', 'ndjson'],
-  ['text/csv', 'csv'],
+  ['application/json; charset=utf-8', 'json'],
+  [CONTENT_TYPES.ndjson, 'ndjson'],
+  [CONTENT_TYPES.csv, 'csv'],
 ]);
 
 /** JSON where `Accept` allows none of them, as for errors (RFC 9110 12.5.1 allows it). */

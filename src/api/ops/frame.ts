@@ -10,7 +10,7 @@ import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import { MAX_REASON } from '../../domain/reason.js';
 import type { Position } from '../../ports/eventStore.js';
-import { HttpError } from '../pipeline/errors.js';
+import { faultOf } from '../pipeline/errors.js';
 import { contextOf } from '../gifts/deps.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
 
@@ -98,8 +98,7 @@ export function opsRoute(
   const recording: Handler = async (call) => {
     const showsPersonal = allPersonal === true || (personal === true && call.query['personal'] === true);
     const reason = reasonOf(call);
-    if (showsPersonal && reason === null)
-      throw new HttpError('schema', { message: 'reason is required with personal' });
+    if (showsPersonal && reason === null) throw faultOf('reason', 'is required with personal');
     const request: AccessRequest = {
       what: `${description.method} ${description.path}`,
       asked: askedOf(call, unrecorded),

@@ -6,7 +6,7 @@ import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../.
 import { positionAt } from '../../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
-import { HttpError } from '../pipeline/errors.js';
+import { faultOf, HttpError } from '../pipeline/errors.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../gifts/schemas.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import { listSchema, record } from '../representation/schemas.js';
@@ -160,7 +160,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
         const viewer = query['viewer'] as string | undefined;
         const asked = { giftId, purchase, time, position, embeds, personal, viewer };
         const then = await giftAsOf({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
-        if (then === 'no viewer') throw new HttpError('schema', { message: 'viewer must be a user of that time' });
+        if (then === 'no viewer') throw faultOf('viewer', 'must be a user of that time');
         if (then === undefined || position === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;
         return {

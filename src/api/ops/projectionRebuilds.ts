@@ -20,7 +20,7 @@ import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
-import { HttpError } from '../pipeline/errors.js';
+import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
@@ -101,8 +101,7 @@ export function rebuildRoutes({
       await operation.end(0, null, false);
       throw error;
     };
-    if (altered === true && reason === undefined)
-      return ended(new HttpError('schema', { message: 'reason is required with altered' }));
+    if (altered === true && reason === undefined) return ended(faultOf('reason', 'is required with altered'));
     let refusal: unknown;
     const work = async (signal: AbortSignal): Promise<null> => {
       try {

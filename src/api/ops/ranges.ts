@@ -1,7 +1,7 @@
-import { type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
+import { about, type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import { HttpError } from '../pipeline/errors.js';
+import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
 export const dayParameter = (description: string): Readonly<Record<string, Schema>> => ({
@@ -65,7 +65,7 @@ export function zoneAsked(query: Call['query']): TimeZone {
 /** `now`: ISO 8601, UTC. @throws HttpError `schema`, also for a time in the future */
 export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
   const zone = zoneAsked(query);
-  return inWords(() => pastInstant(zone, text, now));
+  return inWords(() => about('time', () => pastInstant(zone, text, now)));
 }
 
 /** @throws HttpError `schema`; UnavailableError */
@@ -100,5 +100,7 @@ export function inWords<T>(read: () => T): T {
 }
 
 function refusedWords(error: unknown): unknown {
-  return error instanceof TimeError ? new HttpError('schema', { message: error.message }) : error;
+  return error instanceof TimeError
+    ? new HttpError('schema', { message: error.message, headers: fieldHeader(error.field ?? '') })
+    : error;
 }

@@ -4,13 +4,14 @@ import {
   REDEMPTION_FILTERS,
   REDEMPTION_FILTER_NAMES,
   type RedemptionFilter,
+  redemptionFilter,
   type RedemptionRecord,
   readRedemptions,
   redemptionCsv,
   unknownTo,
 } from '../../ops/redemptions/redemptionHistory.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { HttpError } from '../pipeline/errors.js';
+import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';
@@ -131,11 +132,15 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
 /** @throws HttpError `schema` naming a filter's value that the log does not know; UnavailableError */
 export async function refuseUnknown(events: EventStore, filter: RedemptionFilter): Promise<void> {
   const unknown = await unknownTo(events, filter);
-  if (unknown !== undefined) throw new HttpError('schema', { message: `${unknown.name}: ${unknown.words}` });
+  if (unknown === undefined) return;
+  const { name, words } = unknown;
+  throw new HttpError('schema', { message: `${name}: ${words}`, headers: fieldHeader(name) });
 }
 
 function filterOf(query: Call['query']): RedemptionFilter {
-  return Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => [name, query[name] as string | undefined]));
+  return redemptionFilter(
+    Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => [name, query[name] as string | undefined])),
+  );
 }
 
 async function page(

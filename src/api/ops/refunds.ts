@@ -153,8 +153,8 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
   ];
 }
 
-function giftNamed(identifier: string): string {
+function giftNamed(identifier: string, index: number): string {
   const id = giftIdOf(identifier);
-  if (id === undefined) throw new Refusal('gift_not_in_transaction');
+  if (id === undefined) throw new Refusal('gift_not_in_transaction', `gift_ids[${index}]`);
   return id;
 }

@@ -8,7 +8,7 @@ import { clockMs } from '../../lib/clock.js';
 import { shortened } from '../../lib/quotedText.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { readBody, readBytes } from './body.js';
-import { type ErrorCode, HttpError } from './errors.js';
+import { type ErrorCode, fieldHeader, HttpError } from './errors.js';
 import type { Exchange, PipelineDeps } from './exchange.js';
 import { firstPiece } from './firstPiece.js';
 import { bodyHashOf, idempotencyKey, keyedCommandId, keyRoute, randomCommandId, takeKey } from './idempotency.js';
@@ -225,7 +225,10 @@ function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery,
   const wanted = new Set<string>();
   for (const relation of asked) {
     if (!known.includes(relation))
-      throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
+      throw new HttpError('unknown_embed', {
+        message: `Unknown embed: ${shortened(relation)}.`,
+        headers: fieldHeader('embed'),
+      });
     const steps = relation.split('.');
     for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
   }

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import {
   REDEMPTION_FILTERS,
   type RedemptionFilter,
+  redemptionFilter,
   type RedemptionFilterName,
   unknownTo,
 } from '../../ops/redemptions/redemptionHistory.js';
@@ -26,13 +27,14 @@ export async function filterAsked(
   names: readonly RedemptionFilterName[],
 ): Promise<RedemptionFilter> {
   const given = flags as Readonly<Record<string, string | undefined>>;
-  const filter = Object.fromEntries(
+  const asked = Object.fromEntries(
     names.map((name) => {
       const [id, second] = [name, ...REDEMPTION_FILTERS[name].columns.map(flagOf)].flatMap((flag) => given[flag] ?? []);
       if (second !== undefined) throw usageFailure(`--${name} must be given only once`);
       return [name, id];
     }),
   );
+  const filter = redemptionFilter(asked);
   const unknown = await unknownTo(events, filter);
   if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
   return filter;

@@ -74,7 +74,7 @@ export function redeem(
   if (gift.voided?.includes(commandPartOf(facts.redemptionId)) === true) throw new Refusal('redemption_voided');
   const asOwner = ownerOf(gift, facts.phoneOwner) === caller.user_id;
   if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id))
-    throw new Refusal('invalid_location');
+    throw new Refusal('invalid_location', 'location_id');
   refuseUnlessUsable(gift, facts);
   const { brand_id, product_id, value } = gift.issued;
   return [

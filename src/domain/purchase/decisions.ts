@@ -133,7 +133,8 @@ export function requestRefund(
   const held = giftsInRefunds(state.refunds);
   if (asked.gift_ids !== undefined) {
     const known = new Set(own);
-    if (asked.gift_ids.some((id) => !known.has(id))) throw new Refusal('gift_not_in_transaction');
+    const other = asked.gift_ids.findIndex((id) => !known.has(id));
+    if (other >= 0) throw new Refusal('gift_not_in_transaction', `gift_ids[${other}]`);
     if (asked.gift_ids.some((id) => held.has(id))) throw new Refusal('gift_already_refunded');
   }
   const gift_ids = asked.gift_ids === undefined ? own.filter((id) => !held.has(id)) : [...new Set(asked.gift_ids)];

@@ -9,12 +9,22 @@ export type Cell = string | number | boolean | null | undefined;
 const MARK = "'";
 /** Starts of formulas; and the mark itself. */
 const FORMULA = /^[=+\-@\t\r']/;
-const NUMBER = /^\s*\d[\d.,]*(?:e[+-]?\d+)?%?\s*$/i;
+/** `007`, `1,5`, `.5`, `1e5`, `5%`, `£10`, `(5)`, `1 1/2`. */
+const NUMBER = /^\(?[$£€¥]? ?[.,]?\d[\d.,]*(?:e[+-]?\d+)?(?: \d+\/\d+)? ?[%$£€¥]?\)?$/i;
 /** Numbers that every spreadsheet leaves as they are. */
 const SHORT = /^(?:0|[1-9]\d{0,10})$/;
-/** `1-2`, `3/4`, `4.5.26`, `MAR1`, `1-Sep`. */
-const DATE =
-  /^(?:\d{1,4}[-/.:]\d{1,4}(?:[-/.:]\d{1,4})?|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[ -]?\d{1,4}|\d{1,4}[ -]?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*)$/i;
+const MONTH = String.raw`(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?`;
+const TIME = String.raw`\d{1,2}(?::\d{1,2}){0,2}(?:\.\d+)?(?: ?[ap]\.?m\.?)?`;
+/** `1-2`, `3/4`, `4.5.26`, `MAR1`, `1-Sep`, `1 Jan 2026`, `Jan 1, 2026`, `10:30 PM`, `2026-05-04T10:00`. */
+const DATE = new RegExp(
+  [
+    String.raw`^\d{1,4}[-/.:]\d{1,4}(?:[-/.:]\d{1,4})?(?:[T ]${TIME})?$`,
+    String.raw`^\d{1,4}[-/. ]?${MONTH}(?:[-/., ]{1,2}\d{1,4})?(?: ${TIME})?$`,
+    String.raw`^${MONTH}[-/. ]?\d{1,4}(?:[-/., ]{1,2}\d{1,4})?(?: ${TIME})?$`,
+    String.raw`^${TIME}$`,
+  ].join('|'),
+  'i',
+);
 const ISO_DATE = /^\d{4}-\d\d-\d\d$/;
 
 /** Without a line feed. */
@@ -32,5 +42,7 @@ function csvCell(cell: Cell): string {
 }
 
 function wouldBeConverted(text: string): boolean {
-  return FORMULA.test(text) || (NUMBER.test(text) && !SHORT.test(text)) || (DATE.test(text) && !ISO_DATE.test(text));
+  if (SHORT.test(text) || ISO_DATE.test(text)) return false;
+  const bare = text.trim();
+  return FORMULA.test(text) || NUMBER.test(bare) || DATE.test(bare);
 }

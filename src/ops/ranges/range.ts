@@ -28,10 +28,10 @@ export interface RangeWords {
 /** @throws TimeError, also for a position of another log; UnavailableError */
 export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeWords): Promise<LogRange> {
   const after = given === undefined ? undefined : withoutMark(given);
-  const first = from === undefined ? null : zone.instant(from, 'first');
-  const last = to === undefined ? null : zone.instant(to, 'last');
+  const first = from === undefined ? null : about('from', () => zone.instant(from, 'first'));
+  const last = to === undefined ? null : about('to', () => zone.instant(to, 'last'));
   if (first !== null && last !== null && first > last)
-    throw new TimeError(`from (${first}) is later than to (${last})`);
+    throw new TimeError(`from (${first}) is later than to (${last})`, 'from');
   const end = await events.end();
   if (after !== undefined) refuseUnlessPlace(events, after, end);
   const all = { after: after ?? null, through: end ?? null };
@@ -44,6 +44,17 @@ export async function logRange(events: EventStore, { zone, from, to, after: give
   return { ...found, from: first, to: last, time_zone: zone.name };
 }
 
+/** Has a TimeError of `read` say which parameter it is about. */
+export function about<T>(field: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof TimeError && error.field === undefined
+      ? new TimeError(`${field}: ${error.message}`, field)
+      : error;
+  }
+}
+
 /** @throws TimeError for a position of another log: an empty answer would look like the end of a list */
 export function refuseUnlessPlace(
   events: Pick<EventStore, 'isPosition'>,
@@ -53,6 +64,7 @@ export function refuseUnlessPlace(
   if (events.isPosition(after) && end !== undefined && after <= end) return;
   throw new TimeError(
     `after must be a position of this log${end === undefined ? ', which is empty' : `, such as ${end}`}`,
+    'after',
   );
 }
 

@@ -12,6 +12,12 @@ const ABSOLUTE =
 /** The message shows the right form. */
 export class TimeError extends Error {
   override readonly name = 'TimeError';
+  /** The parameter of a request that it is about, where the message tells which; its names are those of `/ops`. */
+  readonly field: string | undefined;
+  constructor(message: string, field?: string) {
+    super(message);
+    this.field = field;
+  }
 }
 
 export interface TimeZone {
@@ -107,7 +113,7 @@ function clockOf(name: string): Intl.DateTimeFormat {
     });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new TimeError(`${quoted(name)} is not a time zone: give one such as Europe/London or UTC`);
+    throw new TimeError(`${quoted(name)} is not a time zone: give one such as Europe/London or UTC`, 'time_zone');
   }
 }
 

@@ -32,12 +32,12 @@ export function dayOf(
   { now, settings }: { readonly now: number; readonly settings: Pick<ProviderSettings, 'payments'> },
 ): ReconciledDay {
   if (!DAY.test(text))
-    throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
+    throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`, 'day');
   const calendar = timeZone(zone);
   const from = Date.parse(calendar.instant(text, 'first'));
-  if (from > now) throw new TimeError(`${text} has not started yet`);
+  if (from > now) throw new TimeError(`${text} has not started yet`, 'day');
   if (settings.payments === 'simulated' && from < now - SIMULATED_KEPT_MS)
-    throw new TimeError('the simulated provider keeps its ledger for 48 h only');
+    throw new TimeError('the simulated provider keeps its ledger for 48 h only', 'day');
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }
 

@@ -2,7 +2,7 @@
 import { accountStream } from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
-import { shortcodeOf } from '../../domain/giftIds.js';
+import { giftIdOf, shortcodeOf } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { type NameAt, catalogueNames } from './catalogueNames.js';
@@ -27,7 +27,11 @@ export const REDEMPTION_FILTERS = {
     streamOf: (id: string) => catalogueStream('store', id),
   },
   user: { columns: [], chosen: 'what this user did', streamOf: (id: string) => accountStream('user', id) },
-  gift: { columns: ['gift_id'], chosen: 'of this gift, by its id', streamOf: (id: string) => giftStream(id) },
+  gift: {
+    columns: ['gift_id', 'shortcode'],
+    chosen: 'of this gift, by its id or shortcode',
+    streamOf: (id: string) => giftStream(id),
+  },
   brand: {
     columns: ['brand_id'],
     chosen: 'of gifts of this brand',
@@ -48,6 +52,12 @@ export type RedemptionFilterName = keyof typeof REDEMPTION_FILTERS;
 export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as RedemptionFilterName[];
 
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
+
+/** `asked`: a gift also by its shortcode. */
+export function redemptionFilter(asked: RedemptionFilter): RedemptionFilter {
+  const { gift } = asked;
+  return gift === undefined ? asked : { ...asked, gift: giftIdOf(gift) ?? gift };
+}
 
 /**
  * The first id that the log does not know; `undefined`: it knows all. An empty answer for a mistyped id would look like

@@ -133,11 +133,11 @@ test('what can not be answered says why', async () => {
   refused(
     await ask(`/ops/gifts/${id}/as-of?time=soon`),
     422,
-    '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z',
+    'time: "soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z',
   );
   assert.match(
     (await ask(`/ops/gifts/${id}/as-of?time=2100-01-01`)).json.error as string,
-    /^"2100-01-01" is still to come: it is 20/,
+    /^time: "2100-01-01" is still to come: it is 20/,
   );
   refused(
     await ask(`/ops/gifts/${id}/as-of?time=${now}&time_zone=Mars`),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
+import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import type { Engines } from '../../../src/ports/engines.js';
 import type { EventBatch, EventFilter } from '../../../src/ports/eventStore.js';
 import { buy, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
@@ -60,6 +61,8 @@ test('filters hold, and the range is shown', async () => {
     2,
   );
   assert.equal((await of('location_merchant_id=coffee&brand=bean')).length, 6);
+  for (const name of ['gift', 'shortcode'])
+    assert.deepEqual(await of(`${name}=${shortcodeOf(gift).toLowerCase()}`), await of(`gift=${gift}`));
   assert.deepEqual(await of('product=mocha'), []);
   refused(await ask('/ops/redemptions?merchant_id=coffee&merchant=coffee'), 422, 'merchant must be given only once');
   refused(
@@ -114,6 +117,10 @@ test('weighs Accept for the preferred type, in any case; JSON where it takes non
     ['Application/X-NDJSON, text/csv', 'application/x-ndjson'],
     ['text/csv, application/x-ndjson', 'text/csv'],
     ['text/csvx', 'application/json'],
+    ['text/csv; charset=utf-8', 'text/csv'],
+    ['text/csv;header=present, application/json;q=0.9', 'text/csv'],
+    ['text/csv;header=absent', 'application/json'],
+    ['application/x-ndjson;charset=UTF-8', 'application/x-ndjson'],
     ['application/json;q=0, */*', 'application/x-ndjson'],
   ];
   for (const path of ['/ops/redemptions', '/ops/totals', `/ops/gifts/${gift}/history`]) {
@@ -210,7 +217,7 @@ test('only auditors, and only what makes sense', async () => {
     refused(
       await ask(`${path}?from=soon`),
       422,
-      '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z',
+      'from: "soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z',
     );
     refused(
       await ask(`${path}?from=2026-05-04&to=2026-05-03`),

@@ -19,6 +19,22 @@ test('marks text that a spreadsheet would convert with an apostrophe, which a pr
     'MAR1',
     '1-Sep',
     'dec 24',
+    '1-Sep-26',
+    '26-Sep-1',
+    '1 Jan 2026',
+    'January 1 2026',
+    '10:30 PM',
+    '9 a.m.',
+    '2026-05-04T10:00',
+    '4/5/2026 10:30',
+    '$5',
+    '£10',
+    '5 €',
+    '£1.000',
+    '(5)',
+    '.5',
+    '1 1/2',
+    ' 007 ',
     '=1+1',
     '+44',
     '-1',
@@ -44,6 +60,11 @@ test('marks text that a spreadsheet would convert with an apostrophe, which a pr
     'KXJ7-ABCD',
     'g-1-2',
     'user 1',
+    '£10 gift card',
+    '7-Up',
+    '10:30 to noon',
+    'Mayfair',
+    '(a)',
   ];
   for (const text of left) {
     assert.is(csvLine([text]), text);
@@ -53,6 +74,7 @@ test('marks text that a spreadsheet would convert with an apostrophe, which a pr
 });
 
 test('commas, quotes and ends of lines are quoted', () => {
+  assert.is(csvLine(['Jan 1, 2026']), '"\'Jan 1, 2026"');
   assert.is(csvLine(['a,b', 'say "x"', 'one\ntwo', '=a,b']), '"a,b","say ""x""","one\ntwo","\'=a,b"');
 });
 
