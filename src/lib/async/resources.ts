@@ -4,7 +4,7 @@ export interface Closeable {
 
 /**
  * Closed last in, first out, each once, also after failures.
- * @throws AggregateError with every failure
+ * @throws AggregateError with every failure, and their messages in its own
  */
 export interface Resources {
   add<T extends Closeable>(resource: T): T;
@@ -28,7 +28,9 @@ export function resources(): Resources {
           errors.push(error);
         }
       }
-      if (errors.length > 0) throw new AggregateError(errors, 'closing failed');
+      if (errors.length === 0) return;
+      const why = errors.map((error) => (error instanceof Error ? error.message : String(error)));
+      throw new AggregateError(errors, `closing failed: ${why.join('; ')}`);
     },
   };
 }

@@ -107,10 +107,15 @@ function errorShape(error: Error, depth: number): Record<string, unknown> {
     message: error.message.replace(GIFT_ID_IN_TEXT, cut),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
     stack: error.stack === undefined ? undefined : error.stack.replace(GIFT_ID_IN_TEXT, cut),
-    ...(error.cause === undefined || depth <= 0
-      ? {}
-      : { cause: error.cause instanceof Error ? errorShape(error.cause, depth - 1) : typeof error.cause }),
+    ...(error.cause === undefined || depth <= 0 ? {} : { cause: innerShape(error.cause, depth) }),
+    ...(error instanceof AggregateError && depth > 0
+      ? { errors: (error.errors as unknown[]).slice(0, MAX_LIST).map((one) => innerShape(one, depth)) }
+      : {}),
   };
+}
+
+function innerShape(thrown: unknown, depth: number): unknown {
+  return thrown instanceof Error ? errorShape(thrown, depth - 1) : typeof thrown;
 }
 
 function cleanValue(treatment: Treatment, value: unknown, depth: number): unknown {

@@ -103,6 +103,25 @@ test('shows an error with its causes, without its other fields', () => {
   assert.ok(JSON.stringify(last()).length < 20_000);
 });
 
+test('shows every error of an AggregateError, as a cause too, and a bounded number of them', () => {
+  const { logger, last } = recording();
+  const failures = [Object.assign(new TypeError(`no ${ID}`), { code: 'E_ONE', request: 'hunter2' }), 'a text'];
+  const closing = new AggregateError(failures, 'closing failed');
+  logger.error({ err: new Error('outer', { cause: closing }) }, 'stopping failed');
+  const shown = last()['err'] as { readonly cause: { readonly errors: readonly Record<string, unknown>[] } };
+  const [first, ...others] = shown.cause.errors;
+  assert.equal([first?.['type'], first?.['message'], first?.['code']], ['TypeError', 'no 012345…', 'E_ONE']);
+  assert.equal(others, ['string']);
+  assert.not.match(JSON.stringify(last()), 'hunter2');
+  assert.not.match(JSON.stringify(last()), ID);
+  logger.error({ err: new AggregateError(Array.from({ length: 1_000 }, (_, n) => n)) }, 'many');
+  assert.is((last()['err'] as Record<string, unknown[]>)['errors']?.length, 50);
+  let nested = new AggregateError([], '0');
+  for (let depth = 1; depth < 20; depth++) nested = new AggregateError([nested], String(depth));
+  logger.error({ err: nested }, 'deep');
+  assert.ok(JSON.stringify(last()).length < 20_000);
+});
+
 test('bounds large and odd values', () => {
   const { logger, last } = recording();
   const deep: Record<string, unknown> = {};
