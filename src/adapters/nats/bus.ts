@@ -31,12 +31,26 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   const asking = openAsking(connection, () => online);
   const signs = openSigns();
 
-  void (async () => {
-    for await (const { type } of connection.status()) {
-      if (type === 'disconnect') online = false;
-      if (type === 'reconnect') online = true;
-      if (type === 'disconnect' || type === 'error') onError(new UnavailableError(`NATS: ${type}`));
+  /** Every try to connect again fails with the same words, twice a second. */
+  const saidWhileOffline = new Set<string>();
+  const report = (message: string): void => {
+    if (!online) {
+      if (saidWhileOffline.has(message)) return;
+      saidWhileOffline.add(message);
     }
+    onError(new UnavailableError(message));
+  };
+
+  void (async () => {
+    for await (const { type, data } of connection.status()) {
+      if (type === 'disconnect') online = false;
+      if (type === 'reconnect') {
+        online = true;
+        saidWhileOffline.clear();
+      }
+      if (type === 'disconnect' || type === 'error') report(`NATS: ${type} (${data as string})`);
+    }
+    if (closing === undefined) onError(new UnavailableError('NATS: the client has closed the connection for good'));
   })().catch(onError);
 
   const refuseWhenClosed = (): void => {

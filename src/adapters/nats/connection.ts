@@ -1,12 +1,37 @@
-import { connect, type NatsConnection, NatsError } from 'nats';
+import { connect, type ConnectionOptions, type NatsConnection, NatsError } from 'nats';
+import { within } from '../../lib/async/within.js';
 import { EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 const SETTING = 'NATS_URL';
 /** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
 const LEAST_VERSION = [2, 9] as const;
 
+/** For one server. */
+const CONNECT_MS = 5_000;
+
+/**
+ * For good: whatever ends the connection, it is made again.
+ * @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old
+ */
 export async function connected(url: string): Promise<NatsConnection> {
   const servers = url.split(',').map((one) => new URL(one.trim()));
+  const options = optionsOf(servers);
+  await refuseUnlessUsable(options);
+  const connecting = connect({
+    ...options,
+    maxReconnectAttempts: -1,
+    // Otherwise the second refusal of the credentials closes the connection.
+    ignoreAuthErrorAbort: true,
+    // Otherwise an address where no server answers now is never tried again.
+    waitOnFirstConnect: true,
+  });
+  return within(connecting, CONNECT_MS * (servers.length + 1), () => {
+    connecting.then((late) => late.close()).catch(() => undefined);
+    throw faultOf(undefined);
+  });
+}
+
+function optionsOf(servers: readonly URL[]): ConnectionOptions {
   const [first] = servers;
   const { username = '', password = '' } = first ?? {};
   const credentials =
@@ -15,26 +40,30 @@ export async function connected(url: string): Promise<NatsConnection> {
         ? {}
         : { token: decodeURIComponent(username) }
       : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-  let connection;
+  return {
+    servers: servers.map(({ host }) => host),
+    ...credentials,
+    ...(first?.protocol === 'tls:' ? { tls: {} } : {}),
+    reconnectTimeWait: 250,
+    reconnectJitter: 250,
+    pingInterval: 2_000,
+    maxPingOut: 2,
+    timeout: CONNECT_MS,
+  };
+}
+
+/** By a connection of its own: one that is made again after any refusal would never say why it is not made at first. */
+async function refuseUnlessUsable(options: ConnectionOptions): Promise<void> {
+  let trial;
   try {
-    connection = await connect({
-      servers: servers.map(({ host }) => host),
-      ...credentials,
-      ...(first?.protocol === 'tls:' ? { tls: {} } : {}),
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      reconnectJitter: 250,
-      pingInterval: 2_000,
-      maxPingOut: 2,
-      timeout: 5_000,
-    });
+    trial = await connect({ ...options, reconnect: false });
   } catch (error) {
     throw faultOf(error);
   }
-  const version = connection.info?.version ?? '';
-  if (!isOld(version)) return connection;
-  await connection.close();
-  throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
+  const version = trial.info?.version ?? '';
+  await trial.close();
+  if (isOld(version))
+    throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
 }
 
 function faultOf(error: unknown): EngineError {

@@ -10,12 +10,18 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { busContract } from '../../contract/bus.js';
 import { type BusProcess, openBusInProcess } from '../../support/engines/busProcess.js';
 import { type NatsServer, natsMissing, natsOfVersion, startNats } from '../../support/engines/natsServer.js';
-import { freePort } from '../../support/engines/serverProcess.js';
+import { freePort, killed } from '../../support/engines/serverProcess.js';
 import { skipSuite } from '../../support/assertions/testWhere.js';
+import { eventually } from '../../support/assertions/until.js';
 
 const missing = natsMissing();
 const ownMissing = natsMissing({ own: true });
 const ignore = (): void => undefined;
+const answers = (bus: Bus): Promise<boolean> =>
+  bus.ping().then(
+    () => true,
+    () => false,
+  );
 
 if (missing === undefined) {
   const shared = await startNats();
@@ -176,6 +182,60 @@ if (ownMissing === undefined) {
     for (let wait = 0; wait < 1_000 && heard.length === 0; wait++) await sleep(20);
     assert.deepEqual(heard, [{ n: 1 }]);
     await Promise.all([bus.close(), other.close()]);
+  });
+
+  test('goes on by itself after the server refused its credentials for a while', async ({ logId }) => {
+    const args = ['--user', 'u', '--pass', 'right'];
+    const guarded = await startNats({ args });
+    const errors: Error[] = [];
+    const url = guarded.url.replace('//', '//u:right@');
+    const bus = await openNatsBus({ url, logId, onError: (error) => errors.push(error as Error) });
+    await bus.serve('work', 'q', async () => ({ done: true }));
+    await guarded.restart(['--user', 'u', '--pass', 'other']);
+    // At the second refusal the client would give up by itself.
+    await sleep(2_000);
+    await assert.rejects(bus.ping(), UnavailableError);
+    const said = errors.map(({ message }) => message);
+    assert.deepEqual(said, [...new Set(said)], 'each trouble of an outage once');
+    assert.ok(said.includes('NATS: error (AUTHORIZATION_VIOLATION)'), said.join());
+    await guarded.restart(args);
+    await eventually(() => answers(bus));
+    assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: true });
+    await bus.close();
+    await guarded.stop();
+  });
+
+  test('tells refused credentials at the start from an outage in a cluster too', async ({ logId }) => {
+    const routes = await freePort();
+    const guard = ['--user', 'u', '--pass', 'right', '--cluster_name', 'c'];
+    const one = await startNats({ args: [...guard, '--cluster', `nats://127.0.0.1:${routes}`] });
+    const other = await startNats({
+      args: [...guard, '--cluster', 'nats://127.0.0.1:-1', '--routes', `nats://127.0.0.1:${routes}`],
+    });
+    const inCluster = await connect({ servers: one.url, user: 'u', pass: 'right' });
+    // Each server names the other: the client would try them in turn for ever.
+    await eventually(() => (inCluster.info?.connect_urls?.length ?? 0) > 1);
+    await inCluster.close();
+    await assert.rejects(
+      openNatsBus({ url: one.url.replace('//', '//u:wrong@'), logId, onError: ignore }),
+      /^EngineError: NATS_URL: the credentials are refused/,
+    );
+    await Promise.all([one.stop(), other.stop()]);
+  });
+
+  test('finds a server of its addresses that was not there at the start', async ({ server, logId }) => {
+    const late = await startNats({ own: true });
+    await killed(late.child!);
+    const url = `${late.url},${server.url}`;
+    // The client tries the addresses in any order.
+    const buses = await Promise.all(
+      Array.from({ length: 5 }, async () => openNatsBus({ url, logId, onError: ignore })),
+    );
+    await killed(server.child!);
+    await late.restart();
+    for (const bus of buses) await eventually(() => answers(bus));
+    await Promise.all(buses.map((bus) => bus.close()));
+    await late.stop();
   });
 
   const members = async (

@@ -12,8 +12,8 @@ export interface NatsServer {
   readonly url: string;
   /** Sends it a signal; `undefined` where it is not ours. */
   readonly child: ChildProcess | undefined;
-  /** Starts it again on the same port after it was ended. */
-  restart(): Promise<void>;
+  /** Ends it, and starts it on the same port again. @param args instead of those it was started with */
+  restart(args?: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -33,8 +33,8 @@ export async function startNats({
     return { url: given, child: undefined, restart: async () => undefined, stop: async () => undefined };
   const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
-  const start = async (): Promise<ChildProcess> => {
-    const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), ...args], { stdio: 'ignore' });
+  const start = async (more: readonly string[]): Promise<ChildProcess> => {
+    const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), ...more], { stdio: 'ignore' });
     for (const end = performance.now() + 30_000; performance.now() < end;) {
       // Any answer, also a refusal, means that it is up.
       const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then(
@@ -46,15 +46,15 @@ export async function startNats({
     }
     throw new Error('nats-server did not start');
   };
-  let child = await start();
+  let child = await start(args);
   return {
     url,
     get child() {
       return child;
     },
-    async restart() {
+    async restart(other = args) {
       await killed(child);
-      child = await start();
+      child = await start(other);
     },
     stop: () => killed(child),
   };
