@@ -171,6 +171,29 @@ testWhere(
   },
 );
 
+testWhere(
+  test,
+  missing === undefined,
+  missing ?? '',
+  'ends by SIGTERM with 0 while NATS is away, whether it is ended or silent',
+  async ({ dir }) => {
+    for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+      const server = await startNats({ own: true });
+      const service = await startProcess({ DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info', NATS_URL: server.url });
+      try {
+        await untilReady(service.url ?? '');
+        server.child?.kill(signal);
+        await eventually(async () => (await request(`${service.url}/readyz`, 'GET')).status === 503);
+        await service.end('SIGTERM');
+        assert.deepEqual([service.child.exitCode, service.child.signalCode], [0, null], service.lines.join('\n'));
+      } finally {
+        service.child.kill('SIGKILL');
+        await server.stop();
+      }
+    }
+  },
+);
+
 test('ends by SIGTERM to npm start, not npm alone', async ({ dir }) => {
   const child = spawn('npm', ['start', '--silent'], {
     env: { ...process.env, DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info' },

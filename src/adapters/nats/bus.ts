@@ -10,6 +10,7 @@ import { openAsking, openSigns } from './signs.js';
 const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
+const SERVE_MS = 5_000;
 const FAILED = 'Gift-Failed';
 
 export interface NatsBusOptions {
@@ -82,32 +83,38 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     }
   };
 
-  const take = async (subscription: Subscription): Promise<Unsubscribe> => {
-    subscriptions.add(subscription);
-    await connection.flush();
-    return async () => {
-      if (!subscriptions.delete(subscription) || connection.isClosed()) return;
-      subscription.unsubscribe();
-      await connection.flush();
-    };
-  };
-
-  const flushed = async (otherwise: string): Promise<void> => {
+  const flushed = async (otherwise: string, ms = PING_MS): Promise<void> => {
     const failed = (cause?: unknown): never => {
       throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
     };
-    await within(connection.flush().catch(failed), PING_MS, () => failed());
+    await within(connection.flush().catch(failed), ms, () => failed());
+  };
+
+  const take = async (subscription: Subscription): Promise<Unsubscribe> => {
+    subscriptions.add(subscription);
+    const stop = async (): Promise<void> => {
+      if (!subscriptions.delete(subscription) || connection.isClosed()) return;
+      subscription.unsubscribe();
+      // A server that is away has forgotten it already, or is told when it is back.
+      await flushed('NATS did not end the subscription').catch(() => undefined);
+    };
+    try {
+      await flushed('NATS did not take the subscription', SERVE_MS);
+    } catch (error) {
+      await stop();
+      throw error;
+    }
+    return stop;
   };
 
   const close = async (): Promise<void> => {
     for (const subscription of subscriptions) subscription.unsubscribe();
     asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
     await within(Promise.all(running), DRAIN_MS, () => undefined);
-    await within(
-      connection.drain().catch(() => connection.close()),
-      PING_MS,
-      () => connection.close(),
-    );
+    // Without a server, draining ends early and leaves the client looking for one.
+    const drained = connection.drain().catch(() => undefined);
+    await within(drained, PING_MS, () => undefined);
+    await connection.close();
   };
 
   return {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, headers } from 'nats';
 import { suite } from 'uvu';
@@ -236,6 +238,43 @@ if (ownMissing === undefined) {
     for (const bus of buses) await eventually(() => answers(bus));
     await Promise.all(buses.map((bus) => bus.close()));
     await late.stop();
+  });
+
+  test('stops serving and closes within its time while the server is ended or silent', async ({ logId }) => {
+    for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+      const server = await startNats({ own: true });
+      const bus = await openNatsBus({ url: server.url, logId, onError: ignore });
+      const stops = await Promise.all(['a', 'b', 'c'].map((subject) => bus.serve(subject, 'q', async () => ({}))));
+      server.child?.kill(signal);
+      await sleep(50);
+      const began = performance.now();
+      await Promise.all(stops.map((stop) => stop()));
+      await bus.close();
+      assert.ok(performance.now() - began < 4_000, `${signal}: ${performance.now() - began} ms`);
+      await server.stop();
+      let connections = 0;
+      const listener = createServer((socket) => {
+        connections += 1;
+        socket.destroy();
+      }).listen(Number(new URL(server.url).port), '127.0.0.1');
+      await once(listener, 'listening');
+      await sleep(1_500);
+      listener.close();
+      assert.equal(connections, 0, `${signal}: a closed bus looks for no server`);
+    }
+  });
+
+  test('fails to serve as an outage while the server is away', async ({ server, logId }) => {
+    const bus = await openNatsBus({ url: server.url, logId, onError: ignore });
+    await killed(server.child!);
+    await assert.rejects(
+      bus.serve('work', 'q', async () => ({ done: true })),
+      UnavailableError,
+    );
+    await server.restart();
+    await eventually(() => answers(bus));
+    await assert.rejects(bus.request('work', {}, { timeoutMs: 10_000 }), NoRespondersError);
+    await bus.close();
   });
 
   const members = async (
