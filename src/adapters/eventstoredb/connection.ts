@@ -54,6 +54,8 @@ export interface Heard<T extends Call> {
    * replaced: its calls end, and the next call opens a new socket.
    */
   silent(since: number): void;
+  /** As `silent`, whatever was received: the node lacks what others have. */
+  giveUp(): void;
 }
 
 /** Between pings of an idle connection: the least that the client accepts without a warning. */
@@ -87,10 +89,14 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     inside.handleError(service, error).catch(() => undefined);
   }
 
-  function renew(used: Connected, since: number): void {
-    if (used !== client || heardAt > since) return;
+  function renew(used: Connected): void {
+    if (used !== client) return;
     client = connect();
     void end(used);
+  }
+
+  function silent(used: Connected, since: number): void {
+    if (heardAt <= since) renew(used);
   }
 
   /** A failure ends no call: only the version was requested. */
@@ -101,7 +107,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
         used.inside.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }),
       );
     } catch (error) {
-      if (isDeadline(error)) renew(used, since);
+      if (isDeadline(error)) silent(used, since);
       failed(used, service, error as Error);
       throw failureOf(error, {});
     }
@@ -123,7 +129,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
       });
       call.on('error', (error) => failed(used, service, error));
       call.on('status', () => running.take(number));
-      return { call, silent: (since) => renew(used, since) };
+      return { call, silent: (since) => silent(used, since), giveUp: () => renew(used) };
     },
     close: async () => end(client),
   };

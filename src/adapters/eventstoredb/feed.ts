@@ -6,10 +6,11 @@ import { pauses } from './attempts.js';
 import { TooSlowError } from './failures.js';
 import { matcher, serverFilter } from './filters.js';
 import type { LiveTail } from './liveTail.js';
+import { type NodeSubscription, nodeSubscription } from './nodeSubscription.js';
+import { opened } from './opened.js';
 import type { Pool } from './pool.js';
 import { commitOf } from './records.js';
 import { subscribe } from './requests.js';
-import { type Subscription, subscribed } from './subscription.js';
 
 const DEFAULT_BATCH = 1_000;
 const PAUSE = { first: 50, most: 2_000 };
@@ -27,8 +28,8 @@ export interface FeedSource extends Pick<Pool, 'lease'> {
 }
 
 /**
- * Positions are those of events, or of the log's end before a subscription, never a checkpoint's: none lies beyond the
- * log's end, whatever the server reports. A subscription with the filter ends at the log's end; a follower then reads
+ * Positions are those of events, or of the log's end before a subscription at the same node, never a checkpoint's: none
+ * lies beyond the log's end, whatever the server reports, or beyond what that node has. A subscription with the filter ends at the log's end; a follower then reads
  * the live end, which all followers share.
  */
 export async function* feed(
@@ -62,11 +63,12 @@ export async function* feed(
   async function* upToEnd(end: Position): AsyncGenerator<EventBatch, void> {
     if (narrow === undefined) return yield advance({ events: [], position: end, caughtUp: true });
     const { connection, release } = source.lease();
-    let subscription: Subscription | undefined;
+    let subscription: NodeSubscription | undefined;
     const close = (): void => subscription?.end();
     try {
       const request = subscribe(position === undefined ? undefined : commitOf(position), narrow);
-      subscription = await subscribed(connection, request, matches, batchSize);
+      const opening = nodeSubscription(connection, request, matches, batchSize, timeoutMs);
+      subscription = await opened(opening, timeoutMs, stop);
       stop.addEventListener('abort', close);
       while (!stop.aborted) {
         const taken = await subscription.take(batchSize, timeoutMs);
@@ -79,14 +81,15 @@ export async function* feed(
           taken.position === undefined || (position !== undefined && taken.position < position)
             ? position
             : taken.position;
-        if (taken.caughtUp)
-          return yield advance({
-            events: taken.events,
-            position: seen !== undefined && seen > end ? seen : end,
-            caughtUp: true,
-          });
+        const reached = taken.caughtUp ? subscription.reached(seen) : undefined;
+        if (reached !== undefined && reached >= end)
+          return yield advance({ events: taken.events, position: reached, caughtUp: true });
         if (taken.events.length > 0) yield advance({ events: taken.events, position: seen!, caughtUp: false });
         else position = seen;
+        if (taken.caughtUp) {
+          subscription.giveUp();
+          throw new UnavailableError('the log of the node of EventStoreDB that was read ends before that of another');
+        }
       }
     } finally {
       stop.removeEventListener('abort', close);
@@ -96,7 +99,7 @@ export async function* feed(
   }
 
   async function* live(from: LiveTail, since: Position | undefined): AsyncGenerator<EventBatch, void> {
-    const reader = await from.read(position, since, matches, gatherMs);
+    const reader = await opened(from.read(position, since, matches, gatherMs), timeoutMs, stop);
     const end = (): void => reader.end();
     stop.addEventListener('abort', end);
     try {

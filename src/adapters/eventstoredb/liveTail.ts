@@ -6,6 +6,7 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { TooSlowError } from './failures.js';
 import { ALL_OURS, matcher } from './filters.js';
+import { opened } from './opened.js';
 import type { Pool } from './pool.js';
 import { commitOf } from './records.js';
 import { subscribe } from './requests.js';
@@ -26,7 +27,7 @@ type Read = Omit<Taken, 'bytes'>;
 export interface TailReader extends Pick<Subscription, 'end'> {
   /** As `Subscription.take`. */
   take(most: number, waitMs: number): Promise<Read | undefined>;
-  /** Ends the subscription for all its readers, since it is silent while the log grows. */
+  /** Ends the subscription for all its readers, since it is silent while the log grows; its connection is replaced. */
   giveUp(): void;
 }
 
@@ -75,6 +76,7 @@ interface Urgent {
 
 interface Source extends Pick<Pool, 'lease'> {
   readonly timeoutMs: number;
+  readonly closed: AbortSignal;
 }
 
 export function openLiveTail(source: Source): LiveTail {
@@ -112,10 +114,15 @@ export function openLiveTail(source: Source): LiveTail {
   };
 }
 
-async function openWindow({ lease, timeoutMs }: Source, urgent: Urgent, after: Position | undefined): Promise<Window> {
+async function openWindow(
+  { lease, timeoutMs, closed }: Source,
+  urgent: Urgent,
+  after: Position | undefined,
+): Promise<Window> {
   const { connection, release } = lease();
   const request = subscribe(after === undefined ? undefined : commitOf(after), ALL_OURS);
-  const subscription = await subscribed(connection, request, matcher({}), AT_ONCE).catch((error: unknown) => {
+  const opening = subscribed(connection, request, matcher({}), AT_ONCE);
+  const subscription = await opened(opening, timeoutMs, closed).catch((error: unknown) => {
     release();
     throw error;
   });
@@ -143,7 +150,11 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
   try {
     while (window.failure === undefined) {
       const taken = await window.subscription.take(AT_ONCE, timeoutMs);
-      if (taken === undefined) continue;
+      if (taken === undefined) {
+        // At the log's end nothing need come.
+        if (!window.caughtUp) window.subscription.silent(timeoutMs);
+        continue;
+      }
       window.batches.push(taken);
       window.events += taken.events.length;
       window.bytes += taken.bytes;
@@ -278,6 +289,8 @@ function readerOf(
     },
     giveUp() {
       leave();
+      // Its node may be a deposed leader, which sends nothing any more, and would answer the next subscription.
+      if (window.failure === undefined) window.subscription.giveUp();
       fail(window, new UnavailableError('EventStoreDB sends nothing of a log that has grown'));
     },
     end() {

@@ -33,8 +33,15 @@ export interface Reads {
   last(stream: string): Promise<number>;
   lastOf(stream: string): Promise<Position | undefined>;
   end(): Promise<Position | undefined>;
+  endAt(): Promise<LogEnd>;
   reaches(position: Position): Promise<boolean>;
   close(): void;
+}
+
+export interface LogEnd {
+  readonly position: Position | undefined;
+  /** The address of the node that has it. */
+  readonly node: string | undefined;
 }
 
 interface Identified {
@@ -51,13 +58,14 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     request: ReadReq,
     stream: string | undefined,
     take: (record: ServerRecord) => void,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const free = await slots.take();
     try {
-      await over(connection, request, timeoutMs, running, take);
+      return await over(connection, request, timeoutMs, running, take);
     } catch (error) {
       const failure = failureOf(error, stream === undefined ? {} : { stream });
       if (!(failure instanceof StreamDeletedError)) throw failure;
+      return undefined;
     } finally {
       free();
     }
@@ -75,12 +83,17 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     return found;
   }
 
-  async function lastOfOurs(request: ReadReq): Promise<Position | undefined> {
+  async function lastOfOurs(request: ReadReq): Promise<LogEnd> {
     let last: string | undefined;
-    await run(request, undefined, (record) => {
+    const node = await run(request, undefined, (record) => {
       if (last === undefined && isInLog(streamOf(record))) last = record.getCommitPosition();
     });
-    return last === undefined ? undefined : positionOf(last);
+    return { position: last === undefined ? undefined : positionOf(last), node };
+  }
+
+  async function endAt(): Promise<LogEnd> {
+    const end = await lastOfOurs(LAST);
+    return end.position === undefined ? lastOfOurs(LAST_OF_OURS) : end;
   }
 
   const newest = async (stream: string): Promise<Identified | undefined> =>
@@ -118,9 +131,8 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
       const last = await newest(stream);
       return last === undefined ? undefined : positionOf(last.commit);
     },
-    async end() {
-      return (await lastOfOurs(LAST)) ?? lastOfOurs(LAST_OF_OURS);
-    },
+    end: async () => (await endAt()).position,
+    endAt,
     async reaches(position) {
       if (!isPosition(position)) return false;
       let end: Position | undefined;
@@ -137,15 +149,16 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   };
 }
 
+/** @returns the address of the node that answered */
 async function over(
   connection: Connection,
   request: ReadReq,
   timeoutMs: number,
   running: InFlight<(error: Error) => void>,
   take: (record: ServerRecord) => void,
-): Promise<void> {
+): Promise<string> {
   let since = performance.now();
-  const { promise, resolve, reject } = deferred<void>();
+  const { promise, resolve, reject } = deferred<string>();
   let give: (() => void) | undefined;
   const timer = setInterval(() => {
     if (performance.now() - since < timeoutMs) return;
@@ -171,10 +184,10 @@ async function over(
         }
       });
       heard.call.on('error', reject);
-      heard.call.on('end', resolve);
+      heard.call.on('end', () => resolve(heard.call.getPeer()));
     }, reject);
   try {
-    await promise;
+    return await promise;
   } finally {
     clearInterval(timer);
     running.take(number);

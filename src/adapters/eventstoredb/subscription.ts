@@ -35,6 +35,10 @@ export interface Subscription {
   take(most: number, waitMs: number): Promise<Taken | undefined>;
   /** As `Heard.silent`, for the last `ms`. */
   silent(ms: number): void;
+  /** As `Heard.giveUp`. */
+  giveUp(): void;
+  /** The address of the node that delivers, once it has delivered something. */
+  node(): string;
   end(): void;
 }
 
@@ -159,6 +163,8 @@ export async function subscribed(
       return undefined;
     },
     silent: (ms) => heard.silent(performance.now() - ms),
+    giveUp: () => heard.giveUp(),
+    node: () => call.getPeer(),
     end() {
       ended = true;
       call.cancel();

@@ -578,6 +578,70 @@ feeds('what is left early runs on nowhere', () =>
   }),
 );
 
+/** The next connection of the store, which is that of feeds, leads to a deposed leader whose log ends here. */
+async function onDeposed(check: (opened: Opened & { deposed: EventStoreDouble }) => Promise<void>): Promise<void> {
+  await onDouble(async (opened) => {
+    const { store, double } = opened;
+    const deposed = await startEventStoreDouble({ clusterOf: double });
+    try {
+      const { position } = await store.append(newStream(), events(3), 'none');
+      deposed.switches.deposedAt = Number(position);
+      double.way.turn(deposed.port);
+      await check({ ...opened, deposed });
+    } finally {
+      await store.close();
+      await deposed.close();
+    }
+  });
+}
+
+feeds('a follower of a deposed leader stands nowhere beyond what that one has', () =>
+  onDeposed(async ({ store, double, deposed }) => {
+    const type = newStream('Matched');
+    const before = await store.end();
+    const batch = [event(type), event(type)];
+    const { position: end } = await store.append(newStream(), batch, 'none');
+    const [seen] = await Promise.all([
+      readUntil(store.follow(before, { types: [type] }), (all, { position, caughtUp }) => {
+        if (all.length < batch.length)
+          assert.ok(!caughtUp && position < end, `${position}, of a log that ends at ${end}`);
+        return all.length === batch.length;
+      }),
+      until(() => deposed.most() > 0)
+        .then(async () => sleep(TIMEOUT_MS / 2))
+        .then(() => double.way.turn(double.inner)),
+    ]);
+    assert.equal(idsOf(seen), idsOf(batch));
+  }),
+);
+
+feeds('a read that only a deposed leader answers fails instead of ending early', () =>
+  onDeposed(async ({ store }) => {
+    const read = await batchesOf(store.readAll(undefined));
+    assert.is(read.flatMap(({ events: some }) => some).length, 3, 'what the deposed leader has too');
+    const { position } = await store.append(newStream(), events(2), 'none');
+    for (const filter of [{}, { types: ['Matched'] }])
+      assert.instance(await failureOf(eventsOf(store.readAll(undefined, filter))), UnavailableError);
+    assert.is(await store.end(), position);
+  }),
+);
+
+feeds('a follower at the end of a deposed leader goes on at the one that leads', () =>
+  onDeposed(async ({ store, double, deposed }) => {
+    const stream = newStream();
+    let caughtUp = false;
+    const following = readUntil(store.follow(await store.end(), { streams: [stream] }), (all, batch) => {
+      caughtUp ||= batch.caughtUp;
+      return all.length === 2;
+    });
+    await until(() => caughtUp && deposed.running() === 1);
+    double.way.turn(double.inner);
+    const batch = events(2);
+    await store.append(stream, batch, 'none');
+    assert.equal(idsOf(await following), idsOf(batch));
+  }),
+);
+
 feeds('never takes a checkpoint at an impossible place, or beyond events still to come', () =>
   onDouble(async ({ store, double }) => {
     const type = newStream('Matched');

@@ -26,6 +26,8 @@ import { openProxy } from './eventStoreProxy.js';
 export interface EventStoreDouble extends Pick<DoubleStreams, 'dropSubscriptions' | 'fallBehind' | 'running' | 'most'> {
   readonly url: string;
   readonly port: number;
+  /** Its own, past the way. */
+  readonly inner: number;
   /** The way to it: cut, down, freeze. */
   readonly way: Proxy;
   readonly switches: Switches;
@@ -71,6 +73,7 @@ export async function startEventStoreDouble({
     leader: undefined,
     refuse: undefined,
     deaf: false,
+    deposedAt: undefined,
     checkpoints: [ODD_CHECKPOINT],
     version,
     maxAppendBytes: 1_048_576,
@@ -120,6 +123,7 @@ export async function startEventStoreDouble({
   return {
     url: `esdb://127.0.0.1:${way.port}?tls=false`,
     port: way.port,
+    inner,
     way,
     switches,
     log,

@@ -51,6 +51,8 @@ export interface Switches {
   refuse: { readonly code: number; readonly details: string; readonly exception?: string } | undefined;
   /** Live subscriptions are silent about new appends. */
   deaf: boolean;
+  /** Set: a deposed leader that does not know it. It has the log up to this commit position, and serves as before. */
+  deposedAt: number | undefined;
   /**
    * The checkpoints (commit positions) of a subscription from the log's start before it has caught up, where nothing
    * has matched and fewer events than a window were looked at. The default is that of EventStoreDB 24.10.0 to 24.10.4
@@ -105,6 +107,8 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       'leader-endpoint-port': String(port),
     });
   }
+
+  const isHere = ({ commit }: RawRecord): boolean => commit <= (switches.deposedAt ?? Number.POSITIVE_INFINITY);
 
   async function store(
     stream: string,
@@ -215,7 +219,8 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     const limit = Math.min(Number(options.getCount()), Number.MAX_SAFE_INTEGER);
     if (options.hasSubscription()) return subscribe(call, options);
     if (options.hasAll()) {
-      const matches = matcherOf(options.getFilter());
+      const passes = matcherOf(options.getFilter());
+      const matches = (record: RawRecord): boolean => isHere(record) && passes(record);
       const records = back
         ? await log.logBack(limit, matches)
         : await log.logOn(Number(options.getAll()!.getPosition()?.getCommitPosition() ?? 0), limit, matches);
@@ -285,7 +290,7 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
         ending.signal,
       )) {
         if (live && switches.deaf) continue;
-        for (const record of records) {
+        for (const record of records.filter(isHere)) {
           if (ending.signal.aborted) break;
           passed += 1;
           considered += 1;

@@ -25,6 +25,8 @@ export interface Proxy {
   hang(): void;
   /** Goes on, with everything sent meanwhile. */
   thaw(): void;
+  /** New connections lead to another port of the same host; open ones stay where they are. */
+  turn(port: number): void;
   close(): Promise<void>;
 }
 
@@ -34,10 +36,11 @@ export async function openProxy(target: { port: number; host?: string }): Promis
   const hanging = new WeakSet<Socket>();
   let frozen = false;
   let made = 0;
+  let farPort = target.port;
   const waiting = new Set<() => void>();
   const server = createServer((near) => {
     made += 1;
-    const far = connect(target.port, target.host ?? '127.0.0.1');
+    const far = connect(farPort, target.host ?? '127.0.0.1');
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -101,6 +104,9 @@ export async function openProxy(target: { port: number; host?: string }): Promis
       frozen = false;
       for (const pass of waiting) pass();
       waiting.clear();
+    },
+    turn(to) {
+      farPort = to;
     },
     close: down,
   };
