@@ -3,6 +3,7 @@ import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { CallOptions, Channel, ClientDuplexStream, ClientReadableStream, Metadata } from '@grpc/grpc-js';
 import { type InFlight, inFlight } from '../../lib/inFlight.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { failureOf, isDeadline } from './failures.js';
 import type { Vetting } from './version.js';
 
@@ -18,13 +19,15 @@ interface Inside {
   getGRPCClient(service: typeof streams.StreamsClient, name: string): Promise<StreamsClient>;
   callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [Metadata, CallOptions];
   handleError(client: unknown, error: Error): Promise<void>;
-  getChannel(): Promise<Channel>;
 }
 
 interface Connected {
   readonly inside: Inside;
   /** Until gRPC tells their status; what came before may still be read then. */
   readonly running: InFlight<Call>;
+  /** Of the last call: the client closes those before it. Absent while it looks for its first node. */
+  channel: Channel | undefined;
+  ended: boolean;
 }
 
 export interface ConnectionOptions {
@@ -75,13 +78,26 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     const inside = EventStoreDBClient.connectionString(
       withKeepAlive(url, KEEP_ALIVE_ANSWER_MS + ordinal * RENEWALS + (generation++ % RENEWALS)),
     ) as unknown as Inside;
-    return { inside, running: inFlight() };
+    return { inside, running: inFlight(), channel: undefined, ended: false };
   }
 
-  async function end({ inside, running }: Connected): Promise<void> {
-    const channel = await inside.getChannel().catch(() => undefined);
-    while (running.size() > 0) await Promise.all(running.values().map(cancelled));
-    channel?.close();
+  /** Waits for no search for a node, which may last most of a minute: calls that wait for one start nothing. */
+  async function end(used: Connected): Promise<void> {
+    used.ended = true;
+    while (used.running.size() > 0) await Promise.all(used.running.values().map(cancelled));
+    used.channel?.close();
+  }
+
+  function refuseWhenEnded({ ended }: Connected): void {
+    if (ended) throw new UnavailableError('the connection to EventStoreDB was given up');
+  }
+
+  async function found(used: Connected): Promise<StreamsClient> {
+    const service = await used.inside.getGRPCClient(streams.StreamsClient, 'call');
+    used.channel = service.getChannel() as Channel;
+    if (used.ended) used.channel.close();
+    refuseWhenEnded(used);
+    return service;
   }
 
   /** The client discovers its next server in the background; its unhandled failure would end the process. */
@@ -117,8 +133,9 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     async call(start) {
       const used = client;
       const { inside, running } = used;
-      const service = await inside.getGRPCClient(streams.StreamsClient, 'call');
+      const service = await found(used);
       await vet(used, service);
+      refuseWhenEnded(used);
       const call = start(
         service,
         ...inside.callArguments({ requiresLeader: true }, { deadline: Number.POSITIVE_INFINITY }),

@@ -160,6 +160,7 @@ async function over(
   let since = performance.now();
   const { promise, resolve, reject } = deferred<string>();
   let give: (() => void) | undefined;
+  let settled = false;
   const timer = setInterval(() => {
     if (performance.now() - since < timeoutMs) return;
     reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`));
@@ -169,6 +170,7 @@ async function over(
   connection
     .call((client, metadata, options) => client.read(request, metadata, options))
     .then((heard) => {
+      if (settled) return heard.call.cancel();
       give = () => {
         heard.silent(since);
         heard.call.cancel();
@@ -189,6 +191,7 @@ async function over(
   try {
     return await promise;
   } finally {
+    settled = true;
     clearInterval(timer);
     running.take(number);
   }

@@ -816,6 +816,62 @@ connections('finds the leader of a cluster by gossip, and reports when no node a
   }),
 );
 
+connections('closes at once, and ends what is followed, while it looks for a node that says nothing', () =>
+  onDouble(async ({ store, double }) => {
+    await store.append('a', [event()], 'none');
+    const discovering = await openEventStoreDb({
+      url: `esdb+discover://127.0.0.1:${double.port}?tls=false`,
+      timeoutMs: TIMEOUT_MS,
+    });
+    double.way.freeze();
+    const following = Array.from({ length: 2 }, async () => batchesOf(discovering.follow(undefined)));
+    // A connection that nothing comes over is given up, and the next one looks for its node.
+    for (let n = 0; n < 2; n++) assert.instance(await failureOf(discovering.ping()), UnavailableError);
+    const [reading, appending] = [failureOf(discovering.read('a')), failureOf(discovering.append('a', [event()], 0))];
+    await sleep(TIMEOUT_MS / 4);
+    await within(TIMEOUT_MS * 5, discovering.close());
+    await within(TIMEOUT_MS * 5, Promise.all([...following, reading, appending]));
+    // Whoever looked for it has left.
+    double.way.thaw();
+    await sleep(TIMEOUT_MS);
+    await store.close();
+    await until(() => double.way.connections === 0);
+    assert.is(double.running(), 0);
+  }),
+);
+
+connections('a follower that looks for a node that says nothing can be ended, and says that it hears nothing', () =>
+  onDouble(async ({ store, double }) => {
+    await store.append('a', [event()], 'none');
+    const discovering = await openEventStoreDb({
+      url: `esdb+discover://127.0.0.1:${double.port}?tls=false`,
+      timeoutMs: TIMEOUT_MS,
+    });
+    try {
+      const silent = await startEventStoreDouble({ clusterOf: double });
+      silent.way.freeze();
+      double.way.turn(silent.port);
+      const ending = new AbortController();
+      let troubles = 0;
+      const following = batchesOf(
+        discovering.follow(
+          undefined,
+          {},
+          { signal: ending.signal, onTrouble: (error) => void (troubles += error === undefined ? 0 : 1) },
+        ),
+      );
+      await until(() => troubles > 1);
+      const began = performance.now();
+      ending.abort();
+      await within(TIMEOUT_MS * 5, following);
+      assert.ok(performance.now() - began < TIMEOUT_MS);
+      await silent.close();
+    } finally {
+      await discovering.close();
+    }
+  }),
+);
+
 connections('a search for another leader that nobody waits for may fail', () =>
   onDouble(async ({ double }) => {
     const store = await openEventStoreDb({
@@ -922,6 +978,22 @@ opening('a server that does not answer, refuses, or is too old', async () => {
       'EventStoreDbError',
     );
   });
+});
+
+opening('fails in time where no node says who leads', async () => {
+  const double = await startEventStoreDouble();
+  double.way.freeze();
+  try {
+    for (const hosts of [
+      `+discover://127.0.0.1:${double.port}`,
+      `://127.0.0.1:${double.port},127.0.0.1:${double.port}`,
+    ]) {
+      const opened = openEventStoreDb({ url: `esdb${hosts}?tls=false`, timeoutMs: TIMEOUT_MS });
+      assert.instance(await within(TIMEOUT_MS * 10, failureOf(opened)), UnavailableError);
+    }
+  } finally {
+    await double.close();
+  }
 });
 
 opening('several that begin the log at once give it one id', async () => {
