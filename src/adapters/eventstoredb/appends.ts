@@ -1,4 +1,5 @@
 import { type Appended, type ExpectedRevision, ConflictError } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import type { AppendAnswer, Appender } from './batchAppend.js';
 import { type EncodedEvent, positionOf, possiblePosition } from './records.js';
 import type { Reads } from './reads.js';
@@ -65,7 +66,7 @@ async function appendOnce(
   if (answer.kind === 'stored') return appendedOf(answer, reads);
   // The server recognises most repeats, but not where the stream's first events were deleted.
   const from = expected === 'none' ? 0 : expected + 1;
-  const standing = answer.actual < from ? undefined : await reads.standing(stream, idsOf(events), from);
+  const standing = answer.actual < from ? undefined : await afterSending(reads.standing(stream, idsOf(events), from));
   if (standing === undefined) throw new ConflictError(stream, expected, answer.actual);
   return standing;
 }
@@ -90,8 +91,18 @@ async function appendAnywhere(
 
 async function appendedOf({ revision, commit }: AppendAnswer & { kind: 'stored' }, reads: Reads): Promise<Appended> {
   // Deleted since, or stored at a position that the server misreports: in both cases before the log's end.
-  const position = (commit === undefined ? undefined : possiblePosition(commit)) ?? (await reads.end());
+  const position = (commit === undefined ? undefined : possiblePosition(commit)) ?? (await afterSending(reads.end()));
   return { revision, position: position ?? positionOf('0') };
+}
+
+/** Without what it reads, nothing is known of the append but that it may be stored. */
+async function afterSending<T>(reading: Promise<T>): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    throw new UnavailableError(error.message, { outcomeUnknown: true, cause: error });
+  }
 }
 
 function idsOf(events: readonly EncodedEvent[]): string[] {

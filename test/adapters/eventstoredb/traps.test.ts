@@ -225,6 +225,26 @@ for (const [what, refuse] of [
   );
 }
 
+appends('an append of which only the place can not be read may be stored', () =>
+  onDouble(async ({ store, double }) => {
+    const [stream, other, batch] = [newStream(), newStream(), events(2)];
+    await store.append(stream, batch, 'none');
+    await double.log.remove(stream, false);
+    // Its events are known to the server, and can't be read: the log's end is asked for their place.
+    const deletedBatch = async (): Promise<unknown> => store.append(stream, batch, 'none');
+    await store.append(other, batch.slice(0, 1), 'none');
+    const conflicting = async (): Promise<unknown> => store.append(other, events(1), 'none');
+    for (const append of [deletedBatch, conflicting]) {
+      // The log was seen to be unsealed just before.
+      await store.append(newStream(), [event()], 'none');
+      double.switches.refuseReads = { code: 14, details: 'Server Is Not Ready' };
+      const error = (await failureOf(append())) as UnavailableError;
+      double.switches.refuseReads = undefined;
+      assert.equal([error.name, error.outcomeUnknown], ['UnavailableError', true]);
+    }
+  }),
+);
+
 appends('what the server finds too large is told as such, and a wrong id as it is', () =>
   onDouble(async ({ store, double }) => {
     (double.switches as { maxAppendBytes: number }).maxAppendBytes = 2_000;

@@ -72,6 +72,7 @@ export async function startEventStoreDouble({
     appends: [],
     leader: undefined,
     refuse: undefined,
+    refuseReads: undefined,
     deaf: false,
     deposedAt: undefined,
     checkpoints: [ODD_CHECKPOINT],

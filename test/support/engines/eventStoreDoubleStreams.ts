@@ -49,6 +49,8 @@ export interface Switches {
   leader: { readonly host: string; readonly port: number } | undefined;
   /** Set: calls end with this error instead of an answer. */
   refuse: { readonly code: number; readonly details: string; readonly exception?: string } | undefined;
+  /** As `refuse`, and appends are taken all the same. */
+  refuseReads: Switches['refuse'];
   /** Live subscriptions are silent about new appends. */
   deaf: boolean;
   /** Set: a deposed leader that does not know it. It has the log up to this commit position, and serves as before. */
@@ -97,9 +99,8 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
   let most = 0;
 
   /** Why a call is not served. */
-  function refusal(metadata: Metadata): Partial<ServiceError> | undefined {
-    if (switches.refuse !== undefined)
-      return errorOf(switches.refuse.code, switches.refuse.details, switches.refuse.exception);
+  function refusal(metadata: Metadata, refuse = switches.refuse): Partial<ServiceError> | undefined {
+    if (refuse !== undefined) return errorOf(refuse.code, refuse.details, refuse.exception);
     if (switches.leader === undefined || metadata.get('requires-leader')[0] !== 'true') return undefined;
     const { host, port } = switches.leader;
     return errorOf(status.NOT_FOUND, 'Leader info available', 'not-leader', {
@@ -321,7 +322,7 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
 
   const service: IStreamsServer = {
     read(call) {
-      const refused = refusal(call.metadata);
+      const refused = refusal(call.metadata, switches.refuse ?? switches.refuseReads);
       if (refused !== undefined) return void call.emit('error', refused);
       running += 1;
       most = Math.max(most, running);
