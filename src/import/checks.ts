@@ -1,5 +1,6 @@
 /** Checks beyond shapes: entries must agree with each other and with the log. */
 import { type ReservationKind, holderOf } from '../domain/account.js';
+import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { inSlices } from '../lib/async/slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName } from './file.js';
@@ -28,7 +29,8 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
     if (value.consolidated === 1 && value.consolidated_products.length > 0)
       faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
-  await inSlices(wanted.users ?? [], ({ index, id, secret, usernameFaulty, phoneFaulty }) => {
+  await inSlices(wanted.users ?? [], (user) => {
+    const { index, id, secret, usernameFaulty } = user;
     if (RESERVED_PREFIXES.test(id))
       faults.add(
         'users',
@@ -46,7 +48,8 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
         'must be of letters, digits and visible ASCII characters, in parts with one space between (RFC 8265 3.1)',
       );
     if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
-    if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid mobile phone number');
+    if (isPhoneFaulty(user, input.log))
+      faults.add('users', index, '.phone_number', 'is not a valid mobile phone number');
   });
   await inSlices(wanted.clients ?? [], ({ index, secret }) => {
     if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');
@@ -76,6 +79,17 @@ async function checkUnique(
     if (Buffer.byteLength(JSON.stringify(value)) > MAX_ENTRY_BYTES)
       faults.add(array, index, '', `is larger than ${MAX_ENTRY_BYTES} bytes`);
   });
+}
+
+/** A number that the user has already stays: it was valid when it was taken. */
+function isPhoneFaulty({ id, value, phoneId, phoneUnreadable }: WantedUser, log: LogState): boolean {
+  if (phoneId === undefined || value.phone_number === null) return phoneUnreadable;
+  return holderIn(log, 'phone', phoneId) !== id && normalisePhoneNumber(value.phone_number) === undefined;
+}
+
+function holderIn(log: LogState, kind: ReservationKind, reserved: string): string | undefined {
+  const stored = log.reservations[kind].get(reserved);
+  return stored === undefined ? undefined : holderOf(stored.state);
 }
 
 function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: LogState, faults: FaultCollector): void {
@@ -118,8 +132,7 @@ function checkReservations(
       continue;
     }
     byReserved.set(reserved, user);
-    const stored = log.reservations[kind].get(reserved);
-    const holder = stored === undefined ? undefined : holderOf(stored.state);
+    const holder = holderIn(log, kind, reserved);
     if (holder === undefined || holder === user.id) continue;
     const holderInFile = byId.get(holder);
     const keeps =

@@ -9,7 +9,7 @@ import {
   usernameSubject,
   userSubject,
 } from '../domain/personalFields.js';
-import { normalisePhoneNumber } from '../domain/phoneNumber.js';
+import { readPhoneNumber } from '../domain/phoneNumber.js';
 import { isUsername, normaliseUsername, opaqueString } from '../domain/precis.js';
 import { inSlices } from '../lib/async/slices.js';
 import { type ArrayName, type CheckedFile, DEFAULTS, type FileArrays, type Placed } from './file.js';
@@ -22,13 +22,13 @@ export interface Wanted<V> {
   readonly value: V;
 }
 
-/** `value.phone_number`: E.164; null where there is none, or it is faulty. */
+/** `value.phone_number`: E.164, not always valid; null where there is none, or it is no number. */
 export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
   readonly usernameId: string;
   readonly usernameFaulty: boolean;
   readonly phoneId: string | undefined;
-  readonly phoneFaulty: boolean;
+  readonly phoneUnreadable: boolean;
 }
 
 /** The id of what a user reserves; `undefined`: they have no number. */
@@ -91,7 +91,7 @@ const MAKERS: Makers = {
       usernameId: idOf(usernameSubject(username)),
       usernameFaulty: !isUsername(username),
       phoneId: phone === undefined ? undefined : idOf(phoneSubject(phone)),
-      phoneFaulty: entry.phone_number !== undefined && phone === undefined,
+      phoneUnreadable: entry.phone_number !== undefined && phone === undefined,
     };
   },
   clients: ({ secret, secret_hash, ...entry }, index) => ({
@@ -130,7 +130,7 @@ function reservationsOf({
 }: Pick<FileArrays['users'], 'username' | 'phone_number'>): Reservations {
   return {
     username: normaliseUsername(username),
-    phone: phone_number === undefined ? undefined : normalisePhoneNumber(phone_number),
+    phone: phone_number === undefined ? undefined : readPhoneNumber(phone_number),
   };
 }
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { normalisePhoneNumber } from '../../src/domain/phoneNumber.js';
+import { normalisePhoneNumber, readPhoneNumber } from '../../src/domain/phoneNumber.js';
 
 const test = suite('domain/phoneNumber');
 
@@ -73,6 +73,22 @@ test('leaves out blanks around a number and invisible characters', () => {
   for (const text of pasted) assert.is(normalisePhoneNumber(text), '+447400123456', JSON.stringify(text));
   for (const text of ['\u202a\u202c', ' ', `${'\u200e'.repeat(50)}123`])
     assert.is(normalisePhoneNumber(text), undefined);
+});
+
+test('reads a number for a look-up, whatever it is valid for by now', () => {
+  const kept = { landline: '+442079460018', premium: '+449098790000', unassigned: '+33700000000', old: '+22507010203' };
+  for (const [kind, number] of Object.entries(kept)) {
+    assert.is(normalisePhoneNumber(number), undefined, kind);
+    assert.is(readPhoneNumber(number), number, kind);
+  }
+  for (const text of ['020 7946 0018', '\u202a+44 (0)20 7946 0018\u202c'])
+    assert.is(readPhoneNumber(text), '+442079460018', text);
+  assert.is(readPhoneNumber('07400 123456'), '+447400123456');
+});
+
+test('reads nothing that was never a number', () => {
+  for (const text of ['', '12', 'x07400123456', '02079460018 ext 5', 'tel:07400123456', '0'.repeat(50), '+99912345678'])
+    assert.is(readPhoneNumber(text), undefined, text);
 });
 
 test.run();

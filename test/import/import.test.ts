@@ -711,4 +711,45 @@ test('a password is hashed composed, so that the same one written otherwise chan
   assert.is((await importInto(events, withPassword('caf\u00e9 9'))).events, 0);
 });
 
+/** A log of an earlier release, in which one user has a landline. */
+async function logWithLandline(): Promise<{ events: MemoryEvents; file: ReturnType<typeof wholeFile> }> {
+  const file = wholeFile();
+  const imported = memoryEvents();
+  await importInto(imported, file);
+  const events = memoryEvents();
+  const [landline, mobile] = ['+442079460018', '+447700900001'];
+  for (const { stream, type, data } of imported.log)
+    events.given(stream === phoneStream(mobile) ? phoneStream(landline) : stream, {
+      type,
+      data: JSON.parse(JSON.stringify(data).replaceAll(mobile, landline)) as object,
+    } as RecordedEvent);
+  file.users[0]!.phone_number = '020 7946 0018';
+  return { events, file };
+}
+
+test('takes an unchanged number that is not valid any more, and changes nothing', async () => {
+  const { events, file } = await logWithLandline();
+  const before = events.log.length;
+  const report = await importInto(events, file);
+  assert.equal([report.events, events.log.length], [0, before]);
+  file.users[0]!.username = 'Anna';
+  assert.equal((await importInto(events, file)).changes, [
+    { action: 'change', array: 'users', id: 'u1', fields: ['username'] },
+  ]);
+});
+
+test('refuses a number that is not valid any more for users who did not have it', async () => {
+  const fault = 'is not a valid mobile phone number';
+  const { events, file } = await logWithLandline();
+  const refused = async (): Promise<unknown> => {
+    const error = await failureOf(importInto(events, file));
+    return (error as ImportFaultsError).faults;
+  };
+  file.users[0]!.phone_number = '020 7946 0019';
+  assert.equal(await refused(), [{ place: 'users[0].phone_number', fault }]);
+  file.users[0]!.phone_number = '07700 900001';
+  file.users[1]!.phone_number = '020 7946 0018';
+  assert.equal(await refused(), [{ place: 'users[1].phone_number', fault }]);
+});
+
 test.run();

@@ -12,7 +12,7 @@ const TEXT: Schema = { type: 'string' };
 
 /** Of searches for persons and for gifts. */
 export const knownParameters = {
-  phone: { ...TEXT, maxLength: 64, description: 'A mobile number; without a country code a British one.' },
+  phone: { ...TEXT, maxLength: 64, description: 'A phone number; without a country code a British one.' },
   username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
   charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
   message_id: { ...TEXT, minLength: 1, maxLength: 256, description: 'The message provider’s id of a message.' },

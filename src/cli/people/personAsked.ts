@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { type KeyedHash, keyedHash } from '../../domain/keyedHash.js';
 import { lookupOf, phoneSubject } from '../../domain/personalFields.js';
-import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
+import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { Refusal } from '../../domain/refusal.js';
 import { findHashKey } from '../../service/keys.js';
 import type { OpenedLog } from '../engines.js';
@@ -32,7 +32,7 @@ export async function personAsked(
   if (phone === undefined) return async () => personOf(user ?? '');
   const text = await orStandardInput(terminal, phone);
   return async (opened) => {
-    const number = normalisePhoneNumber(text);
+    const number = readPhoneNumber(text);
     if (number === undefined) throw new Refusal('invalid_phone_number');
     // Unlike `subjects.find`, also while an erasure has it fenced: that is repeated.
     const lookup = lookupOf(hashOf(opened), phoneSubject(number));

@@ -11,7 +11,7 @@ import {
 } from '../../domain/gift/events.js';
 import type { NotificationSent } from '../../domain/notification.js';
 import { phoneSubject, usernameSubject } from '../../domain/personalFields.js';
-import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
+import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { normaliseUsername } from '../../domain/precis.js';
 import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/events.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -63,7 +63,7 @@ type Finder = (deps: FindDeps, text: string) => AsyncIterable<FoundPerson>;
 
 const FINDERS: Readonly<Record<Known, Finder>> = {
   async *phone({ events, subjects }, text) {
-    const number = normalisePhoneNumber(text);
+    const number = readPhoneNumber(text);
     if (number === undefined) throw new Refusal('invalid_phone_number');
     const [id] = await subjects.find([phoneSubject(number)]);
     if (id === undefined) return;

@@ -54,6 +54,16 @@ test('finds users by number, username and name, and a number that nobody holds',
   assert.deepEqual(await found('username=nobody'), []);
 });
 
+test('looks for a number that can not be sold to any more', async () => {
+  assert.deepEqual(await found('phone=%2B442079460018'), []);
+  assert.deepEqual(await giftsFound('phone=020%207946%200018'), []);
+  const because = ['--reason', 'asked by letter'];
+  const { err } = await gift(service.settings, ['people', 'find', '--phone', '+442079460018', ...because]);
+  assert.match(err, /no person was found/);
+  const erased = await gift(service.settings, ['people', 'erase', '--phone', '+442079460018', ...because]);
+  assert.match(erased.err, /Person not found/);
+});
+
 test('finds those of a purchase by its charge, and of a message by its id', async () => {
   const charge = events.find(({ type }) => type === 'PaymentCharged')?.data.charge_id as string;
   const byCharge = await found(`charge=${encodeURIComponent(charge)}`);
