@@ -8,6 +8,7 @@ import { verifiersOf } from '../../ops/evidence/headKeys.js';
 import { differenceInWords, eventInWords } from '../../ops/evidence/differenceInWords.js';
 import { faultInWords, firstFault, NOT_NEXT } from '../../ops/evidence/firstFault.js';
 import type { EventPlace, Findings, Verification } from '../../ops/evidence/verification.js';
+import { type OtherSignedLog, otherSignedLogs } from '../../ops/evidence/otherSignedLogs.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
 import { shownStream } from '../../domain/streamName.js';
 import { currentTime } from '../../lib/clock.js';
@@ -78,6 +79,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
       void terminal.stderr.write(`gift: ${progress}: ${why}; all of the log is read again\n`);
     if (file?.unusable !== undefined) anew(file.unusable);
     const folder = treeFolder(treeDir(config), stored.logId);
+    const continued = await continuedHeads(stored, known);
     try {
       const found = await verifyLog(
         {
@@ -87,10 +89,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
           folder,
           verifiersOf: known,
           kept,
-          witnessed: [
-            ...(await lastWords(terminal, config.sealWitnesses, stored, known)),
-            ...(await continuedHeads(stored, known)),
-          ],
+          witnessed: [...(await lastWords(terminal, config.sealWitnesses, stored, known)), ...continued],
         },
         {
           signal: terminal.signal,
@@ -99,7 +98,12 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
         },
       );
       file?.remove();
-      return { ...found, continued_at: found.continued_from === 0 ? null : (file?.at ?? null) };
+      return {
+        ...found,
+        agrees: found.agrees && isVouchedFor(found),
+        other_logs: await otherSignedLogs(treeDir(config), stored.logId, continued, known),
+        continued_at: found.continued_from === 0 ? null : (file?.at ?? null),
+      };
     } catch (error) {
       if (terminal.signal.aborted)
         throw interrupted(
@@ -107,7 +111,8 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
             ? 'interrupted; nothing was found out'
             : 'interrupted; the same call goes on from there, unless something was found wrong',
         );
-      if (error instanceof MalformedEvidenceError) throw new CommandFailure(`a head is none: ${error.message}`);
+      if (error instanceof MalformedEvidenceError)
+        throw new CommandFailure(`${error.message}: docs/runbook.md says what to do with it (Altered log)`);
       throw error;
     } finally {
       bar.clear();
@@ -120,7 +125,12 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
 interface Verified extends Verification {
   /** When an earlier call was interrupted, which this one goes on from; null: this one has read all. */
   readonly continued_at: string | null;
+  /** Whose heads SEAL_DIR keeps, and this log does not continue. */
+  readonly other_logs: readonly OtherSignedLog[];
 }
+
+/** Heads without a verified signature may be made up. */
+const isVouchedFor = ({ events, verified_heads }: Verification): boolean => events === 0 || verified_heads > 0;
 
 /** With keyed hashes masked. */
 function shown({ difference, gaps, stream_gaps, ...verification }: Verified): object {
@@ -147,6 +157,8 @@ function* inWords({ agrees, events, position, root, heads, agreed_size, ...found
   if (found.unverified_heads > 0)
     yield `${found.unverified_heads} of the heads are not signed by a known key: their signatures are not verified`;
   if (agrees) yield 'all is as it was signed';
+  for (const { log_id, events: size, folder } of found.other_logs)
+    yield `${folder} has a signed head of another log, ${log_id}, of ${size} events, which this log does not continue: that is so after a restore from an older backup; else this log may be that one, altered and with another id`;
   if (found.difference !== null) yield differenceInWords(found.difference);
   for (const { from, size, why } of found.wrong_heads.first) yield `${from}, of ${size} events: ${why}`;
   yield* further(found.wrong_heads, 'heads');
@@ -165,6 +177,10 @@ function* further({ found, first }: Findings<unknown>, what: string): Generator<
 
 function failureOf(found: Verification): string {
   const fault = firstFault(found);
+  if (fault === undefined && found.heads === 0)
+    return 'nothing was signed over this log: repeat it once the service has signed a head, or give one that was kept elsewhere with --checkpoint';
+  if (fault === undefined && !isVouchedFor(found))
+    return 'no signature was verified: give the key that signed the heads with --key';
   switch (fault?.what) {
     case 'difference':
       return `the log is not what was signed: ${faultInWords(fault)}`;

@@ -4,6 +4,7 @@
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
+import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 import { HeadChecks } from './headChecks.js';
@@ -160,5 +161,15 @@ async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: Verif
     ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
     ...(shown === undefined ? [] : [{ from: 'the head that a witness has shown, and SEAL_DIR keeps', note: shown }]),
   ];
-  return [...all.map((head) => headToCheck(head, verifiersOf)), ...witnessed];
+  return [...all.map((head) => outsideHead(head, verifiersOf)), ...witnessed];
+}
+
+function outsideHead(head: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
+  try {
+    return headToCheck(head, verifiersOf);
+  } catch (error) {
+    throw error instanceof MalformedEvidenceError
+      ? new MalformedEvidenceError(`${head.from} is no signed head (${error.message})`)
+      : error;
+  }
 }
