@@ -40,7 +40,7 @@ export function auditVerifyCommand(terminal: Terminal): Command {
     new Command('verify')
       .summary('hold every event of the log against every head that was signed over it')
       .description(
-        `Reads the whole log, also while the service goes on, and changes nothing. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, the last word of each witness of SEAL_WITNESSES, the last of the log that this one was copied from, and those given.
+        `Reads the whole log, also while the service goes on, and changes no event. Every head that was signed over the log must be of these events: those in the log, the last in SEAL_DIR, the last word of each witness of SEAL_WITNESSES, the last of the log that this one was copied from, and those given.
 Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed.
 A thief with access to the log and SEAL_KEY can sign another one: only a head that was kept elsewhere, or a witness' last word, finds that.`,
       )

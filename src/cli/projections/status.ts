@@ -171,7 +171,7 @@ function rebuildText(
   const far =
     events === null
       ? ''
-      : `, ${events.toLocaleString('en-GB')} of ${total === null ? '?' : total.toLocaleString('en-GB')} events`;
+      : `, ${events.toLocaleString('en-GB')} events of ${total === null ? 'a number still unknown' : `about ${total.toLocaleString('en-GB')}`}`;
   const pace =
     per_second === null
       ? ''
