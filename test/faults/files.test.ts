@@ -1,6 +1,6 @@
-/** Files that go away under the running service: its data files, and its own program. */
+/** Files that go away, or are altered, under the running service: its data files, and its own program. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -50,7 +50,8 @@ const purchase = async (url: string, token: string): Promise<Reply> =>
 const redemption = async (url: string, token: string, gift: string): Promise<Reply> =>
   request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } });
 
-const GONE = 'was removed or replaced under the service: writes are refused until it is started again';
+const REFUSED = 'under the service: writes are refused until it is started again';
+const GONE = `was removed or replaced ${REFUSED}`;
 
 for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
   test(`refuses purchases while ${name} is missing, and loses nothing acknowledged`, async ({ dir, settings }) => {
@@ -81,6 +82,28 @@ for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
     });
   });
 }
+
+test("refuses purchases for good once the log's WAL was emptied in place", async ({ dir, settings }) => {
+  const service = await startProcess({ ...settings, CHARGE_WAIT_MS: '500' });
+  const { url = '' } = service;
+  try {
+    await untilReady(url);
+    const token = await userTokenOf(url, 'ann');
+    assert.equal((await purchase(url, token)).status, 201);
+    truncateSync(join(dir, 'events.db-wal'));
+    for (let n = 0; n < 5; n++) {
+      assert.equal((await purchase(url, token)).status, 503);
+      await wait(300);
+    }
+    const ready = await request(`${url}/readyz`, 'GET');
+    assert.deepEqual(
+      [ready.status, ready.json.parts['event store']],
+      [503, { ready: false, detail: `events.db-wal was altered in place ${REFUSED}` }],
+    );
+  } finally {
+    await service.end('SIGKILL');
+  }
+});
 
 test('refuses what needs a record while read.db-wal is missing, and serves after a restart', async ({
   dir,

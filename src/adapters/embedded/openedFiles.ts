@@ -6,13 +6,19 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { alterationsOf } from './alteredFiles.js';
 import { moveNow } from './checkpoint.js';
 
 /** The file, its WAL, and the WAL's index, which holds the locks between processes. */
 const ENDINGS = ['', '-wal', '-shm'] as const;
 
-/** Inode numbers in the order of `ENDINGS`, unique while the database is open. */
-export type OpenedFiles = readonly (number | undefined)[];
+/** In the order of `ENDINGS`. */
+export interface OpenedFiles {
+  /** Unique while the database is open. */
+  readonly inodes: readonly (number | undefined)[];
+  /** 1: was altered in place. Shared by the threads that have this. */
+  readonly altered: Int32Array<SharedArrayBuffer>;
+}
 
 export class FilesGoneError extends Error {
   override readonly name = 'FilesGoneError';
@@ -21,19 +27,28 @@ export class FilesGoneError extends Error {
 }
 
 export function openedFiles(file: string): OpenedFiles {
-  return ENDINGS.map((ending) => inodeOf(file + ending));
+  return {
+    inodes: ENDINGS.map((ending) => inodeOf(file + ending)),
+    altered: new Int32Array(new SharedArrayBuffer(ENDINGS.length * Int32Array.BYTES_PER_ELEMENT)),
+  };
 }
 
-export function refuseUnlessInPlace(file: string, opened: OpenedFiles): void {
-  const gone = ENDINGS.find((ending, index) => opened[index] !== undefined && inodeOf(file + ending) !== opened[index]);
-  if (gone !== undefined)
-    throw new FilesGoneError(
-      `${basename(file)}${gone} was removed or replaced under the service: writes are refused until it is started again`,
-    );
+export function refuseUnlessInPlace(file: string, { inodes, altered }: OpenedFiles): void {
+  // Nothing brings back what an altered file has lost.
+  const lost = ENDINGS.find((_, index) => Atomics.load(altered, index) !== 0);
+  if (lost !== undefined) throw refusal(file + lost, 'altered in place');
+  const gone = ENDINGS.find((ending, index) => inodes[index] !== undefined && inodeOf(file + ending) !== inodes[index]);
+  if (gone !== undefined) throw refusal(file + gone, 'removed or replaced');
+}
+
+function refusal(file: string, what: string): FilesGoneError {
+  return new FilesGoneError(
+    `${basename(file)} was ${what} under the service: writes are refused until it is started again`,
+  );
 }
 
 export interface WriteGuard {
-  /** Before a transaction; checks only where the last check failed. @throws FilesGoneError */
+  /** Before a transaction. @throws FilesGoneError */
   refuse(): void;
   /** After a commit, before its answer. @throws FilesGoneError where the committed data may be lost */
   confirm(): void;
@@ -44,38 +59,47 @@ export interface WriteGuard {
 const LOOK_MS = 250;
 
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
-  let amiss = false;
+  const alteration = alterationsOf(database, file);
 
   function look(): void {
-    try {
-      refuseUnlessInPlace(file, opened);
-      amiss = false;
-    } catch (error) {
-      amiss = true;
-      throw error;
-    }
+    refuseUnlessInPlace(file, opened);
+    const ending = alteration();
+    if (ending === undefined) return;
+    Atomics.store(opened.altered, ENDINGS.indexOf(ending), 1);
+    refuseUnlessInPlace(file, opened);
   }
 
   /** @returns false where another process has started a new WAL, whose pages count */
   function bringHome(): boolean {
-    if (inodeOf(file) !== opened[0] || (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0)
+    if (
+      opened.altered.includes(1) ||
+      inodeOf(file) !== opened.inodes[0] ||
+      (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
+    )
       return false;
     const moved = moveNow(database);
     return moved !== undefined && moved.log === moved.checkpointed;
   }
 
-  const timer = setInterval(() => {
+  function refuse(): void {
     try {
       look();
-    } catch {
+    } catch (error) {
       bringHome();
+      throw error;
+    }
+  }
+
+  const timer = setInterval(() => {
+    try {
+      refuse();
+    } catch {
+      // The next write says so.
     }
   }, LOOK_MS).unref();
 
   return {
-    refuse() {
-      if (amiss) look();
-    },
+    refuse,
     confirm() {
       try {
         look();

@@ -183,12 +183,13 @@ export async function openEmbeddedEventStore({
     async ping() {
       await writer.loaded;
       refuseWhenClosed();
-      reader.end();
+      // First: what can't be read may be so because of it.
       try {
         refuseUnlessInPlace(file, data.opened);
       } catch (error) {
         throw unavailableOf(error, file);
       }
+      reader.end();
       writer.ping();
     },
 

@@ -163,8 +163,9 @@ export async function openEmbeddedKeyStore({
     },
     async ping() {
       await writer.loaded;
-      read(() => version.get());
+      // First: what can't be read may be so because of it.
       read(() => refuseUnlessInPlace(file, data.opened));
+      read(() => version.get());
       writer.ping();
     },
     async close() {

@@ -213,8 +213,13 @@ export async function openEmbeddedReadStore({
     },
     async ping() {
       await writer.loaded;
+      // First: what can't be read may be so because of it.
+      try {
+        refuseUnlessInPlace(file, data.opened);
+      } catch (error) {
+        throw failure(error);
+      }
       readNow(() => dataVersion.get());
-      read(() => refuseUnlessInPlace(file, data.opened));
       writer.ping();
     },
     async close() {
