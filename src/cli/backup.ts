@@ -1,21 +1,21 @@
 /** `gift backup FILE`: the embedded event log as one file (docs/decisions.md#commands). */
 import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { EngineError } from '../lib/engineError.js';
 import { currentTime } from '../lib/clock.js';
 import { backupLog } from '../ops/backup/backupLog.js';
-import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { type CheckedLog, refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, HASH_KEY_FILE, MASTER_KEY_FILE, SEAL_KEY_FILE, TOKEN_KEY_FILE } from '../service/keys.js';
+import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
 import { examples, jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, type Terminal, writeLines } from './terminal.js';
 
 interface BackupFlags {
   readonly reason?: string;
@@ -56,9 +56,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
     throw new CommandFailure(
       'EVENTSTORE_URL is set: the log is in EventStoreDB and is backed up by its own means, see "Backup and restore" in docs/deployment.md',
     );
-  if (existsSync(path)) throw new CommandFailure(`${file} is there already: name another file`);
-  if (!existsSync(dirname(path)))
-    throw new CommandFailure(`there is no folder ${dirname(path)}: make it, or name another file`);
+  refuseUnlessNew(file);
 
   await withLog(
     terminal,
@@ -102,7 +100,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
         ]);
       } catch (error) {
         bars.clear();
-        throw failureOf(error, file, signal);
+        throw backupFailureOf(error, file, signal);
       }
     },
     { asStored: true },
@@ -126,17 +124,6 @@ async function fittingKey(terminal: Terminal, log: CheckedLog, key: Buffer | und
     ]);
     return undefined;
   }
-}
-
-function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
-  if (signal.aborted) return interrupted('interrupted; nothing was left behind');
-  if (error instanceof BackupExistsError) return new CommandFailure(`${error.message}: name another file`);
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
-    return new CommandFailure(`no space left for ${file}: name a file on another disk; nothing was left behind`);
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-    return new CommandFailure(`this user may not write ${file}: name another file`);
-  return error;
 }
 
 /** `set`: the names of settings that are set. */

@@ -5,11 +5,11 @@ import { backupKeys, checkKeysBackup } from '../ops/keys/keysBackup.js';
 import { restoreKeys } from '../ops/keys/restoreKeys.js';
 import { rewrapKeys } from '../ops/keys/rewrapKeys.js';
 import { BackupDamagedError } from '../ops/backup/backupLines.js';
-import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { loadConfig } from '../service/config.js';
 import { findHashKey } from '../service/keys.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { openPersonal } from '../service/personal.js';
+import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
 import { withLog } from './engines.js';
 import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { recordTaking } from './exports.js';
@@ -57,15 +57,14 @@ export function keysCommand(terminal: Terminal): Command {
 }
 
 async function runBackup(terminal: Terminal, path: string): Promise<void> {
+  refuseUnlessNew(path);
   await withLog(terminal, async (log) => {
     // Of another installation's key store, or an empty one, a backup would be of no use.
     await refuseUnlessKeysFit(log, () => findHashKey(log.config));
     await recordTaking(terminal, log.events, 'gift keys backup', { file: path }, null);
     const { signal } = terminal;
     const rows = await backupKeys(log.keys, path, { takenAt: currentTime(), signal }).catch((error: unknown) => {
-      if (signal.aborted) throw interrupted('interrupted; nothing was left behind');
-      if (error instanceof BackupExistsError) throw new CommandFailure(`${error.message}: name another file`);
-      throw error;
+      throw backupFailureOf(error, path, signal);
     });
     await writeLines(terminal.stdout, [`${rows} rows of the key store are in ${path}`]);
   });

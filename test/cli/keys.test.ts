@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -9,6 +10,9 @@ import { loadKeys } from '../../src/service/keys.js';
 import { withLogIn } from '../support/engines/eventStoreFolder.js';
 import { mapBy, newRow, newRows } from '../support/engines/keyStoreRows.js';
 import { gift } from '../support/service/cli.js';
+import { GIFT } from '../support/service/programs.js';
+
+const LIMITED = 'ulimit -f 64; exec "$0" "$@"';
 
 const test = suite<{ dir: string; data: string; file: string }>('cli/keys');
 
@@ -67,6 +71,27 @@ test('names what is no backup of a key store, and adds nothing', async ({ dir, d
     assert.equal([code, out], [1, '']);
     assert.match(err, words);
   }
+});
+
+test('reports a full disk and a missing folder by name, and leaves nothing behind', async ({ dir, data, file }) => {
+  await inKeys(data, (keys) => keys.add(newRows(500)));
+  // A file that may not grow is a full disk to the process that writes it.
+  const limited = spawnSync('sh', ['-c', LIMITED, process.execPath, GIFT, 'keys', 'backup', file], {
+    env: { PATH: process.env['PATH'], DATA_DIR: data },
+    encoding: 'utf8',
+  });
+  assert.equal([limited.status, limited.stdout], [1, '']);
+  assert.ok(
+    limited.stderr.endsWith(`gift: no space left for ${file}: name a file on another disk; nothing was left behind\n`),
+    limited.stderr,
+  );
+  const nowhere = join(dir, 'nowhere');
+  const missing = await gift(data, ['keys', 'backup', join(nowhere, 'keys')]);
+  assert.equal(
+    [missing.code, missing.out, missing.err],
+    [1, '', `gift: there is no folder ${nowhere}: make it, or name another file\n`],
+  );
+  assert.equal(readdirSync(dir), ['data']);
 });
 
 test.run();
