@@ -17,10 +17,15 @@ export async function removeDerived(
   { accounts }: Pick<ReadModels, 'accounts'>,
   position: Position,
 ): Promise<void> {
-  if (!(await accounts.reached(position, CAUGHT_UP_MS)))
-    throw new UnavailableError('the accounts have not reached the erasure yet: repeat it to finish');
+  if (!(await accounts.reached(position, CAUGHT_UP_MS))) throw unfinished(['accounts']);
   const { behind } = await dropFrozenBuilds(store, PERSONAL_READ_MODELS, position);
-  if (behind.length > 0)
-    throw new UnavailableError(`${behind.join(', ')} has not reached the erasure yet: repeat it to finish`);
+  if (behind.length > 0) throw unfinished(behind);
   await store.scrub();
+}
+
+/** Without the projector every repetition ends in the same way, and the command line starts none. */
+function unfinished(behind: readonly string[]): UnavailableError {
+  return new UnavailableError(
+    `the erasure is not finished: it has not reached ${behind.join(', ')} yet, for which a process with the role projector must run`,
+  );
 }
