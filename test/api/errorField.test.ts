@@ -36,6 +36,7 @@ for (const [user, method, path, body, field] of [
     'gift_ids[2]',
   ],
   ['sue', 'POST', () => `/ops/transactions/${transaction}/refund`, { reason, gift_ids: ['zz'] }, 'gift_ids[0]'],
+  ['sue', 'GET', () => '/ops/people?phone=zz&reason=asked', undefined, 'phone'],
   ['aud', 'GET', () => '/ops/redemptions?merchant=zz', undefined, 'merchant'],
   ['aud', 'GET', () => '/ops/redemptions?to=soon', undefined, 'to'],
   ['aud', 'GET', () => '/ops/totals?from=2026-05-04&to=2026-05-03', undefined, 'from'],

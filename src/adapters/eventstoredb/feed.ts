@@ -29,8 +29,8 @@ export interface FeedSource extends Pick<Pool, 'lease'> {
 
 /**
  * Positions are those of events, or of the log's end before a subscription at the same node, never a checkpoint's: none
- * lies beyond the log's end, whatever the server reports, or beyond what that node has. A subscription with the filter ends at the log's end; a follower then reads
- * the live end, which all followers share.
+ * lies beyond the log's end, whatever the server reports, or beyond what that node has. A subscription with the filter
+ * ends at the log's end; a follower then reads the live end, which all followers share.
  */
 export async function* feed(
   after: Position | undefined,

@@ -64,7 +64,7 @@ type Finder = (deps: FindDeps, text: string) => AsyncIterable<FoundPerson>;
 const FINDERS: Readonly<Record<Known, Finder>> = {
   async *phone({ events, subjects }, text) {
     const number = readPhoneNumber(text);
-    if (number === undefined) throw new Refusal('invalid_phone_number');
+    if (number === undefined) throw new Refusal('invalid_phone_number', 'phone');
     const [id] = await subjects.find([phoneSubject(number)]);
     if (id === undefined) return;
     const holder = holderOf(await readReservation(events, phoneStream(id)));
