@@ -140,6 +140,31 @@ test('names a field that stands twice in one object, wherever it stands', async 
   );
 });
 
+const MANY_FIELDS = Array.from({ length: 1_500 }, (_, at) => `x${at}=1&`).join('');
+
+test('names a field that stands twice in a form, also without a value', async () => {
+  const send = async (path: string, body: string): Promise<Reply> =>
+    ask('POST', path, body, { headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+  for (const [body, name] of [
+    ['grant_type=a&grant_type=b', 'grant_type'],
+    ['grant_type=password&client_id=demo-app&client_id=', 'client_id'],
+    ['grant_type=password&client_id=&client_id=', 'client_id'],
+    ['grant_type=password&grant%5Ftype=password', 'grant_type'],
+    ['grant_type=password&refresh_token=a&refresh_token=b', 'refresh_token'],
+    [`grant_type=&${MANY_FIELDS}grant_type=password`, 'grant_type'],
+  ] as const)
+    refused(await send('/oauth/token', body), 422, `${name} must be given only once`);
+  refused(await send('/oauth/revoke', 'token=a&token=b'), 422, 'token must be given only once');
+});
+
+test('reads a form of over a thousand fields to its end, and ignores what it does not know', async () => {
+  const body = `${MANY_FIELDS}scope=a&scope=b&grant_type=client_credentials&client_id=app&client_secret=app-secret`;
+  const reply = await ask('POST', '/oauth/token', body, {
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+  assert.equal(reply.status, 200, reply.text);
+});
+
 test('ids that name what every object has, or nothing', async () => {
   for (const id of [
     '__proto__',

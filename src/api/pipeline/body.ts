@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { parse as parseForm } from 'node:querystring';
+import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
@@ -15,7 +15,7 @@ import { repeatedNames } from '../../import/repeatedNames.js';
 import { announcesBody, askForBody } from './askForBody.js';
 import { CallerLeftError } from './callerLeft.js';
 import { HttpError, faultOf } from './errors.js';
-import { refuseMalformedParameters } from './query.js';
+import { parseParameters, refuseMalformedParameters } from './query.js';
 
 /** Before and after decompression. */
 const LIMIT_BYTES = 1_048_576;
@@ -42,7 +42,7 @@ const ofCoBody = {
   strict: false,
   onProtoPoisoning: 'ignore',
   // Forms are flat (RFC 6749 B).
-  qs: { parse: (text: string) => parseForm(text) },
+  qs: { parse: (text: string) => parseParameters(text) },
 };
 const limits = { jsonLimit: String(LIMIT_BYTES), formLimit: String(LIMIT_BYTES), textLimit: String(LIMIT_BYTES) };
 // Without its own look at the type, which `typeOf` has checked.
@@ -53,21 +53,24 @@ const readAsBytes = bodyParser({ ...asBytes, ...limits, enableTypes: ['text'] })
 
 export interface BodyRules {
   readonly optional: boolean;
-  readonly form: boolean;
+  /** The known fields of a form. Absent: forms are refused. */
+  readonly formFields?: readonly string[] | undefined;
 }
 
 /**
  * Any JSON value; `undefined` where the body is optional and absent.
  * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no
- * Unicode text, a repeated name in one object); CallerLeftError
+ * Unicode text, a repeated field of a form, a repeated name in one object); CallerLeftError
  */
 export async function readBody({ req, res }: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
   const type = typeOf(req);
-  if (type !== JSON_TYPE && !(rules.form && type === FORM_TYPE)) throw new HttpError('unsupported_content_type');
+  if (type !== JSON_TYPE && (rules.formFields === undefined || type !== FORM_TYPE))
+    throw new HttpError('unsupported_content_type');
   const { text, body } = await parsed(req, res, type);
   if (type === FORM_TYPE) {
     refuseMalformedParameters(text);
+    refuseRepeated(rules.formFields ?? [], body as ParsedUrlQuery);
     return body;
   }
   if (text === '') throw new HttpError('malformed_json');
@@ -75,6 +78,12 @@ export async function readBody({ req, res }: Context, rules: BodyRules): Promise
   const [repeated] = repeatedNames(text, 1);
   if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
   return body;
+}
+
+/** Also without a value. Unknown fields are ignored, however often they stand there (RFC 6749 3.2). */
+function refuseRepeated(fields: readonly string[], form: ParsedUrlQuery): void {
+  const repeated = fields.find((name) => Array.isArray(form[name]));
+  if (repeated !== undefined) throw faultOf(repeated, 'must be given only once');
 }
 
 /**

@@ -38,12 +38,14 @@ function converted(text: string, type: string | undefined): unknown {
   }
 }
 
-/**
- * Without the leading `?`. Node's default drops parameters after the thousandth.
- * @throws HttpError `schema` for malformed Unicode
- */
+/** Without the leading `?`. @throws HttpError `schema` for malformed Unicode */
 export function parseQuery(text: string): ParsedUrlQuery {
   refuseMalformedParameters(text);
+  return parseParameters(text);
+}
+
+/** A raw query or form. Node's default drops parameters after the thousandth. */
+export function parseParameters(text: string): ParsedUrlQuery {
   return parse(text, '&', '=', { maxKeys: 0 });
 }
 

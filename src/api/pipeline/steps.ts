@@ -16,7 +16,7 @@ import { POSITION_HEADER } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import type { RequestState } from './requestState.js';
 import { replay, reportFault } from './respond.js';
-import { type Route, type RouteDescription, isLimited, takesKeys } from './route.js';
+import { type Route, type RouteDescription, type Schema, isLimited, takesKeys } from './route.js';
 import { bodyValidator, queryValidator } from './validation.js';
 
 export interface Step {
@@ -115,6 +115,12 @@ export const resolveParameters: Step = {
         },
 };
 
+/** Of an object, or of all alternatives of one. */
+const fieldsOf = ({ properties, oneOf }: Schema): readonly string[] => [
+  ...Object.keys((properties ?? {}) as Readonly<Record<string, Schema>>),
+  ...((oneOf ?? []) as readonly Schema[]).flatMap(fieldsOf),
+];
+
 export const parseBody: Step = {
   name: 'body',
   errors: ({ body, signature }) => {
@@ -127,7 +133,7 @@ export const parseBody: Step = {
         exchange.bytes = await readBytes(exchange.ctx);
       };
     if (body === undefined) return undefined;
-    const rules = { optional: bodyOptional === true, form: formBody === true };
+    const rules = { optional: bodyOptional === true, formFields: formBody === true ? fieldsOf(body) : undefined };
     return async (exchange) => {
       exchange.sent = await readBody(exchange.ctx, rules);
     };
