@@ -1,8 +1,12 @@
 // The full metadata: the small set knows little more than lengths, and `/mobile` takes +800 and +979 for mobile.
 import { type NumberType, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max';
+import { INVISIBLE } from '../lib/invisible.js';
 
 /** E.164 has 15 digits; the rest is punctuation. */
 const MAX_LENGTH = 40;
+
+/** Contact books add invisible characters. */
+const UNSEEN = new RegExp(`[${INVISIBLE}]`, 'gu');
 
 /** The shortest numbers of the world have 7 digits with their country's. */
 const E164 = /^\+\d{7,15}$/;
@@ -31,8 +35,7 @@ export function readPhoneNumber(text: string): string | undefined {
 }
 
 function parse(text: string): PhoneNumber | undefined {
-  // Contact books add invisible characters.
-  const visible = text.replace(/\p{Cf}/gu, '').trim();
+  const visible = text.replace(UNSEEN, '').trim();
   if (visible.length > MAX_LENGTH) return undefined;
   const parsed = parsePhoneNumberFromString(visible, { defaultCountry: 'GB', extract: false });
   return parsed !== undefined && parsed.ext === undefined && E164.test(parsed.number) ? parsed : undefined;

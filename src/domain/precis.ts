@@ -2,11 +2,11 @@
  * Comparison of usernames and passwords by RFC 8265. Own code: no maintained package has these profiles. Left out:
  * contextual rules (such characters are refused), and directions.
  */
+import { INVISIBLE } from '../lib/invisible.js';
 
 /** Full-width and half-width characters, and the ideographic space. */
 const OTHER_WIDTH = /[\u3000\uff01-\uffee]/g;
-/** Blanks and invisible characters. */
-const AROUND = /^[\s\p{Cf}]+|[\s\p{Cf}]+$/gu;
+const AROUND = new RegExp(`^[\\s${INVISIBLE}]+|[\\s${INVISIBLE}]+$`, 'gu');
 
 /**
  * UsernameCaseMapped (RFC 8265 3.3): usual width, lower case, composed, no outer blanks; `ＡDA ` is `ada`. Personal.

@@ -1,5 +1,6 @@
 /** JSON schemas of entries. A `description` is the fault of a value that does not match the `pattern`. */
 import { PERMISSIONS } from '../domain/account.js';
+import { INVISIBLE } from '../lib/invisible.js';
 import { ARRAY_NAMES, type ArrayName, DEFAULTS } from './file.js';
 
 export interface EntrySchema {
@@ -29,12 +30,13 @@ const text = (minLength: number, maxLength: number): object => ({
   pattern: '^[^\\p{Cs}\\u0000]*$',
   description: 'must be well-formed text without NUL characters',
 });
+const VISIBLE = String.raw`[^\s\p{Cc}\p{Cs}${INVISIBLE}]+`;
 /** For values that are compared or typed in: a blank at an end, such as a CR, would go unseen. */
 const exact = (maxLength: number): object => ({
   type: 'string',
   minLength: 1,
   maxLength,
-  pattern: '^([^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+( +[^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+)*)?$',
+  pattern: `^(${VISIBLE}( +${VISIBLE})*)?$`,
   description: 'must have no blanks at either end, and neither control characters nor invisible ones within',
 });
 const name = text(1, 200);

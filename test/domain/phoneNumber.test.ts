@@ -69,6 +69,8 @@ test('leaves out blanks around a number and invisible characters', () => {
     '\u2066+447400123456\u2069',
     '\u200f\u061c07400123456',
     '+44\u200b7400\u00ad123456',
+    '07400\ufe0f123456\u3164',
+    '\u280007400\u2800123456',
   ];
   for (const text of pasted) assert.is(normalisePhoneNumber(text), '+447400123456', JSON.stringify(text));
   for (const text of ['\u202a\u202c', ' ', `${'\u200e'.repeat(50)}123`])

@@ -17,6 +17,8 @@ test('one name has one spelling', () => {
     '\u3000ada\u00a0',
     '\ufeffada',
     '\u202aada\u202c',
+    '\u3164ada\ufe0f',
+    '\uffa0ada\u2800',
     'ad\uff41',
   ])
     assert.is(normaliseUsername(spelling), 'ada', JSON.stringify(spelling));
@@ -48,6 +50,8 @@ test('distinguishes usernames from other texts by RFC 8265', () => {
     '❤',
     'a\u200bb',
     'a\u200db',
+    'a\ufe0fb',
+    'a\u2800b',
     'Ⅳ',
     '\u1100\u1161\u1100',
     'ab\u0640c',

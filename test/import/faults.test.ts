@@ -338,6 +338,8 @@ for (const [fault, change] of CASES) {
   });
 }
 
+/** Not format characters: fillers, selectors, a joiner, Braille without dots. */
+const INVISIBLE = ['\u3164', '\ufe0f', '\u115f', '\u034f', '\uffa0', '\u{e0100}', '\u2800'];
 const EXACT = 'must have no blanks at either end, and neither control characters nor invisible ones within';
 
 test('refuses blanks around and invisible characters in exact values', async () => {
@@ -360,6 +362,7 @@ test('refuses blanks around and invisible characters in exact values', async () 
       '\ufeffABC',
       'A\u200bBC',
       'ABC\u202c',
+      ...INVISIBLE.map((sign) => `ABC${sign}`),
       `A${' '.repeat(50)}`,
     ]) {
       const file: AnyFile = wholeFile();

@@ -32,7 +32,7 @@ interface File {
 
 const text = fc.string({ minLength: 1, maxLength: 3, unit: 'grapheme' }).filter((one) => !/[\p{Cs}\0]/u.test(one));
 /** Compared to the letter: an import refuses blanks and invisible characters in it. */
-const code = text.filter((one) => !/[\s\p{Cc}\p{Cf}]/u.test(one));
+const code = text.filter((one) => !/[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u.test(one));
 const users = fc
   .uniqueArray(
     fc.record(

@@ -1,0 +1,5 @@
+/**
+ * Characters that show nothing, for a class in a pattern with the flag `u`: format characters, fillers, variation
+ * selectors, joiners, and the Braille pattern without dots.
+ */
+export const INVISIBLE = String.raw`\p{Cf}\p{Default_Ignorable_Code_Point}\u2800`;
