@@ -59,6 +59,11 @@ export function scalarOf(value: unknown): Scalar {
   }
 }
 
+/** Whether an engine would keep this value as `stored`. Of text that is no UTF-16, each keeps something else. */
+export function isKeptAs(value: Scalar, stored: unknown): boolean {
+  return typeof value === 'string' && !value.isWellFormed() ? typeof stored === 'string' : stored === value;
+}
+
 /** `partitioned`: by an index that is. */
 export interface Conditions {
   readonly where: readonly (readonly [field: string, condition: Condition])[];

@@ -8,6 +8,7 @@
  * - A collection's new version is built beside the old one. A pointer that changes by compare-and-set then swaps
  * readers over at once. So a process that was frozen while it swapped can't put an outdated version over a newer one.
  * - A document whose stored body is damaged is read as an `UnreadableBody`; the others stay readable.
+ * - Queries find a document by the fields of its body. Where a file was altered they may not: `misindexed` tells.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  * - `scrub` leaves no byte of replaced and deleted records and personal documents in the store's files.
  */
@@ -168,6 +169,11 @@ export interface ReadStore {
   /** @throws Error when the query names an undeclared field */
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): Promise<number>;
+  /**
+   * Those of the ids whose documents queries find by other values than their bodies have, or miss. For verification:
+   * it reads the documents.
+   */
+  misindexed(collection: CollectionSpec, ids: readonly string[]): Promise<string[]>;
 
   /**
    * Writes the batches in order. Each document replaces only one of a lower position, and each checkpoint only a lower

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { ReadStore } from '../../src/ports/readStore.js';
+import type { CollectionSpec, Correction, ReadStore } from '../../src/ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture, ReadStorePromised } from '../support/engines/readStoreDocuments.js';
 import {
@@ -93,6 +93,44 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
       [true],
     );
     assert.equal((await store.get(collection, 'd00'))?.body, { n: 0 });
+  },
+
+  async 'documents that queries miss, or find by other values, are named and can be repaired'(store, { misindex }) {
+    const collection: CollectionSpec = {
+      ...newCollection(),
+      indexes: [{ fields: ['text', 'flag'] }, { fields: ['n'] }, { fields: ['part'], partitioned: true }],
+    };
+    const documents = [
+      doc('cut', 1, { text: 'cut\uD800', flag: true, n: -0, part: 'a' }),
+      doc('falsified', 2, { text: 'b', flag: false, n: 0.1, part: 'a' }),
+      doc('lost', 3, { text: 'c', n: 9_007_199_254_740_991, part: 'a' }),
+      doc('none', 4, { text: ['no scalar'], n: null }),
+      doc('unparted', 5, { text: 'd', flag: true, n: 5, part: 'a' }),
+      doc('whole', 6, { text: '', flag: true, n: 1e300, part: '' }),
+    ];
+    const ids = documents.map(({ id }) => id);
+    assert.equal(await store.misindexed(collection, ids), [], 'there is no collection');
+    await store.ensure(collection);
+    await store.write([batch(collection, documents)]);
+    assert.equal(await store.misindexed(collection, [...ids, 'missing']), []);
+    await misindex(collection, 'falsified', 'text', 'other');
+    await misindex(collection, 'lost', 'n', null);
+    await misindex(collection, 'none', 'text', 'made up');
+    await misindex(collection, 'unparted', 'part', null);
+    const wrong = ['falsified', 'lost', 'none', 'unparted'];
+    assert.equal((await store.misindexed(collection, ids)).toSorted(), wrong);
+    assert.equal(await store.misindexed(collection, ['whole', 'lost']), ['lost']);
+    assert.equal(await store.find(collection, { where: { part: 'a', id: 'unparted' } }), []);
+    const corrections = documents
+      .filter(({ id }) => wrong.includes(id))
+      .map((document): Correction => ({
+        id: document.id,
+        expected: document.position,
+        document,
+      }));
+    assert.equal(await store.correct(collection, corrections), [true, true, true, true]);
+    assert.equal(await store.misindexed(collection, ids), []);
+    assert.equal(idsOf(await store.find(collection, { where: { part: 'a', id: 'unparted' } })), ['unparted']);
   },
 
   async 'any string is an id'(store) {

@@ -1,31 +1,39 @@
 /** A missing collection is empty. */
 import type { Filter } from 'mongodb';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
-import { documentOf, layoutOf, type Layout, type MongoDocument } from './layout.js';
+import type { Body, CollectionSpec, Query, ReadStore } from '../../ports/readStore.js';
+import { documentOf, isMisindexed, layoutOf, type Layout, type MongoDocument } from './layout.js';
 import { BULK_MS, CALL_MS, type Connection } from './connection.js';
 import { batchedReads } from './batchedReads.js';
 import { all, ANSWER, sortedFind } from './finds.js';
 import { filterOf, sortOf } from './query.js';
 
-export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count'>;
+export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count' | 'misindexed'>;
 
 const SIDE_BY_SIDE = 4;
 
 export function createReader(connection: Connection): Reader {
   const lookUp = batchedReads(connection);
 
-  async function some<B extends Body>(
+  /** In no order. */
+  async function some<T>(
     { collection }: Layout,
     ids: readonly string[],
-    into: Map<string, StoredDocument<B>>,
-  ): Promise<void> {
-    const found = await connection.read((database) => {
-      const filter: Filter<MongoDocument> = { _id: { $in: ids } };
-      const options = { batchSize: ids.length + 1 };
-      return all(database.collection<MongoDocument>(collection).find(filter, options), documentOf<B>);
+    of: (document: MongoDocument) => T,
+  ): Promise<T[]> {
+    const found: T[] = [];
+    const parts = Array.from({ length: Math.ceil(ids.length / ANSWER) }, (_, part) =>
+      ids.slice(part * ANSWER, (part + 1) * ANSWER),
+    );
+    await inParallel(parts, SIDE_BY_SIDE, async (part) => {
+      const filter: Filter<MongoDocument> = { _id: { $in: part } };
+      const options = { batchSize: part.length + 1 };
+      const documents = await connection.read((database) =>
+        all(database.collection<MongoDocument>(collection).find(filter, options), of),
+      );
+      for (const document of documents) found.push(document);
     });
-    for (const document of found) into.set(document.id, document);
+    return found;
   }
 
   return {
@@ -35,12 +43,8 @@ export function createReader(connection: Connection): Reader {
       return document === undefined ? undefined : documentOf<B>(document);
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
-      const layout = layoutOf(collection);
-      const found = new Map<string, StoredDocument<B>>();
-      const parts = Array.from({ length: Math.ceil(ids.length / ANSWER) }, (_, part) =>
-        ids.slice(part * ANSWER, (part + 1) * ANSWER),
-      );
-      await inParallel(parts, SIDE_BY_SIDE, (part) => some(layout, part, found));
+      const documents = await some(layoutOf(collection), ids, documentOf<B>);
+      const found = new Map(documents.map((document) => [document.id, document]));
       return ids.map((id) => found.get(id));
     },
     async find<B extends Body>(collection: CollectionSpec, query: Query) {
@@ -62,6 +66,10 @@ export function createReader(connection: Connection): Reader {
         (database) => database.collection<MongoDocument>(layout.collection).countDocuments(filter),
         BULK_MS,
       );
+    },
+    async misindexed(collection, ids) {
+      const layout = layoutOf(collection);
+      return (await some(layout, ids, (one) => (isMisindexed(layout, one) ? [one._id] : []))).flat();
     },
   };
 }

@@ -26,6 +26,7 @@ export function verifyCommand(terminal: Terminal): Command {
     .summary('compare a read model with the log, document by document')
     .description(
       `Folds the log afresh into a copy beside, compares every document with what is served, while it is served, and lists the differences field by field.
+A document that lists would miss, or find where it does not belong, differs in "(lists)".
 What has moved meanwhile is looked at again. Exit code 1 when anything differs. Values that are secret or personal are masked.
 The copy is made in the data folder and removed at the end: it wants as much room as the read model has.`,
     )

@@ -19,6 +19,8 @@ export interface ReadStoreFixture {
   readonly many?: number;
   /** Makes this text of a document's body, past the store. */
   readonly damage: (collection: CollectionSpec, id: string, body: string) => Promise<void>;
+  /** Makes this the value that queries find a document by, past the store; `null`: none. */
+  readonly misindex: (collection: CollectionSpec, id: string, field: string, value: string | null) => Promise<void>;
   /** Which of these texts stand in the store's files; absent: a server has them. */
   readonly textsInFiles?: (texts: readonly string[]) => readonly string[];
   /** Closes and removes everything. */

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { READ_STORE_FILE } from '../../../src/adapters/embedded/readStore/file.js';
 import { layoutOf } from '../../../src/adapters/embedded/readStore/layout.js';
@@ -31,6 +32,15 @@ export async function embeddedFixture(folder?: string): Promise<ReadStoreFixture
       const file = new Sqlite(join(dir, READ_STORE_FILE));
       file.prepare(`UPDATE ${layoutOf(collection).table} SET body = ? WHERE id = ?`).run(body, id);
       file.close();
+    },
+    async misindex(collection, id, field, value) {
+      const { table, columns } = layoutOf(collection);
+      const { column } = columns.find((one) => one.field === field)!;
+      const file = new Sqlite(join(dir, READ_STORE_FILE));
+      file.prepare(`UPDATE ${table} SET ${column} = ? WHERE id = ?`).run(value, id);
+      file.close();
+      // Reads of one turn share a snapshot.
+      await nextTurn();
     },
     textsInFiles: (texts) => textsInDatabase(join(dir, READ_STORE_FILE), texts),
     async destroy() {

@@ -49,6 +49,13 @@ export function sqlScalar(value: Scalar): SqlScalar {
   return typeof value === 'boolean' ? (value ? TRUE : FALSE) : value;
 }
 
+/** Other bytes stay, and equal no value. */
+export function scalarFrom(stored: SqlScalar): unknown {
+  if (!(stored instanceof Uint8Array)) return stored;
+  if (Buffer.compare(stored, TRUE) === 0) return true;
+  return Buffer.compare(stored, FALSE) === 0 ? false : stored;
+}
+
 function makeLayout(collection: CollectionSpec): Layout {
   const { indexes } = collection;
   const name = collectionNameOf(collection);

@@ -12,9 +12,12 @@ export const PARTITION = '"partition"';
 /** `first_id`: a partition holds the ids from there to the next one's; the first one, all before. */
 export const PARTITIONS = 'partitions';
 
-/** The number of the partition that holds an id. Parameters: the table's name, the id. */
-export const PARTITION_OF_ID = `SELECT number FROM ${PARTITIONS}
-  WHERE collection = ? AND first_id <= ? ORDER BY number DESC LIMIT 1`;
+/** The number of the partition that holds an id. Parameter: the table's name. */
+export const partitionOf = (id: string): string => `SELECT number FROM ${PARTITIONS}
+  WHERE collection = ? AND first_id <= ${id} ORDER BY number DESC LIMIT 1`;
+
+/** Parameters: the table's name, the id. */
+export const PARTITION_OF_ID = partitionOf('?');
 
 /**
  * Documents of a partition: its part of an index has some hundred pages, of which a batch of new documents writes each

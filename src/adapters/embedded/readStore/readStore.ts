@@ -164,6 +164,9 @@ export async function openEmbeddedReadStore({
     async count(collection, query) {
       return read(() => reader.count(collection, query));
     },
+    async misindexed(collection, ids) {
+      return readSlowly(() => reader.misindexed(collection, ids));
+    },
     async write(batches) {
       await encoder.write(batches);
       const written = batches.flatMap(({ checkpoint }) => checkpoint ?? []);

@@ -5,7 +5,8 @@ import { LRUCache } from 'lru-cache';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../../ports/readStore.js';
 import { storedBodyOf } from '../../storedBody.js';
 import { Sqlite } from '../driver.js';
-import { layoutOf, type Layout, type SqlScalar } from './layout.js';
+import { layoutOf, type Layout, type SqlScalar, unquoted } from './layout.js';
+import { type IndexedRow, indexedRowsSql, isMisindexed } from './misindexed.js';
 import { pageOf, whereOf } from './query.js';
 
 /** A missing collection is empty. */
@@ -17,6 +18,7 @@ export interface Reader {
   ): Promise<(StoredDocument<B> | undefined)[]>;
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): number;
+  misindexed(collection: CollectionSpec, ids: readonly string[]): Promise<string[]>;
 }
 
 type Row = readonly [id: string, position: string, body: string];
@@ -50,6 +52,8 @@ export function createReader(database: Database): Reader {
     return prepared;
   }
 
+  const columnNames = database.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
+
   function rows<R>(sql: string, parameters: readonly SqlScalar[]): R[] {
     return orEmpty(() => statement(sql).all(...parameters) as R[], []);
   }
@@ -60,11 +64,10 @@ export function createReader(database: Database): Reader {
   ): Promise<(StoredDocument<B> | undefined)[]> {
     const documents = Array<StoredDocument<B> | undefined>(ids.length).fill(undefined);
     const sql = `SELECT wanted.key, d.id, d.position, d.body FROM json_each(?) AS wanted CROSS JOIN ${table} AS d ON d.id = wanted.value`;
-    for (let start = 0; start < ids.length; start += CHUNK) {
-      if (start > 0) await nextTurn();
-      const found = rows<readonly [number, ...Row]>(sql, [JSON.stringify(ids.slice(start, start + CHUNK))]);
-      for (const [index, ...row] of found) documents[start + index] = documentOf<B>(row);
-    }
+    await inChunks(ids, (chunk, start) => {
+      for (const [index, ...row] of rows<readonly [number, ...Row]>(sql, [JSON.stringify(chunk)]))
+        documents[start + index] = documentOf<B>(row);
+    });
     return documents;
   }
 
@@ -97,11 +100,33 @@ export function createReader(database: Database): Reader {
       const { text, parameters } = whereOf(layoutOf(collection), query);
       return rows<readonly [number]>(`SELECT count(*) FROM ${text}`, parameters)[0]?.[0] ?? 0;
     },
+    async misindexed(collection, ids) {
+      const layout = layoutOf(collection);
+      const table = unquoted(layout.table);
+      const sql = indexedRowsSql(layout, new Set(columnNames.all(table)));
+      const found: string[] = [];
+      await inChunks(ids, (chunk) => {
+        for (const row of rows<IndexedRow>(sql, [table, JSON.stringify(chunk)]))
+          if (isMisindexed(layout, row)) found.push(row[0]);
+      });
+      return found;
+    },
   };
 }
 
 export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
   return { id, position, body: storedBodyOf(body) as B };
+}
+
+/** Each in a turn of its own. */
+async function inChunks(
+  ids: readonly string[],
+  work: (chunk: readonly string[], start: number) => void,
+): Promise<void> {
+  for (let start = 0; start < ids.length; start += CHUNK) {
+    if (start > 0) await nextTurn();
+    work(ids.slice(start, start + CHUNK), start);
+  }
 }
 
 function orEmpty<T>(read: () => T, empty: T): T {

@@ -26,14 +26,18 @@ export interface Difference {
   readonly fields: readonly FieldDifference[];
 }
 
-/** `undefined`: no such document. Values of `hidden` fields are masked. */
+/**
+ * `undefined`: no such document. Values of `hidden` fields are masked.
+ * @param misindexed lists find the served document by other values than it has, or miss it
+ */
 export function differenceOf(
   hidden: Projection['hidden'],
   id: string,
   served: StoredDocument | undefined,
   log: StoredDocument | undefined,
+  misindexed = false,
 ): Difference | undefined {
-  if (isDeepStrictEqual(served, log)) return undefined;
+  if (!misindexed && isDeepStrictEqual(served, log)) return undefined;
   const places = {
     ...(served === undefined ? {} : { servedAt: served.position }),
     ...(log === undefined ? {} : { logAt: log.position }),
@@ -53,6 +57,9 @@ export function differenceOf(
       ...(other === undefined ? {} : { log: shown(other) }),
     });
   });
+  // Without the values, which may be personal.
+  if (misindexed)
+    fields.push({ field: '(lists)', served: 'found by other values than its own', log: 'found by its own' });
   return { id, kind, ...places, fields };
 }
 

@@ -21,7 +21,7 @@ const ORDER_MS = 3_600_000;
 export interface RepairOutcome {
   readonly id: string;
   /**
-   * `repaired`: replaced by the log's document; `same`: equal to it; `removed`: the log lacks it; `quarantined`: the
+   * `repaired`: replaced by the log's document; `same`: equal to it, and found by lists; `removed`: the log lacks it; `quarantined`: the
    * fold fails.
    */
   readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
@@ -120,11 +120,14 @@ export async function carryOut(
     through: build.stored,
   });
   const documents = await store.getMany(build.collection, ids);
+  const misindexed = new Set(await store.misindexed(build.collection, ids));
   const ahead = await aheadOf(build, documents, events);
   if (ahead.length > 0) return otherWriter(ahead);
   const corrections = ids.flatMap((id, index): Correction[] => {
     const [before, after] = [documents[index], wanted.get(id)];
-    return isDeepStrictEqual(before, after) ? [] : [{ id, expected: before?.position, document: after }];
+    return isDeepStrictEqual(before, after) && !misindexed.has(id)
+      ? []
+      : [{ id, expected: before?.position, document: after }];
   });
   if (!lease.held) throw new LeaseLostError();
   const made = await store.correct(build.collection, corrections);

@@ -1,6 +1,7 @@
 /**
- * Folds the log afresh into a copy and compares it with the served documents by id. Documents that changed meanwhile
- * are compared again. Served data is not touched, and memory use does not grow with the collection.
+ * Folds the log afresh into a copy and compares it with the served documents by id, and each of those with the values
+ * that lists find it by. Documents that changed meanwhile are compared again. Served data is not touched, and memory use
+ * does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { byBytes } from '../../../lib/byBytes.js';
@@ -114,6 +115,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
       if (!behind) behind = !(await reaches(through));
       const checkpoint = behind ? await store.checkpoint(checkpointName(served)) : through;
       const now = await store.getMany(collection, ids);
+      const misindexed = new Set(await store.misindexed(collection, ids));
       for (const [index, id] of ids.entries()) {
         if (signal.aborted) throw new VerifyInterruptedError();
         const document = now[index];
@@ -136,7 +138,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
           unsettled += 1;
           continue;
         }
-        const difference = differenceOf(served.hidden, id, document, expected);
+        const difference = differenceOf(served.hidden, id, document, expected, misindexed.has(id));
         if (difference === undefined) continue;
         differences += 1;
         await onDifference(difference);
@@ -188,12 +190,19 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   }
   const pageSize = (): number => (pace.polite ? PAGE.polite : PAGE.full);
   const copy = inOrder(scratch, build.collection, pageSize);
-  const standing = inOrder(store, collectionOf(served), pageSize);
+  const collection = collectionOf(served);
+  /** Among the documents that were read and not yet compared. */
+  const misindexed = new Set<string>();
+  const standing = inOrder(store, collection, pageSize, async (ids) => {
+    for (const id of await store.misindexed(collection, ids)) misindexed.add(id);
+  });
   let [one, other] = await Promise.all([standing.next(), copy.next()]);
   while (one !== undefined || other !== undefined) {
     if (signal.aborted) throw new VerifyInterruptedError();
     const order = one === undefined ? 1 : other === undefined ? -1 : byBytes(one.id, other.id);
-    if (order !== 0 || !isDeepStrictEqual(one, other)) suspects.push((order <= 0 ? one : other)?.id ?? '');
+    const isMisindexed = order <= 0 && misindexed.delete(one?.id ?? '');
+    if (isMisindexed || order !== 0 || !isDeepStrictEqual(one, other))
+      suspects.push((order <= 0 ? one : other)?.id ?? '');
     if (order <= 0) one = await standing.next();
     if (order >= 0) other = await copy.next();
     documents += 1;
@@ -209,11 +218,12 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   return { build: served.version, documents, differences, unsettled, through: build.stored, behind };
 }
 
-/** In the byte order of ids; reads one page ahead. */
+/** In the byte order of ids; reads one page ahead, and has `onPage` look at it. */
 function inOrder(
   store: ReadStore,
   collection: CollectionSpec,
   pageSize: () => number,
+  onPage: (ids: readonly string[]) => Promise<void> = async () => undefined,
 ): { next(): Promise<StoredDocument | undefined> } {
   interface Page {
     readonly documents: readonly StoredDocument[];
@@ -226,6 +236,7 @@ function inOrder(
       sort: [['id', 1]],
       limit,
     });
+    await onPage(documents.map(({ id }) => id));
     return { documents, last: documents.length < limit };
   }
   let page: readonly StoredDocument[] = [];

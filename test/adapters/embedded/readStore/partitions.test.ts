@@ -47,6 +47,33 @@ async function found(database: Database, query: Query): Promise<string[]> {
   return (await createReader(database).find(FED, query)).map(({ id }) => id);
 }
 
+test('names documents in another partition than queries look for them in', async () => {
+  const { database, tables } = opened(10);
+  const numbers = Array.from({ length: 40 }, (_, n) => n);
+  const ids = numbers.map(idOf);
+  const holder = (n: number): string | null => (n % 7 === 0 ? null : 'h');
+  tables.write({
+    layout: layoutOf(FED),
+    rows: numbers.flatMap((n) => [idOf(n), idOf(n), JSON.stringify({ holder: holder(n) }), holder(n)]),
+  });
+  const reader = createReader(database);
+  assert.equal(await reader.misindexed(FED, ids), []);
+  const [none = '', wrong = '', valueless = ''] = [8, 25, 7].map(idOf);
+  const move = database.prepare(`UPDATE ${TABLE} SET "partition" = ? WHERE id = ?`);
+  move.run(null, none);
+  move.run(0, wrong);
+  move.run(1, valueless);
+  assert.equal((await reader.misindexed(FED, ids)).toSorted(), [none, wrong, valueless].toSorted());
+});
+
+test('names every document with a value while a new index has no column yet', async () => {
+  const { database, tables } = opened();
+  const rows = [idOf(1), idOf(1), '{"holder":"h1"}', null, idOf(2), idOf(2), '{}', null];
+  tables.write({ layout: layoutOf(PLAIN), rows });
+  const reader = createReader(database);
+  assert.equal(await reader.misindexed({ ...FED, indexes: [{ fields: ['holder'] }] }, [idOf(1), idOf(2)]), [idOf(1)]);
+});
+
 test('new ids fill one partition after the other, and late ones go to theirs', () => {
   const { database, tables } = opened(10);
   write(tables, [1, 2, 3, 4, 5, 6, 8, 9]);

@@ -45,6 +45,23 @@ test('every kind of difference is found', () => {
   });
 });
 
+test('a document that lists miss differs, without the values that they find', () => {
+  const same = document({ a: 1 });
+  const lists = { field: '(lists)', served: 'found by other values than its own', log: 'found by its own' };
+  assert.equal(differenceOf(HIDDEN_FIELDS, 'one', same, same, true), {
+    id: 'one',
+    kind: 'different',
+    servedAt: '5',
+    logAt: '5',
+    fields: [lists],
+  });
+  assert.equal(differenceOf(HIDDEN_FIELDS, 'one', same, document({ a: 2 }), true)?.fields, [
+    { field: 'a', served: 1, log: 2 },
+    lists,
+  ]);
+  assert.is(differenceOf(HIDDEN_FIELDS, 'one', same, undefined, true)?.kind, 'extra');
+});
+
 test('fields are compared leaf by leaf', () => {
   const served = document({
     same: 1,

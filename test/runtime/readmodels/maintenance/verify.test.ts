@@ -1,5 +1,6 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
@@ -224,6 +225,38 @@ test(
       false,
       'the projector folds on what was repaired, not on what it remembered',
     );
+  }),
+);
+
+test(
+  'finds and repairs a document that lists lack, though it is what the log says',
+  installed(async (house) => {
+    const { dir, events, store, project } = house;
+    const {
+      gifts: [lost = '', other = ''],
+    } = await buy(events, [{}, {}]);
+    for (const gift of [lost, other]) await append(events, giftStream(gift), 'GiftClaimed', { user_id: 'ben' });
+    await settled(await project(), events);
+    const held = async (): Promise<string[]> =>
+      (await store.find(GIFTS, { where: { held: { gt: '' } } })).map(({ id }) => id);
+    assert.equal((await held()).toSorted(), [lost, other].toSorted());
+    const file = new Sqlite(join(dir, 'read.db'));
+    file.prepare(`UPDATE doc_gifts_${giftsProjection.version} SET "f:held" = NULL WHERE id = ?`).run(lost);
+    file.close();
+    // Reads of one turn share a snapshot.
+    await nextTurn();
+    assert.equal(await held(), [other]);
+    for (const how of [{}, { sample: 2 }]) {
+      const { differences, report } = await verify(house, how);
+      assert.equal(
+        differences.map(({ id, kind, fields }) => [id, kind, fields.map(({ field }) => field)]),
+        [[lost, 'different', ['(lists)']]],
+      );
+      assert.is(report.differences, 1);
+    }
+    assert.equal(await outcomes(house, [lost, other]), ['repaired', 'same']);
+    assert.equal((await held()).toSorted(), [lost, other].toSorted());
+    assert.equal((await verify(house)).differences, []);
   }),
 );
 
