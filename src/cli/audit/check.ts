@@ -83,9 +83,14 @@ function checkedOrFailed(
 }
 
 async function writeProofs({ checkpoint, events }: ProofBundle, folder: string): Promise<void> {
-  makeFolder(folder);
-  for (const { index, inclusion } of events)
-    await writeFile(join(folder, `${index}.tlog-proof`), formatTlogProof({ index, inclusion, checkpoint }));
+  try {
+    makeFolder(folder);
+    for (const { index, inclusion } of events)
+      await writeFile(join(folder, `${index}.tlog-proof`), formatTlogProof({ index, inclusion, checkpoint }));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new CommandFailure(`${folder} can't be written (${code ?? message}): name another folder`);
+  }
 }
 
 function jsonOf({ checkpoint, signedBy, cosigned, events }: CheckedBundle): object {

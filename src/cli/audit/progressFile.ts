@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { textOf } from '../../lib/files/keptText.js';
 import { replaceFile } from '../../lib/files/replaceFile.js';
 import type { VerifyProgress } from '../../ops/evidence/verifyProgress.js';
-import { usageFailure } from '../terminal.js';
+import { CommandFailure, usageFailure } from '../terminal.js';
 
 const FORMAT = 'gift-verify-progress/v1';
 
@@ -14,6 +14,7 @@ export interface ProgressFile {
   readonly kept: VerifyProgress | undefined;
   /** Why the file's progress can't be used. */
   readonly unusable: string | undefined;
+  /** @throws CommandFailure */
   save(progress: VerifyProgress, at: string): void;
   remove(): void;
 }
@@ -31,7 +32,12 @@ export function progressFile(path: string, logId: string, keys: readonly string[
   const file = {
     save(progress: VerifyProgress, at: string) {
       const body = JSON.stringify({ at, progress });
-      replaceFile(path, `${FORMAT}\n${logId}\n${mac(body).toString('base64')}\n${body}\n`);
+      try {
+        replaceFile(path, `${FORMAT}\n${logId}\n${mac(body).toString('base64')}\n${body}\n`);
+      } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException;
+        throw new CommandFailure(`--progress ${path} can't be written (${code ?? message}): name another file`);
+      }
     },
     remove: () => rmSync(path, { force: true }),
   };
