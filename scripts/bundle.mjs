@@ -17,6 +17,7 @@ export const THREADS = [
   'adapters/embedded/keyStore/keyStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
+  'adapters/embedded/readStore/scratchWorker',
   'ops/evidence/leafWorker',
   'service/projector/projectorThread',
 ];

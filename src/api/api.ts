@@ -18,6 +18,7 @@ import { openPresence } from '../runtime/coordination/presence.js';
 import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js';
+import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -63,6 +64,8 @@ export interface ApiOptions {
   readonly subjects: Subjects;
   readonly erasure: ErasureDeps;
   readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
+  /** For the temporary copy of a verification. */
+  readonly openScratch: () => Promise<ScratchStore>;
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
@@ -192,7 +195,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       hash,
       engines,
       models,
-      upkeep: { tasks, status, logger, dataDir: config.dataDir, signedLog: options.evidence },
+      upkeep: { tasks, status, logger, openScratch: options.openScratch, signedLog: options.evidence },
       payments: config,
       proofs: options.evidence,
       erasure: options.erasure,

@@ -12,7 +12,9 @@ import { busByClock } from '../runtime/clock/busByClock.js';
 import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock.js';
 import { recordsByClock } from '../runtime/clock/recordsByClock.js';
 import { keyedHash } from '../domain/keyedHash.js';
+import { openScratchWriter } from '../adapters/embedded/readStore/scratchWriter.js';
 import { openEngines } from './engines.js';
+import { openScratch } from './scratchStores.js';
 import type { Engines } from '../ports/engines.js';
 import { refuseUnlessKeysFit } from './keysCheck.js';
 import type { KeyStore } from '../ports/keyStore.js';
@@ -123,6 +125,12 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     }
     /** Modules are loaded before the process is ready, since its files may be replaced later. */
     let loaded: Promise<void> | undefined;
+    const scratchWriter =
+      listener === undefined
+        ? undefined
+        : open.add(
+            openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
+          );
     if (config.roles.has('projector')) {
       if (projectsOnThread(config, options)) {
         const thread = open.add(
@@ -206,6 +214,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             folder: treeFolder(treeDir(config), stored.logId),
             verifiersOf: verifiersOf(keys.sealKeys),
           },
+          openScratch: async () => openScratch(config.dataDir, scratchWriter),
           publicUrl,
           version: VERSION,
           logger,
@@ -225,7 +234,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       ...(config.mongodbUrl === undefined ? [found.store] : []),
     ];
     // Readiness reports failures.
-    await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
+    await Promise.allSettled([loaded, scratchWriter?.loaded, ...embedded.map(async (one) => one.ping())]);
     // From here on requests need the engines, so closing starts with the listeners.
     let leave = async (one: Listener): Promise<void> => one.close();
     if (healthListener !== undefined) {

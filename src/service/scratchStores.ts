@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { type FileLock, openFileLock } from '../adapters/embedded/fileLock.js';
 import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
+import type { ScratchWriter } from '../adapters/embedded/readStore/scratchWriter.js';
 import { unavailableOf } from '../adapters/embedded/sqlite.js';
 import { EngineError } from '../lib/engineError.js';
 import { resources } from '../lib/async/resources.js';
@@ -29,9 +30,10 @@ export interface Scratch {
 
 /**
  * Opens an empty store in a new folder of the data folder, and removes folders of killed processes. `close` deletes it.
+ * @param scratchWriter for a process that runs on: its thread is loaded already
  * @throws UnavailableError on a full disk; EngineError if the folder or file can't be made
  */
-export async function openScratch(dataDir: string): Promise<Scratch> {
+export async function openScratch(dataDir: string, scratchWriter?: ScratchWriter): Promise<Scratch> {
   makeDataDir(dataDir);
   for (const name of readdirSync(dataDir)) if (name.startsWith(PREFIX)) removeIfLeft(join(dataDir, name));
   const dir = makeFolder(dataDir);
@@ -39,7 +41,7 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
   open.add(dir, async () => rmSync(dir, { recursive: true, force: true }));
   try {
     open.add(claimedLock(join(dir, LOCK)));
-    const store = open.add(await openEmbeddedReadStore({ dir }));
+    const store = open.add(await openEmbeddedReadStore({ dir, scratchWriter }));
     return { store, close: () => open.close() };
   } catch (error) {
     // The first error counts.

@@ -1,4 +1,4 @@
-import { parentPort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import { type MessagePort, parentPort, receiveMessageOnPort, type Transferable, Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type OpenedFiles, openedFiles } from './openedFiles.js';
 
@@ -23,7 +23,7 @@ const SOON_MS = 5_000;
 
 /** The first message starts the thread, and the next one after it has died. */
 export interface ThreadClient<M> {
-  send(message: M): void;
+  send(message: M, transfer?: readonly Transferable[]): void;
   start(): void;
   state(): 'none' | 'loading' | 'ready';
   /** Whether an awaited answer keeps the process alive; initially not. */
@@ -36,8 +36,11 @@ export interface ThreadClient<M> {
   close(): Promise<void>;
 }
 
+/** A port: a thread serves several of them, and closes this one where a worker of its own would end. */
+export type Thread = Worker | MessagePort;
+
 export interface ThreadClientOptions<A> {
-  readonly spawn: () => Worker;
+  readonly spawn: () => Thread;
   /** Whether it is started before its first message. */
   readonly atOnce: boolean | 'soon';
   readonly ended: (cause: Error | undefined) => string;
@@ -47,7 +50,7 @@ export interface ThreadClientOptions<A> {
 }
 
 export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: ThreadClientOptions<A>): ThreadClient<M> {
-  let worker: Worker | undefined;
+  let worker: Thread | undefined;
   let ready = false;
   let wanted = false;
   let closing = false;
@@ -68,7 +71,7 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
     hasLoaded();
   }
 
-  function running(): Worker {
+  function running(): Thread {
     if (worker !== undefined) return worker;
     const started = spawn();
     let cause: Error | undefined;
@@ -81,7 +84,7 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
     started.on('error', (error: Error) => {
       cause = error;
     });
-    started.on('exit', () => {
+    started.on(endOf(started), () => {
       worker = undefined;
       ready = false;
       failure = new UnavailableError(ended(cause), {
@@ -101,7 +104,7 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
   const soon = atOnce === 'soon' ? setTimeout(running, SOON_MS).unref() : undefined;
   return {
     loaded,
-    send: (message) => running().postMessage(message),
+    send: (message, transfer = []) => running().postMessage(message, transfer),
     start: () => void running(),
     state: () => (worker === undefined ? 'none' : ready ? 'ready' : 'loading'),
     keepAlive(now) {
@@ -121,11 +124,15 @@ export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: Th
       closing = true;
       hold();
       await new Promise((resolve) => {
-        last.once('exit', resolve);
+        last.once(endOf(last), resolve);
         last.postMessage(CLOSE);
       });
     },
   };
+}
+
+function endOf(thread: Thread): 'exit' | 'close' {
+  return thread instanceof Worker ? 'exit' : 'close';
 }
 
 export interface ThreadServer<M, A> {
@@ -136,8 +143,11 @@ export interface ThreadServer<M, A> {
 }
 
 /** On `close` of the client, calls `close` after the current message. */
-export function serveThread<M, A>(handle: (message: M) => void, close: () => Promise<void> | void): ThreadServer<M, A> {
-  const port = parentPort!;
+export function serveThread<M, A>(
+  handle: (message: M) => void,
+  close: () => Promise<void> | void,
+  port: MessagePort = parentPort!,
+): ThreadServer<M, A> {
   let closing = false;
 
   async function end(): Promise<void> {

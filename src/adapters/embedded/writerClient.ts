@@ -1,10 +1,9 @@
 /** The client of a thread that writes a store: sends the requests of a turn of the event loop in one message. */
-import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { tickBatcher } from '../../lib/async/tickBatcher.js';
 import { inFlight } from '../../lib/inFlight.js';
 import type { DataFileKind, ThreadFault } from './sqlite.js';
-import { threadClient } from './thread.js';
+import { type Thread, threadClient } from './thread.js';
 
 /** A request and its number in the answer; 0: no answer is wanted. */
 export interface NumberedRequest<Q> {
@@ -34,7 +33,7 @@ export interface WriterClient<Q> {
 export interface WriterClientOptions {
   /** For messages. */
   readonly store: DataFileKind;
-  readonly start: () => Worker;
+  readonly start: () => Thread;
   /** Whether the first thread is started now, not by the first request. */
   readonly atOnce: boolean;
   readonly errorOf: (fault: ThreadFault) => Error;

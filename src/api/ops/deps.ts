@@ -8,6 +8,7 @@ import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { ProveDeps } from '../../ops/evidence/proveEvents.js';
+import type { ScratchStore } from '../../ops/readmodels/verifyReadModel.js';
 import type { SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
 import type { ErasureDeps } from '../../ops/people/erasure/erasureDeps.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
@@ -28,7 +29,7 @@ export interface Upkeep {
   readonly status: ServiceStatus;
   readonly logger: Logger;
   /** For the temporary copy of a verification. */
-  readonly dataDir: string;
+  readonly openScratch: () => Promise<ScratchStore>;
   /** What a rebuild or repair is made of, and was signed. */
   readonly signedLog: SignedLog;
 }

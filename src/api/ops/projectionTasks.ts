@@ -9,7 +9,6 @@ import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairO
 import { type Task, type TaskKind, TaskRunningError } from '../../runtime/readmodels/maintenance/tasks.js';
 import { type BuildId, buildOf } from '../../runtime/readmodels/buildNumbers.js';
 import type { Pace } from '../../runtime/coordination/pace.js';
-import { openScratch } from '../../service/scratchStores.js';
 import { dataSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
@@ -55,7 +54,7 @@ export function busy(message: string): HttpError {
 export function taskRoutes({
   of,
   exists,
-  upkeep: { tasks, dataDir, signedLog },
+  upkeep: { tasks, openScratch, signedLog },
   store,
   pace,
   params,
@@ -105,7 +104,7 @@ export function taskRoutes({
       pace: pace(),
       signal,
       sample,
-      openScratch: async () => openScratch(dataDir),
+      openScratch,
       onDifference({ id, kind, servedAt, logAt, fields }) {
         if (found.length < MAX_DIFFERENCES)
           found.push({

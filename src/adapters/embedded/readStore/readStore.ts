@@ -24,6 +24,7 @@ import { createMemory } from './memory.js';
 import { createBatchEncoder, encodeCorrections } from './batchEncoder.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
+import type { ScratchWriter } from './scratchWriter.js';
 import type { Scrubbing } from './scrub.js';
 import { readSnapshot } from './snapshot.js';
 import { storedTexts } from './storedTexts.js';
@@ -32,6 +33,8 @@ import { createCheckpointWaiters } from './checkpointWaiters.js';
 
 export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
   readonly logger?: Logger | undefined;
+  /** Writes instead of a thread of its own, and look-ups have none. */
+  readonly scratchWriter?: Pick<ScratchWriter, 'writerOf'> | undefined;
 }
 
 /** Between two tries. */
@@ -48,6 +51,7 @@ const EMPTY_WAL_MS = 10_000;
 export async function openEmbeddedReadStore({
   dir,
   logger,
+  scratchWriter,
   openElsewhere = false,
   longLived = false,
 }: EmbeddedReadStoreOptions): Promise<ReadStore> {
@@ -57,7 +61,7 @@ export async function openEmbeddedReadStore({
   const snapshot = readSnapshot(database);
   const writer = openWriterClient<WriterRequest>({
     store: 'read store',
-    start: () => thread('readStoreWorker.js'),
+    start: () => scratchWriter?.writerOf(data) ?? thread('readStoreWorker.js'),
     atOnce: true,
     errorOf: (fault) => errorOfFault(fault, file),
     // Reads after an answer must find what it says is written.
@@ -69,7 +73,8 @@ export async function openEmbeddedReadStore({
   const documents = openBatchedReads({
     read: (layout, id) => read(() => reader.get(layout, id)),
     memory: () => read(() => memory),
-    start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
+    start:
+      scratchWriter === undefined && availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
     // A projector on another thread looks up few at a time.
     longLived: longLived && !openElsewhere,
     onDeath: (err) =>
