@@ -84,6 +84,13 @@ export interface EventTexts extends Omit<RecordedEvent, 'data' | 'metadata'> {
   readonly metadata: string;
 }
 
+/** `found` counts all. */
+export interface Strays {
+  readonly found: number;
+  /** Their positions are numbers, and have no other form. */
+  readonly first: readonly Omit<RecordedEvent, 'data' | 'metadata'>[];
+}
+
 /** `'none'`: the stream has no event; a number: the revision of its last event; `'any'`: no expectation. */
 export type ExpectedRevision = 'none' | 'any' | number;
 
@@ -187,6 +194,14 @@ export interface EventStore {
    * @throws UnavailableError
    */
   readTexts?(after: Position | undefined, options?: ReadOptions): AsyncIterable<TextBatch>;
+
+  /**
+   * Events at positions that this engine gives to none: its file was altered. No other method knows of them. Absent
+   * where no event can stand at such a position.
+   * @param limit of those that are named
+   * @throws UnavailableError
+   */
+  strays?(limit: number): Promise<Strays>;
 
   /**
    * As `readAll`, and then all later appends of any process (within 50 ms on the embedded engine), until `signal` ends

@@ -11,3 +11,10 @@ export class UnavailableError extends Error {
     this.publicReason = options.publicReason;
   }
 }
+
+/** What is stored of an event can't be what was appended: the data was altered, and asking again does not help. */
+export class AlteredEventError extends UnavailableError {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause, publicReason: 'what its disk gives is damaged' });
+  }
+}

@@ -1,7 +1,8 @@
-import { UnavailableError } from '../ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../ports/unavailable.js';
 
 /** What helps if a file of the embedded engines can't be used; `undefined` for other errors. */
 export function diskRemedy(error: unknown): string | undefined {
+  if (error instanceof AlteredEventError) return 'gift audit verify names what was altered';
   const waits = error instanceof UnavailableError;
   const { code } = ((waits ? error.cause : error) ?? {}) as { readonly code?: unknown };
   if (typeof code !== 'string' || !(code.startsWith('SQLITE_') || (waits && /^(ENOSPC|EDQUOT)$/.test(code))))

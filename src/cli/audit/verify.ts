@@ -6,9 +6,9 @@ import { openLeafThread } from '../../ops/evidence/leafThread.js';
 import { leavesOf } from '../../ops/evidence/leaves.js';
 import { verifiersOf } from '../../ops/evidence/headKeys.js';
 import { differenceInWords, eventInWords } from '../../ops/evidence/differenceInWords.js';
-import { faultInWords, firstFault, NOT_NEXT } from '../../ops/evidence/firstFault.js';
-import type { EventPlace, Findings, Verification } from '../../ops/evidence/verification.js';
+import { faultInWords, firstFault, NOT_NEXT, strayInWords } from '../../ops/evidence/firstFault.js';
 import { type OtherSignedLog, otherSignedLogs } from '../../ops/evidence/otherSignedLogs.js';
+import type { Findings, PlacedEvent, Verification } from '../../ops/evidence/verification.js';
 import { verifyLog } from '../../ops/evidence/verifyLog.js';
 import { shownStream } from '../../domain/streamName.js';
 import { currentTime } from '../../lib/clock.js';
@@ -133,10 +133,10 @@ interface Verified extends Verification {
 const isVouchedFor = ({ events, verified_heads }: Verification): boolean => events === 0 || verified_heads > 0;
 
 /** With keyed hashes masked. */
-function shown({ difference, gaps, stream_gaps, ...verification }: Verified): object {
-  const place = (event: EventPlace | null): EventPlace | null =>
+function shown({ difference, gaps, stream_gaps, strays, ...verification }: Verified): object {
+  const place = <E extends PlacedEvent>(event: E | null): E | null =>
     event === null ? null : { ...event, stream: shownStream(event.stream, MASK) };
-  const placed = <G extends { readonly event: EventPlace }>({ found, first }: Findings<G>): object => ({
+  const placed = <G extends { readonly event: PlacedEvent }>({ found, first }: Findings<G>): object => ({
     found,
     first: first.map((gap) => ({ ...gap, event: place(gap.event) })),
   });
@@ -146,6 +146,7 @@ function shown({ difference, gaps, stream_gaps, ...verification }: Verified): ob
       difference === null ? null : { ...difference, event: place(difference.event), before: place(difference.before) },
     gaps: placed(gaps),
     stream_gaps: placed(stream_gaps),
+    strays: placed(strays),
   };
 }
 
@@ -162,6 +163,8 @@ function* inWords({ agrees, events, position, root, heads, agreed_size, ...found
   if (found.difference !== null) yield differenceInWords(found.difference);
   for (const { from, size, why } of found.wrong_heads.first) yield `${from}, of ${size} events: ${why}`;
   yield* further(found.wrong_heads, 'heads');
+  for (const stray of found.strays.first) yield strayInWords(stray);
+  yield* further(found.strays, 'events there');
   for (const { after, event } of found.gaps.first)
     yield `events are missing between position ${after ?? 'none'} and ${eventInWords(event)}`;
   yield* further(found.gaps, 'gaps');
@@ -183,6 +186,7 @@ function failureOf(found: Verification): string {
     return 'no signature was verified: give the key that signed the heads with --key';
   switch (fault?.what) {
     case 'difference':
+    case 'stray':
       return `the log is not what was signed: ${faultInWords(fault)}`;
     case 'missing event':
       return 'events are missing from the log, or stand elsewhere: see above';

@@ -1,7 +1,7 @@
 import { shownStream } from '../../domain/streamName.js';
 import { TREE_STREAM } from '../../domain/treeHeads.js';
 import { MASK } from '../../lib/mask.js';
-import type { EventPlace, FirstDifference } from './verification.js';
+import type { FirstDifference, PlacedEvent } from './verification.js';
 
 /** For an auditor. */
 export function differenceInWords({ change, count, number, event, before, signed }: FirstDifference): string {
@@ -29,6 +29,6 @@ export function differenceInWords({ change, count, number, event, before, signed
   }
 }
 
-export function eventInWords({ stream, revision, type, id, at, position }: EventPlace): string {
+export function eventInWords({ stream, revision, type, id, at, position }: PlacedEvent): string {
   return `${type} of ${at}, revision ${revision} of ${shownStream(stream, MASK)} (position ${position}, id ${id})`;
 }

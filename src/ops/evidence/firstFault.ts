@@ -1,20 +1,28 @@
 import { differenceInWords, eventInWords } from './differenceInWords.js';
-import type { FirstDifference, Verification } from './verification.js';
+import type { FirstDifference, Stray, Verification } from './verification.js';
 
 export const NOT_NEXT = 'this is not the next event of its stream: ';
+
+export const strayInWords = ({ event }: Stray): string =>
+  `an event was inserted where the log has no position: ${eventInWords(event)}`;
 
 /** `spoilt tiles`: the log is what was signed, and they are not. */
 export type Fault =
   | { readonly what: 'difference'; readonly difference: FirstDifference }
-  | { readonly what: 'missing event' | 'wrong head' | 'unknown signer' | 'spoilt tiles'; readonly words: string };
+  | {
+      readonly what: 'stray' | 'missing event' | 'wrong head' | 'unknown signer' | 'spoilt tiles';
+      readonly words: string;
+    };
 
 /** Of what was found, that which says most; `undefined`: all is as it was signed. */
 export function firstFault(found: Verification): Fault | undefined {
   const { difference, verified_heads, unverified_heads } = found;
   const [gap] = found.gaps.first;
   const [streamGap] = found.stream_gaps.first;
+  const [stray] = found.strays.first;
   const [head] = found.wrong_heads.first;
   if (difference !== null) return { what: 'difference', difference };
+  if (stray !== undefined) return { what: 'stray', words: strayInWords(stray) };
   if (gap !== undefined)
     return { what: 'missing event', words: `events are missing before ${eventInWords(gap.event)}` };
   if (streamGap !== undefined)

@@ -13,7 +13,7 @@ export class AlteredLogRefusedError extends MaintenanceRefusedError {
 
 export interface SignedLog {
   /** As stored. */
-  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts'>;
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
   readonly folder: TileFolder;
   readonly verifiersOf: VerifiersOf;
 }

@@ -45,6 +45,11 @@ export interface StreamGap {
   readonly event: EventPlace;
 }
 
+/** Has no number in the log's order. */
+export interface Stray {
+  readonly event: PlacedEvent;
+}
+
 /** The first ones; `found` counts all. */
 export interface Findings<T> {
   readonly found: number;
@@ -72,11 +77,14 @@ export interface Verification {
   readonly gaps: Findings<Gap>;
   /** Of revisions. */
   readonly stream_gaps: Findings<StreamGap>;
+  /** Events that were inserted where the engine has no position: only this verification reads them. */
+  readonly strays: Findings<Stray>;
   /** Tiles are not those that were signed. */
   readonly spoilt_tiles: boolean;
 }
 
-const NAMED = 10;
+/** Of each kind of finding. */
+export const NAMED = 10;
 
 export class FindingsList<T> implements Findings<T> {
   readonly first: T[] = [];

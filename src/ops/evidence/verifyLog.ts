@@ -21,10 +21,13 @@ import { edgeOf, type KeptProgress, progressOf, type VerifyProgress, whyUnusable
 import { firstDifference, tilesAreRight, withoutStart } from './verdict.js';
 import {
   type EventPlace,
+  type Findings,
   FindingsList,
   type Gap,
+  NAMED,
   type PlacedEvent,
   placeOf,
+  type Stray,
   type Verification,
 } from './verification.js';
 
@@ -34,7 +37,7 @@ const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
   /** As stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts'>;
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
   /** `undefined`: the log does not hold their rules. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Hashes a part of the leaves. */
@@ -65,6 +68,7 @@ export async function verifyLog(
 ): Promise<Verification> {
   const { stored, leaves, thread, folder, verifiersOf } = deps;
   const outside = await headsOutside(deps);
+  const strays = await straysIn(stored);
   const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
   const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, start?.heads);
   const size = Math.max(0, ...outside.map((head) => head.size));
@@ -123,7 +127,7 @@ export async function verifyLog(
   const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
   const difference =
     leaves === undefined ? withoutStart(heads, end()) : firstDifference(spoilt ? undefined : differing, heads, end());
-  const findings = [heads.wrong, gaps, revisions.gaps];
+  const findings = [heads.wrong, gaps, revisions.gaps, strays];
   return {
     agrees: difference === null && findings.every(({ found }) => found === 0) && !spoilt,
     events: tree.size,
@@ -138,8 +142,15 @@ export async function verifyLog(
     wrong_heads: heads.wrong.findings(),
     gaps: gaps.findings(),
     stream_gaps: revisions.gaps.findings(),
+    strays,
     spoilt_tiles: spoilt,
   };
+}
+
+/** Also where an earlier call has read the beginning: they stand before it. */
+async function straysIn(stored: Pick<EventStore, 'strays'>): Promise<Findings<Stray>> {
+  const { found, first } = (await stored.strays?.(NAMED)) ?? { found: 0, first: [] };
+  return { found, first: first.map((event) => ({ event })) };
 }
 
 async function continuable(

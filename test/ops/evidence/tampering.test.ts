@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { differenceInWords } from '../../../src/ops/evidence/differenceInWords.js';
+import { faultInWords, firstFault } from '../../../src/ops/evidence/firstFault.js';
 import { StreamRevisions } from '../../../src/ops/evidence/streamRevisions.js';
 import { type KeptLog, keptLog } from '../../support/fixtures/keptTree.js';
 
@@ -111,6 +113,29 @@ test('names an event that was inserted', async ({ log }) => {
   assert.deepEqual([difference?.change, difference?.number, difference?.count], ['inserted', 150, 1]);
   assert.equal(difference?.event?.stream, 'gift-forged');
 });
+
+for (const position of ['0', '-5', '9007199254740993', '9223372036854775807'])
+  test(`names an event that was inserted at the position ${position}, where no other reader finds it`, async ({
+    log,
+  }) => {
+    const stream = `gift-${randomUUID()}`;
+    await log.fill(1, stream);
+    const [last, end] = [log.events.local?.lastOf(stream), await log.events.end()];
+    await log.tamper(
+      sql(
+        `INSERT INTO events SELECT ${position}, '${stream}', 1, type, '11111111-1111-4111-8111-111111111111', at, data, metadata FROM events WHERE position = 1`,
+      ),
+    );
+    assert.equal((await log.events.read(stream)).length, 1);
+    assert.deepEqual([log.events.local?.lastOf(stream), log.events.local?.end()], [last, end]);
+    const found = await log.verify();
+    assert.deepEqual([found.agrees, found.difference, found.strays.found], [false, null, 1]);
+    assert.deepEqual(
+      found.strays.first.map(({ event }) => [event.position, event.stream]),
+      [[position, stream]],
+    );
+    assert.match(faultInWords(firstFault(found)!), new RegExp(`inserted.*\\(position ${position}, id 11111111`));
+  });
 
 test('names two events that were exchanged', async ({ log }) => {
   await log.tamper(exchange(120, 140));

@@ -4,7 +4,8 @@ import type { ExpectedRevision } from '../../../ports/eventStore.js';
 import { UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { forgetPages, isDamage, unavailableOf, VALUE } from '../sqlite.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
-import { sealMark } from './log.js';
+import { Sqlite } from '../driver.js';
+import { IN_LOG, LAST_POSITION, MAX_POSITION, sealMark } from './log.js';
 
 /** An array, since thousands a second cross threads. */
 export type AppendRequest = readonly [
@@ -16,6 +17,9 @@ export type AppendRequest = readonly [
 ];
 
 export const FIELDS = 5;
+
+/** The code of an append whose place in the log is taken, as only an altered file can have it. */
+export const OCCUPIED = 'SQLITE_CONSTRAINT_UNIQUE';
 
 /** Bounds a group, so that its first append does not wait long. */
 export const GROUP = { appends: 1_000, bytes: 8_000_000 };
@@ -66,18 +70,20 @@ export function groupCommit(
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
   const sealed = sealMark(database);
-  const end = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
+  const end = database.prepare<[], number>(LAST_POSITION).pluck();
   const lastRevision = database
-    .prepare<[string], number>('SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1')
+    .prepare<[string], number>(
+      `SELECT revision FROM events WHERE stream = ? AND ${IN_LOG} ORDER BY revision DESC LIMIT 1`,
+    )
     .pluck();
   const placeOf = database
     .prepare<[string, string], number>(
-      'SELECT revision FROM events WHERE stream = ? AND id = ? ORDER BY revision DESC LIMIT 1',
+      `SELECT revision FROM events WHERE stream = ? AND id = ? AND ${IN_LOG} ORDER BY revision DESC LIMIT 1`,
     )
     .pluck();
   const after = database
     .prepare<[string, number, number], [id: string, position: number]>(
-      `SELECT id, position FROM events WHERE stream = ? AND revision > ${VALUE} ORDER BY revision LIMIT ${VALUE}`,
+      `SELECT id, position FROM events WHERE stream = ? AND revision > ${VALUE} AND ${IN_LOG} ORDER BY revision LIMIT ${VALUE}`,
     )
     .raw();
   const insert = database.prepare(
@@ -106,6 +112,8 @@ export function groupCommit(
       if (position !== undefined) return { sequence, kind: 'appended', revision: base + count, position, repeat: true };
       if (expected !== 'any') return { sequence, kind: 'conflict', actual };
     }
+    if (lastPosition + count > MAX_POSITION)
+      throw new Sqlite.SqliteError(`no position is left behind ${lastPosition}`, OCCUPIED);
     for (let index = 0; index < count; index++) {
       const at = index * FIELDS;
       insert.run(

@@ -126,6 +126,11 @@ export async function openEmbeddedEventStore({
       return textFeed(after, options, { reader, closed });
     },
 
+    async strays(limit) {
+      refuseWhenClosed();
+      return reader.strays(limit);
+    },
+
     follow(after, filter = {}, options = {}) {
       refuseWhenClosed();
       return feed(after, filter, options, { reader, logTail, recentAppends, closed });

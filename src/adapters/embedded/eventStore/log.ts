@@ -8,6 +8,15 @@ import { DataFileError, openDatabase, unavailableOf } from '../sqlite.js';
 
 const APPLICATION_ID = 0x47_69_45_76;
 const SCHEMA_VERSION = 1;
+/** The greatest exact number. */
+export const MAX_POSITION = Number.MAX_SAFE_INTEGER;
+/**
+ * A condition on rows: no append stores an event at another position, so no reader may get one that stands there. The
+ * sign keeps SQLite at the index of streams, whose entries have the position, too.
+ */
+export const IN_LOG = `+position BETWEEN 1 AND ${MAX_POSITION}`;
+export const LAST_POSITION = `SELECT coalesce(max(position), 0) FROM events WHERE position BETWEEN 1 AND ${MAX_POSITION}`;
+
 const POSITION_DIGITS = 16;
 const ZEROS = '0'.repeat(POSITION_DIGITS);
 
@@ -89,9 +98,8 @@ export function positionOf(number: number): Position {
   return ZEROS.slice(digits.length) + digits;
 }
 
-/** At most 2^53-1, the greatest exact number. */
 export function isPosition(text: string): boolean {
-  return /^[0-9]{16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
+  return /^[0-9]{16}$/.test(text) && Number(text) <= MAX_POSITION;
 }
 
 /** `undefined`, before all events, is 0. @throws RangeError for another engine's position */

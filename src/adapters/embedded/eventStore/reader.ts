@@ -1,10 +1,10 @@
 import type { Database, Statement } from 'better-sqlite3';
-import type { EventFilter, EventTexts, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventFilter, EventTexts, RecordedEvent, Strays } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { METADATA, withMetadata } from '../../lazyMetadata.js';
 import { afterPrefix } from '../../prefix.js';
 import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
-import { positionOf } from './log.js';
+import { IN_LOG, LAST_POSITION, MAX_POSITION, positionOf } from './log.js';
 
 /** In characters: about 5 ms to parse. */
 const SLICE_SIZE = 1_000_000;
@@ -25,6 +25,8 @@ export type EventRow = readonly [
   data: string,
   metadata: string,
 ];
+
+type StrayRow = readonly [position: string, stream: string, revision: number, type: string, id: string, at: string];
 
 const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
@@ -48,14 +50,17 @@ export interface EventReader {
   /** All reads of `work` share a snapshot, which costs more than reading a short stream. */
   together(work: () => void): void;
   scan(filter: EventFilter): Scan;
+  strays(limit: number): Strays;
   /** Of all events. */
   scanTexts(): Scan<EventTexts>;
 }
 
 export function eventReader(database: Database, file: string): EventReader {
-  const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
+  const endOf = database.prepare<[], number>(LAST_POSITION).pluck();
   const lastOf = database
-    .prepare<[string], number>('SELECT position FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1')
+    .prepare<[string], number>(
+      `SELECT position FROM events WHERE stream = ? AND ${IN_LOG} ORDER BY revision DESC LIMIT 1`,
+    )
     .pluck();
   const timed = (order: 'ASC' | 'DESC'): Statement<[number, number, string, string], number> =>
     database
@@ -67,8 +72,18 @@ export function eventReader(database: Database, file: string): EventReader {
   const lastTimed = timed('DESC');
   const stream = database
     .prepare<[string, number, number], EventRow>(
-      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`,
+      `SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} AND ${IN_LOG} ORDER BY revision LIMIT ${VALUE}`,
     )
+    .raw();
+
+  const strayCount = database
+    .prepare<[], number>(`SELECT count(*) FROM events WHERE position < 1 OR position > ${MAX_POSITION}`)
+    .pluck();
+  // As text: a number of JavaScript would not be exact.
+  const straysWhere = (condition: string): string =>
+    `SELECT CAST(position AS TEXT), stream, revision, type, id, at FROM events WHERE position ${condition}`;
+  const strays = database
+    .prepare<[number], StrayRow>(`${straysWhere('< 1')} UNION ALL ${straysWhere(`> ${MAX_POSITION}`)} LIMIT ?`)
     .raw();
 
   const together = database.transaction((work: () => void) => work());
@@ -127,6 +142,21 @@ export function eventReader(database: Database, file: string): EventReader {
 
     together: (work) => guarded(() => together(work)),
 
+    strays: (limit) =>
+      guarded(() => {
+        const found = strayCount.get()!;
+        if (found === 0) return { found, first: [] };
+        const first = strays.all(limit).map(([position, stream, revision, type, id, at]) => ({
+          position,
+          stream: textOf(stream),
+          revision,
+          type: textOf(type),
+          id: textOf(id),
+          at: textOf(at),
+        }));
+        return { found, first };
+      }),
+
     scan: (filter) => scanned(filter, eventOf),
     scanTexts: () => scanned({}, textsOf),
   };
@@ -177,15 +207,22 @@ export function eventOf(row: EventRow): RecordedEvent {
 function textsOf(row: EventRow): EventTexts {
   return {
     position: positionOf(row[0]),
-    stream: row[1],
+    stream: textOf(row[1]),
     revision: row[2],
-    type: row[3],
-    id: row[4],
-    at: row[5],
-    // Who writes to the file can store bytes in place of a text.
-    data: String(row[6]),
-    metadata: String(row[7]),
+    type: textOf(row[3]),
+    id: textOf(row[4]),
+    at: textOf(row[5]),
+    data: textOf(row[6]),
+    metadata: textOf(row[7]),
   };
+}
+
+/**
+ * Who writes to the file can store bytes in place of a text. No other reader finds an event by them, even where they
+ * spell the same: so they are shown as what no event has, and what is no JSON.
+ */
+function textOf(stored: unknown): string {
+  return typeof stored === 'string' ? stored : `(bytes) ${Buffer.isBuffer(stored) ? stored.toString('hex') : ''}`;
 }
 
 function conditionOf({ types, streams }: EventFilter): { sql: string; values: string[] } | undefined {

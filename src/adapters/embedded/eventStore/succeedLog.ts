@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { removeReadStore } from '../readStore/file.js';
 import { unavailableOf } from '../sqlite.js';
-import { eventLogFile, logIdOf, openEventLog } from './log.js';
+import { eventLogFile, IN_LOG, logIdOf, openEventLog } from './log.js';
 
 /** How long others may still have the log open. */
 const OTHERS_MS = 1_000;
@@ -73,7 +73,7 @@ function shrink(database: Database, file: string): void {
 /** Without gaps: neither between positions nor within streams. */
 function keepOnly(database: Database, { keeps, onKept = () => undefined, now }: SucceedOptions): void {
   database.function('keeps', { deterministic: true }, (stream, type) => (keeps(String(stream), String(type)) ? 1 : 0));
-  database.exec('CREATE TEMP TABLE kept AS SELECT * FROM events WHERE keeps(stream, type)');
+  database.exec(`CREATE TEMP TABLE kept AS SELECT * FROM events WHERE keeps(stream, type) AND ${IN_LOG}`);
   database.exec('DELETE FROM events');
   database
     .prepare(

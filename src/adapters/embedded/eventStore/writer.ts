@@ -12,10 +12,10 @@ import {
 } from '../../../ports/eventStore.js';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
 import { inFlight } from '../../../lib/inFlight.js';
-import { UnavailableError } from '../../../ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../../ports/unavailable.js';
 import { errorOfFault } from '../sqlite.js';
 import { type ThreadData, threadClient } from '../thread.js';
-import { type AppendOutcome, type AppendRequest, GROUP, sizeOf } from './commit.js';
+import { type AppendOutcome, type AppendRequest, GROUP, OCCUPIED, sizeOf } from './commit.js';
 import { positionOf } from './log.js';
 import type { StoredAppend } from './recentAppends.js';
 
@@ -151,6 +151,7 @@ function fieldsOf(events: readonly NewEvent[]): string[] {
 }
 
 function failureOf(failed: AppendOutcome & { kind: 'failed' }, file: string): Error {
+  if (failed.code === OCCUPIED) return new AlteredEventError(`${file}: ${failed.message}`);
   const error = errorOfFault(failed, file);
   if (!(error instanceof UnavailableError) || !failed.outcomeUnknown) return error;
   return new UnavailableError(error.message, {

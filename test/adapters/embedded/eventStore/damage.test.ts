@@ -7,7 +7,7 @@ import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventS
 import { eventLogFile } from '../../../../src/adapters/embedded/eventStore/log.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
-import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../../../src/ports/unavailable.js';
 import { batchesOf, event, events, failureOf } from '../../../support/engines/eventStoreEvents.js';
 import { inFolder } from '../../../support/engines/eventStoreFolder.js';
 import { DISK_FAULTS, failReads } from '../../../support/faults/sqliteFaults.js';
@@ -102,6 +102,43 @@ test('reports an event whose text is not JSON as damage', () =>
     const damaged = await open();
     assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
     assert.instance(await failureOf(damaged.read('stream')), UnavailableError);
+  }));
+
+for (const position of ['0', '9007199254740993'])
+  test(`reads and counts no event at the position ${position}, and refuses to append over it`, () =>
+    inFolder(async ({ dir, open }) => {
+      const store = await open();
+      const { position: last } = await store.append('stream', events(2), 'none');
+      await store.close();
+      const database = new Sqlite(eventLogFile(dir));
+      database.exec(`INSERT INTO events SELECT ${position}, stream, 3, type, 'made up', at, data, metadata FROM events
+        WHERE revision = 1`);
+      database.close();
+      const forged = await open();
+      assert.equal(
+        (await forged.read('stream')).map(({ revision }) => revision),
+        [0, 1],
+      );
+      assert.equal([await forged.end(), forged.local?.lastOf('stream')], [last, last]);
+      assert.is((await batchesOf(forged.readAll(undefined))).flatMap((batch) => batch.events).length, 2);
+      assert.is((await forged.append('stream', [event()], 1)).position, `${'0'.repeat(15)}3`);
+      assert.instance(await failureOf(forged.append('stream', [event()], 2)), AlteredEventError);
+      assert.is((await forged.append('other', [event()], 'none')).position, `${'0'.repeat(15)}4`);
+      const { found, first } = await forged.strays!(10);
+      assert.equal([found, first.map(({ id, position: at }) => [id, at])], [1, [['made up', position]]]);
+    }));
+
+test('appends no further event than positions can name', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.append('stream', [event()], 'none');
+    await store.close();
+    const database = new Sqlite(eventLogFile(dir));
+    database.exec(`UPDATE events SET position = ${Number.MAX_SAFE_INTEGER}`);
+    database.close();
+    const full = await open();
+    assert.instance(await failureOf(full.append('other', [event()], 'none')), AlteredEventError);
+    assert.equal(await full.read('other'), []);
   }));
 
 test('is not ready once its file was removed or replaced, since appends would be lost', () =>

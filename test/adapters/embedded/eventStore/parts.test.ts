@@ -363,6 +363,7 @@ const NOTHING: Omit<EventReader, 'end' | 'scan'> = {
   readStream: () => false,
   lastOf: () => 0,
   timedWithin: () => 0,
+  strays: () => ({ found: 0, first: [] }),
   together: (work) => work(),
   scanTexts: () => (_after, through) => ({ events: [], through, size: 0 }),
 };

@@ -130,6 +130,7 @@ test('says that a batch reaches the log’s end only where it does', async () =>
     timedWithin: () => 0,
     readStream: unread,
     together: unread,
+    strays: unread,
     scan: unread,
     scanTexts: unread,
   };
