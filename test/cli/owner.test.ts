@@ -85,6 +85,8 @@ test('what only looks makes no read store', async ({ dir }) => {
     ['history', '0123456789abcdef0123'],
     ['audit', 'totals'],
     ['projections', 'status'],
+    ['projections', 'verify', 'gifts'],
+    ['projections', 'verify', 'gifts', '--sample', '10'],
     ['parked', 'list'],
     ['parked', 'show', 'x'],
     ['payments', 'reconcile', '--day', new Date().toISOString().slice(0, 10)],

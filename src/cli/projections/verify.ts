@@ -87,73 +87,77 @@ async function runVerify(
   const bar = progressBar(terminal.stderr, { doing: `verifying ${name}`, unit: 'events' });
   const startedAt = performance.now();
   let lineAt = startedAt;
-  const different = await withStores(terminal, async ({ config, events, store }) => {
-    const options: VerificationOptions = {
-      events,
-      store,
-      projection,
-      pace: considerate(store.records),
-      signal: terminal.signal,
-      sample,
-      openScratch: async () => openScratch(config.dataDir),
-      async onDifference(difference) {
-        bar.clear();
-        await writeLines(
-          terminal.stdout,
-          json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference),
-        );
-      },
-      onProgress(progress) {
-        if (progress.step === 'fold') bar(progress.progress.events, goalOf(progress.progress));
-        else bar.clear();
-        if (json !== true || performance.now() - lineAt < LINE_MS) return;
-        lineAt = performance.now();
-        const line =
-          progress.step === 'fold'
-            ? { action: 'folding', projection: name, ...progressJson(progress.progress) }
-            : { action: 'comparing', projection: name, documents: progress.documents };
-        void writeLines(terminal.stdout, [jsonLine(line)]);
-      },
-    };
-    try {
-      const report = await verifyReadModel(options);
-      bar.clear();
-      const { documents, differences, unsettled, behind, build, through } = report;
-      const seconds = inTenths((performance.now() - startedAt) / 1_000);
-      if (json === true) {
-        await writeLines(terminal.stdout, [
-          jsonLine({
-            action: 'done',
-            projection: name,
-            ...buildOf(build),
-            documents,
-            differences,
-            unsettled,
-            behind,
-            position: through ?? null,
-            seconds,
-          }),
-        ]);
-      } else {
-        const words = [
-          `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
-        ];
-        if (behind)
-          words.push(
-            `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
+  const different = await withStores(
+    terminal,
+    async ({ config, events, store }) => {
+      const options: VerificationOptions = {
+        events,
+        store,
+        projection,
+        pace: considerate(store.records),
+        signal: terminal.signal,
+        sample,
+        openScratch: async () => openScratch(config.dataDir),
+        async onDifference(difference) {
+          bar.clear();
+          await writeLines(
+            terminal.stdout,
+            json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference),
           );
-        if (differences > 0)
-          words.push(`put them right with: gift projections repair ${name} --found --reason "<why>"`);
-        await writeLines(terminal.stdout, words);
+        },
+        onProgress(progress) {
+          if (progress.step === 'fold') bar(progress.progress.events, goalOf(progress.progress));
+          else bar.clear();
+          if (json !== true || performance.now() - lineAt < LINE_MS) return;
+          lineAt = performance.now();
+          const line =
+            progress.step === 'fold'
+              ? { action: 'folding', projection: name, ...progressJson(progress.progress) }
+              : { action: 'comparing', projection: name, documents: progress.documents };
+          void writeLines(terminal.stdout, [jsonLine(line)]);
+        },
+      };
+      try {
+        const report = await verifyReadModel(options);
+        bar.clear();
+        const { documents, differences, unsettled, behind, build, through } = report;
+        const seconds = inTenths((performance.now() - startedAt) / 1_000);
+        if (json === true) {
+          await writeLines(terminal.stdout, [
+            jsonLine({
+              action: 'done',
+              projection: name,
+              ...buildOf(build),
+              documents,
+              differences,
+              unsettled,
+              behind,
+              position: through ?? null,
+              seconds,
+            }),
+          ]);
+        } else {
+          const words = [
+            `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
+          ];
+          if (behind)
+            words.push(
+              `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
+            );
+          if (differences > 0)
+            words.push(`put them right with: gift projections repair ${name} --found --reason "<why>"`);
+          await writeLines(terminal.stdout, words);
+        }
+        return differences > 0 || behind;
+      } catch (error) {
+        if (error instanceof VerifyInterruptedError) throw interrupted('interrupted; nothing was changed');
+        throw failureOf(error, name, 'repeat the command');
+      } finally {
+        bar.clear();
       }
-      return differences > 0 || behind;
-    } catch (error) {
-      if (error instanceof VerifyInterruptedError) throw interrupted('interrupted; nothing was changed');
-      throw failureOf(error, name, 'repeat the command');
-    } finally {
-      bar.clear();
-    }
-  });
+    },
+    { onlyReads: true },
+  );
   if (different) throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
 }
 
