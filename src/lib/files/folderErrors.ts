@@ -33,6 +33,17 @@ export function exhausted(folder: string): string | undefined {
   );
 }
 
+/**
+ * What a full file system lacks for `file`: to be asked at once, since the cleanup after a failure may free it.
+ * @returns other errors as they are
+ */
+export function fullOr(error: unknown, file: string): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code !== 'ENOSPC' && code !== 'EDQUOT') return error;
+  const lack = exhausted(dirname(file)) ?? 'see that there is room on its disk';
+  return new EngineError('DATA_DIR', `${file} can't be made (${code}): ${lack}`, error);
+}
+
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**

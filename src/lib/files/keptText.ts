@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { linkFile } from './folderErrors.js';
+import { fullOr, linkFile } from './folderErrors.js';
 import { keepOwner } from './keepOwner.js';
 import { syncFolder } from './syncFolder.js';
 
@@ -31,7 +31,7 @@ export function keptText(file: string, make: () => string): string {
 /** The file gets its name when the text is complete and on disk. */
 function makeOnce(file: string, text: string): void {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
-  const descriptor = openSync(draft, 'wx', 0o600);
+  const descriptor = openDraft(draft, file);
   try {
     try {
       keepOwner(draft);
@@ -43,8 +43,16 @@ function makeOnce(file: string, text: string): void {
     linkFile(draft, file);
     syncFolder(dirname(file));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fullOr(error, file);
   } finally {
     rmSync(draft);
+  }
+}
+
+function openDraft(draft: string, file: string): number {
+  try {
+    return openSync(draft, 'wx', 0o600);
+  } catch (error) {
+    throw fullOr(error, file);
   }
 }

@@ -20,7 +20,7 @@ testWhere(
   'names a lack of inodes as the cause, in every step of the start, despite free space',
   async () => {
     // The disk's own folder is one of them: after so many more files nothing can be made.
-    for (const free of [0, 1, 2, 3, 4, 5, 6, 7]) {
+    for (let free = 0; free <= 17; free++) {
       const { dir, remove } = smallDisk(8, 1 + free)!;
       try {
         const { code, errors } = await runs({ PORT: '0', DATA_DIR: join(dir, 'data') });
@@ -30,7 +30,7 @@ testWhere(
           /no inodes are free on the file system of .* \(df -i shows it\): remove files there that nobody needs/,
           `${free} free: ${errors}`,
         );
-        assert.not.match(errors, /this user may write|    at /, `${free} free`);
+        assert.not.match(errors, /this user|    at /, `${free} free`);
       } finally {
         remove();
       }

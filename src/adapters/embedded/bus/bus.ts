@@ -6,6 +6,7 @@ import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slices } from '../../../lib/async/slices.js';
+import { fullOr } from '../../../lib/files/folderErrors.js';
 import { keepOwner } from '../../../lib/files/keepOwner.js';
 import type { Bus } from '../../../ports/bus.js';
 import { type Connection, openConnection } from './connection.js';
@@ -113,7 +114,10 @@ async function becomeBroker(
 
   let server: Server;
   try {
-    server = await listen(rendezvous.prepare(), welcome);
+    const path = rendezvous.prepare();
+    server = await listen(path, welcome).catch((error: unknown) => {
+      throw fullOr(error, path);
+    });
   } catch (error) {
     rendezvous.release();
     throw error;
