@@ -1,5 +1,6 @@
 /** Events whose metadata is parsed on first access: most readers never need it. */
 import type { EventMetadata, RecordedEvent } from '../ports/eventStore.js';
+import { storedObject } from './storedJson.js';
 
 export const METADATA = Symbol('metadata');
 
@@ -9,9 +10,12 @@ export interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
 
 const GETTER = {
   enumerable: true,
+  /** @throws AlteredEventError */
   get(this: LazyEvent): EventMetadata {
     const metadata = this[METADATA];
-    return typeof metadata === 'string' ? (this[METADATA] = JSON.parse(metadata) as EventMetadata) : metadata;
+    return typeof metadata === 'string'
+      ? (this[METADATA] = storedObject('metadata', metadata, this) as EventMetadata)
+      : metadata;
   },
 };
 

@@ -1,7 +1,7 @@
 /** A backup is held against the heads that were signed over its log before anything of it counts. */
 import { faultInWords, firstFault } from '../ops/evidence/firstFault.js';
 import { verifiersOf } from '../ops/evidence/headKeys.js';
-import { leavesOfLog } from '../ops/evidence/leaves.js';
+import { readableLeaves } from '../ops/evidence/leaves.js';
 import { verifyLog } from '../ops/evidence/verifyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type Config } from '../service/config.js';
@@ -32,7 +32,7 @@ export async function refuseOlderBackup(
   const found = await verifyLog(
     {
       stored: restored,
-      leaves: await leavesOfLog(restored),
+      leaves: await readableLeaves(restored),
       folder: NO_TILES,
       verifiersOf: known,
       kept: checkpoint.map(keptHead),

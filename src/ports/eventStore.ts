@@ -189,11 +189,10 @@ export interface EventStore {
   readAll(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * As `readAll` without a filter, in less time: nothing is parsed, so that an event of which nothing can be parsed is
-   * delivered, too. Absent where an engine keeps no texts.
+   * As `readAll`, in less time: nothing is parsed, so that an event of which nothing can be parsed is delivered, too. Absent where an engine keeps no texts.
    * @throws UnavailableError
    */
-  readTexts?(after: Position | undefined, options?: ReadOptions): AsyncIterable<TextBatch>;
+  readTexts?(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<TextBatch>;
 
   /**
    * Events at positions that this engine gives to none: its file was altered. No other method knows of them. Absent

@@ -112,7 +112,7 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
     const appended = [event(), { ...event(), data: { b: 'é"\\n', 1: 1.5, a: [null, {}] } }, ...events(3)];
     await store.append(newStream(), appended, 'none');
     const batches = [];
-    for await (const batch of store.readTexts(start, { batchSize: 2 })) batches.push(batch);
+    for await (const batch of store.readTexts(start, {}, { batchSize: 2 })) batches.push(batch);
     const texts = batches.flatMap((batch) => batch.events);
     assert.equal(
       texts.map(({ data, metadata }) => [data, metadata]),
@@ -131,6 +131,7 @@ export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
       ],
     );
     assert.equal(batches.at(-1)!.position, await store.end());
+    for await (const { events: none } of store.readTexts(start, { types: ['another'] })) assert.equal(none, []);
     for await (const _ of store.readTexts(await store.end())) assert.unreachable('it has not grown');
   },
 

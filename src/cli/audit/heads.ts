@@ -5,6 +5,7 @@ import type { HeadToCheck, KeptHead } from '../../ops/evidence/headsToCheck.js';
 import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
 import { signedWords, witnessWords, wordOf } from '../../ops/evidence/witnessWords.js';
 import type { EventStore } from '../../ports/eventStore.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
 import { type WitnessAddress, witnessClient } from '../../runtime/evidence/witnessClient.js';
@@ -42,8 +43,16 @@ export async function lastWords(
   log: Pick<EventStore, 'logId' | 'read'>,
   verifiersOf: VerifiersOf,
 ): Promise<readonly HeadToCheck[]> {
-  const origin = addresses.length === 0 ? undefined : (await lastSignedHead(log))?.origin;
-  if (origin === undefined) return [];
+  if (addresses.length === 0) return [];
+  const last = await lastSignedHead(log).catch((error: unknown) => {
+    if (error instanceof MalformedEvidenceError || error instanceof AlteredEventError) return 'altered' as const;
+    throw error;
+  });
+  // The verification itself names the head.
+  if (last === 'altered')
+    await writeLines(stderr, ['gift: witnesses are not asked: the last head of the log, which names it, was altered']);
+  if (last === undefined || last === 'altered') return [];
+  const { origin } = last;
   const words = await witnessWords(addresses.map(witnessClient), origin, verifiersOf, {
     timeoutMs: WITNESS_MS,
     signal,

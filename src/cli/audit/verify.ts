@@ -1,7 +1,7 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
 import { continuedHeads } from '../../ops/evidence/continuedLog.js';
-import { findLeafRules } from '../../ops/evidence/leafRules.js';
+import { findReadableRules } from '../../ops/evidence/leafRules.js';
 import { openLeafThread } from '../../ops/evidence/leafThread.js';
 import { leavesOf } from '../../ops/evidence/leaves.js';
 import { verifiersOf } from '../../ops/evidence/headKeys.js';
@@ -71,7 +71,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
     const bar = progressBar(terminal.stderr, { doing: 'verifying the log', unit: 'events' });
     // A position of the embedded log is the number of its event.
     const end = stored.engine === 'embedded' ? Number((await stored.end()) ?? 0) : undefined;
-    const rules = await findLeafRules(stored);
+    const rules = await findReadableRules(stored);
     const thread = rules === undefined || (end ?? 0) < LARGE_LOG ? undefined : open.add(openLeafThread(rules));
     const known = verifiersOf(keys ?? [], given);
     const file = progress === undefined ? undefined : progressFile(progress, stored.logId, [...(keys ?? []), ...key]);

@@ -3,7 +3,8 @@
  * head of the other (docs/evidence.md#copies-and-backups).
  */
 import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { parseNote } from '../../runtime/evidence/signedNote.js';
@@ -52,7 +53,9 @@ export async function continuedHeads(
   const seen = new Set<string>();
   for (let logId: string | undefined = stored.logId; logId !== undefined && !seen.has(logId);) {
     seen.add(logId);
-    const [first] = await stored.read(treeHeadStream(logId), { limit: 1 });
+    const [first]: readonly RecordedEvent[] = await stored
+      .read(treeHeadStream(logId), { limit: 1 })
+      .catch(noneReadable);
     const named: ContinuedHead | undefined = (first?.data as Partial<TreeHeadSigned['data']> | null | undefined)
       ?.continues;
     if (named !== undefined) heads.push(await headNamed(stored, named, verifiersOf));
@@ -83,7 +86,13 @@ async function headNamed(
     const lastNote = (last?.data as Partial<TreeHeadSigned['data']> | null | undefined)?.note;
     return lastNote === note ? head : faulty('it is not the last head of that log');
   } catch (error) {
-    if (error instanceof MalformedEvidenceError) return faulty(error.message);
+    if (error instanceof MalformedEvidenceError || error instanceof AlteredEventError) return faulty(error.message);
     throw error;
   }
+}
+
+/** The heads in the log are judged one by one: there, it is named. */
+function noneReadable(error: unknown): readonly RecordedEvent[] {
+  if (error instanceof AlteredEventError) return [];
+  throw error;
 }

@@ -45,18 +45,28 @@ export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf):
   }
 }
 
+/** @throws MalformedEvidenceError */
+function noteIn(data: object | string): string {
+  try {
+    const { note } = (typeof data === 'string' ? JSON.parse(data) : data) as { readonly note?: unknown };
+    return String(note);
+  } catch (cause) {
+    throw new MalformedEvidenceError('its event was altered: there is no JSON object', { cause });
+  }
+}
+
 /** The heads in the log, in its order, also those of logs that it is a copy of. @throws UnavailableError */
 export async function* headsInLog(
-  stored: Pick<EventStore, 'readAll'>,
+  stored: Pick<EventStore, 'readAll' | 'readTexts'>,
   verifiersOf: VerifiersOf,
   after?: Position,
 ): AsyncGenerator<HeadToCheck, void> {
-  for await (const { events } of stored.readAll(after, { types: ['TreeHeadSigned'] }))
+  const filter = { types: ['TreeHeadSigned'] };
+  for await (const { events } of stored.readTexts?.(after, filter) ?? stored.readAll(after, filter))
     for (const { data, at, position } of events) {
-      const from = `the head of ${at}`;
+      const from = `the head of ${at} (position ${position})`;
       try {
-        const { note } = data as { readonly note?: unknown };
-        yield { ...headToCheck({ from, note: String(note) }, verifiersOf), position };
+        yield { ...headToCheck({ from, note: noteIn(data) }, verifiersOf), position };
       } catch (error) {
         if (!(error instanceof MalformedEvidenceError)) throw error;
         yield { origin: '', size: 0, root: Buffer.alloc(0), extensions: [], from, position, fault: error.message };

@@ -8,6 +8,7 @@ import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
 import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
 import type { FollowerRun, ToldError } from '../../runtime/supervision/followers.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { type LogTree, openLogTree } from '../../runtime/tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../../runtime/tree/tileFolder.js';
@@ -42,7 +43,17 @@ export interface TreeKeeperDeps extends HeadSigning {
  * @throws LogAlteredError where the log, or the folder, is not what was signed; UnavailableError, ConflictError, the file
  * system's errors
  */
-export async function keepTree(
+export async function keepTree(deps: TreeKeeperDeps, lease: Pick<Lease, 'held'>, health: FollowerRun): Promise<void> {
+  try {
+    await signOn(deps, lease, health);
+  } catch (error) {
+    // An event that can't be read is none that was signed.
+    if (error instanceof AlteredEventError) throw new LogAlteredError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+async function signOn(
   deps: TreeKeeperDeps,
   lease: Pick<Lease, 'held'>,
   { signal, well, onTrouble }: FollowerRun,

@@ -41,8 +41,8 @@ export async function* leafBatches(
     for await (const { events, position } of stored.readAll(after, {}, options))
       yield { events, position, hash: (index) => leafOrNone(() => leaves.hash(events[index] as RecordedEvent)) };
   else if (thread === undefined)
-    for await (const batch of stored.readTexts(after, options)) yield hashedHere(batch, leaves);
-  else yield* hashedAhead(stored.readTexts(after, options), leaves, thread);
+    for await (const batch of stored.readTexts(after, {}, options)) yield hashedHere(batch, leaves);
+  else yield* hashedAhead(stored.readTexts(after, {}, options), leaves, thread);
 }
 
 function hashedHere({ events, position }: TextBatch, leaves: Pick<Leaves, 'hashTexts'>): LeafBatch {

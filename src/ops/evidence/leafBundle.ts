@@ -1,7 +1,8 @@
 import type { EventStore } from '../../ports/eventStore.js';
 import { TILE_WIDTH } from '../../runtime/evidence/tiles.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
-import { leavesOfLog } from './leaves.js';
+import { findLeafRules } from './leafRules.js';
+import { leavesOf } from './leaves.js';
 
 const LENGTH_BYTES = 2;
 
@@ -22,8 +23,9 @@ export async function leafBundle(
   width: number,
 ): Promise<Buffer | undefined> {
   const after = index === 0 ? undefined : await folder.lastPosition(index - 1);
-  const leaves = await leavesOfLog(stored);
-  if (leaves === undefined || (index > 0 && after === undefined)) return undefined;
+  const rules = await findLeafRules(stored);
+  if (rules === undefined || (index > 0 && after === undefined)) return undefined;
+  const leaves = leavesOf(rules);
   const parts: Buffer[] = [];
   for await (const { events } of stored.readAll(after, {}, { batchSize: TILE_WIDTH }))
     for (const event of events) {

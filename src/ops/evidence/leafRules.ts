@@ -5,6 +5,7 @@ import { append } from '../../commands/transact.js';
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { TREE_STREAM, type TreeStarted } from '../../domain/treeHeads.js';
 import { ConflictError, type EventStore } from '../../ports/eventStore.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import type { LeafRules } from '../../runtime/evidence/eventLeaf.js';
 import { TREE_USER } from './treeUser.js';
 
@@ -12,12 +13,27 @@ const SALT_BYTES = 32;
 /** A merchant is not shown who gave, or got, the gift that it redeemed; no role the ids of gifts of others. */
 const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
 
-/** `undefined`: the log has no tree yet. @throws UnavailableError */
+/**
+ * `undefined`: the log has no tree yet.
+ * @throws AlteredEventError where what it was started with can't be read any more; UnavailableError
+ */
 export async function findLeafRules(events: Pick<EventStore, 'read'>): Promise<LeafRules | undefined> {
   const [started] = await events.read(TREE_STREAM, { limit: 1 });
   if (started === undefined) return undefined;
-  const { salt_key, apart } = started.data as TreeStarted['data'];
+  const { salt_key, apart } = started.data as Partial<TreeStarted['data']>;
+  if (typeof salt_key !== 'string' || !Array.isArray(apart))
+    throw new AlteredEventError(`the event at position ${started.position} is not one that starts a tree`);
   return { saltKey: salt_key, apart: new Set(apart) };
+}
+
+/** For those who verify: `undefined` also where no leaf can be computed, since the start was altered. */
+export async function findReadableRules(events: Pick<EventStore, 'read'>): Promise<LeafRules | undefined> {
+  try {
+    return await findLeafRules(events);
+  } catch (error) {
+    if (error instanceof AlteredEventError) return undefined;
+    throw error;
+  }
 }
 
 /** Makes them where they are missing; of several processes one does. @throws UnavailableError, LogSealedError */

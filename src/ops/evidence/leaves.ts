@@ -2,7 +2,7 @@ import type { EventStore, EventTexts, RecordedEvent } from '../../ports/eventSto
 import { type LeafRules, leafOf, leafOfTexts } from '../../runtime/evidence/eventLeaf.js';
 import { encodeLeaf } from '../../runtime/evidence/leaf.js';
 import { hashLeaf } from '../../runtime/evidence/merkleTree.js';
-import { findLeafRules } from './leafRules.js';
+import { findReadableRules } from './leafRules.js';
 
 /** Of an event as stored. */
 export interface Leaves {
@@ -23,8 +23,8 @@ export function leavesOf(rules: LeafRules): Leaves {
   };
 }
 
-/** `undefined`: the log has no tree yet. @throws UnavailableError */
-export async function leavesOfLog(events: Pick<EventStore, 'read'>): Promise<Leaves | undefined> {
-  const rules = await findLeafRules(events);
+/** `undefined`: the log does not hold their rules, or they were altered. @throws UnavailableError */
+export async function readableLeaves(events: Pick<EventStore, 'read'>): Promise<Leaves | undefined> {
+  const rules = await findReadableRules(events);
   return rules === undefined ? undefined : leavesOf(rules);
 }

@@ -4,7 +4,7 @@ import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/re
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 import { faultInWords, firstFault } from './firstFault.js';
 import type { VerifiersOf } from './headKeys.js';
-import { leavesOfLog } from './leaves.js';
+import { readableLeaves } from './leaves.js';
 import { verifyLog, type VerifyOptions } from './verifyLog.js';
 
 export class AlteredLogRefusedError extends MaintenanceRefusedError {
@@ -23,7 +23,7 @@ export async function refuseAlteredLog(
   { stored, folder, verifiersOf }: SignedLog,
   options: VerifyOptions = {},
 ): Promise<void> {
-  const leaves = await leavesOfLog(stored);
+  const leaves = await readableLeaves(stored);
   const fault = firstFault(await verifyLog({ stored, leaves, folder, verifiersOf, kept: [] }, options));
   if (fault === undefined || fault.what === 'spoilt tiles') return;
   throw new AlteredLogRefusedError(

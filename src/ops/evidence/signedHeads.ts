@@ -7,6 +7,7 @@ import { recordable } from '../../commands/context.js';
 import { append } from '../../commands/transact.js';
 import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { formatCheckpoint, type ParsedCheckpoint, parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { MalformedEvidenceError, UntrustedNoteError } from '../../runtime/evidence/errors.js';
 import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
@@ -45,7 +46,7 @@ export async function lastTrustedHead(
   keys: readonly string[],
 ): Promise<SignedHead | undefined> {
   const last = await lastSignedHead(events).catch((cause: unknown) => {
-    if (!(cause instanceof MalformedEvidenceError)) throw cause;
+    if (!(cause instanceof MalformedEvidenceError || cause instanceof AlteredEventError)) throw cause;
     throw new LogAlteredError("the log's last signed head is none", { cause });
   });
   if (last === undefined) return undefined;

@@ -4,11 +4,15 @@
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { FindingsList, type PlacedEvent, placeOf, type StreamGap } from './verification.js';
 
 /** The same number of earlier ones is remembered with them: about 40 MB at most. */
 const REMEMBERED = 100_000;
 const ASKED_AT_ONCE = 32;
+
+/** One of two events was altered, which its leaf tells, and nothing of their order. */
+const UNREADABLE = [null, null] as const;
 
 interface Questionable {
   readonly event: PlacedEvent;
@@ -56,7 +60,11 @@ export class StreamRevisions {
   }
 
   async #isInPlace({ stream, revision, position }: PlacedEvent): Promise<boolean> {
-    const [before, own] = await this.#stored.read(stream, { from: revision - 1, limit: 2 });
+    const [before, own] = await this.#stored.read(stream, { from: revision - 1, limit: 2 }).catch((error: unknown) => {
+      if (error instanceof AlteredEventError) return UNREADABLE;
+      throw error;
+    });
+    if (before === null) return true;
     return before?.revision === revision - 1 && before.position < position && own?.position === position;
   }
 }

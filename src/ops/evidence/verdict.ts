@@ -31,9 +31,20 @@ async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Prom
   }
 }
 
-/** A log without heads has none to have lost. */
-export function withoutStart({ heads, largest }: HeadChecks, last: EventPlace | null): FirstDifference | null {
+/**
+ * A log without heads has none to have lost.
+ * @param start the event that the tree was started with, where it is there: it can't be read
+ */
+export function withoutStart(
+  { heads, largest }: HeadChecks,
+  last: EventPlace | null,
+  start: EventPlace | undefined,
+): FirstDifference | null {
   const events = last?.number ?? 0;
+  if (start !== undefined) {
+    const { number } = start;
+    return { change: 'altered', count: 1, number, event: start, before: null, signed: number <= largest };
+  }
   if (heads === 0) return null;
   if (largest > events) return cutOff(largest, last);
   return { change: 'start missing', count: 1, number: 0, event: null, before: null, signed: true };

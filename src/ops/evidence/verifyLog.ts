@@ -2,6 +2,7 @@
  * VerifyLog: holds every event of a log against every head that was signed over it, and against the tiles that were kept
  * of it. It reads the log once, in constant memory, and changes nothing.
  */
+import { TREE_STREAM } from '../../domain/treeHeads.js';
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
@@ -38,7 +39,7 @@ const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 export interface VerifyDeps {
   /** As stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
-  /** `undefined`: the log does not hold their rules. */
+  /** `undefined`: the log does not hold their rules, or not as they were. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Hashes a part of the leaves. */
   readonly thread?: LeafThread | undefined;
@@ -77,12 +78,14 @@ export async function verifyLog(
   const revisions = new StreamRevisions(stored);
   const tree = new TreeBuilder(undefined, start === undefined ? undefined : edgeOf(start));
   let last: PlacedEvent | null = start?.last ?? null;
+  let treeStart: EventPlace | undefined;
 
   const look = (event: PlacedEvent, leaf: Buffer): void | Promise<void> => {
     const before = last;
     last = event;
     tree.append(leaf);
     revisions.look(event, tree.size);
+    if (event.stream === TREE_STREAM && event.revision === 0) treeStart = placeOf(event, tree.size);
     if (stored.engine === 'embedded' && Number(event.position) !== Number(before?.position ?? 0) + 1)
       gaps.add({ after: before?.position ?? null, event: placeOf(event, tree.size) });
     return leaves === undefined ? undefined : comparison.compare(leaf, tree.size, event, before);
@@ -126,7 +129,9 @@ export async function verifyLog(
   const differing = leaves === undefined ? undefined : await comparison.finish(end());
   const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
   const difference =
-    leaves === undefined ? withoutStart(heads, end()) : firstDifference(spoilt ? undefined : differing, heads, end());
+    leaves === undefined
+      ? withoutStart(heads, end(), treeStart)
+      : firstDifference(spoilt ? undefined : differing, heads, end());
   const findings = [heads.wrong, gaps, revisions.gaps, strays];
   return {
     agrees: difference === null && findings.every(({ found }) => found === 0) && !spoilt,

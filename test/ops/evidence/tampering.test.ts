@@ -211,6 +211,51 @@ test('finds a signed head that was altered', async ({ log }) => {
   assert.deepEqual([difference?.change, difference?.event?.type], ['altered', 'TreeHeadSigned']);
 });
 
+for (const [what, change] of [
+  ['is no JSON any more', `data = '{'`],
+  ['is bytes', `data = x'ff'`],
+  ['is no object', `data = 'null'`],
+] as const) {
+  test(`finds a signed head of which the data ${what}`, async ({ log }) => {
+    await log.tamper(sql(`UPDATE events SET ${change} WHERE stream LIKE 'treeHeads%' AND revision = 0`));
+    const { agrees, difference, wrong_heads } = await log.verify();
+    assert.deepEqual([agrees, difference?.change, difference?.event?.type], [false, 'altered', 'TreeHeadSigned']);
+    assert.match(wrong_heads.first[0]!.from, new RegExp(`position ${difference?.event?.position}`));
+  });
+
+  test(`names the event that the tree was started with, where its data ${what}`, async ({ log }) => {
+    await log.tamper(sql(`UPDATE events SET ${change} WHERE stream = 'log-tree'`));
+    const { agrees, difference } = await log.verify();
+    assert.deepEqual([agrees, difference?.change, difference?.event?.type], [false, 'altered', 'TreeStarted']);
+    await assert.rejects(
+      log.keep(async () => false),
+      { name: 'LogAlteredError' },
+    );
+  });
+}
+
+for (const [name, value] of [
+  ['id', `x'00'`],
+  ['stream', 'CAST(stream AS BLOB)'],
+  ['type', 'CAST(type AS BLOB)'],
+  ['at', 'CAST(at AS BLOB)'],
+  ['data', 'CAST(data AS BLOB)'],
+  ['metadata', 'CAST(metadata AS BLOB)'],
+  ['revision', 'CAST(revision AS BLOB)'],
+  ['revision', '0.5'],
+] as const)
+  test(`names the event of which the ${name} was set to ${value}, and lets nobody else read it`, async ({ log }) => {
+    await log.tamper(sql(`UPDATE events SET ${name} = ${value} WHERE position = 150`));
+    const { agrees, difference } = await log.verify();
+    assert.deepEqual([agrees, difference?.change, difference?.number, difference?.count], [false, 'altered', 150, 1]);
+    await assert.rejects(
+      (async () => {
+        for await (const _ of log.events.readAll(undefined));
+      })(),
+      /position 0000000000000150/,
+    );
+  });
+
 test('finds tiles that are not those that were signed, where the log is', async ({ log }) => {
   const tile = join(log.folder.path, 'tile', '0', '001');
   const hashes = readFileSync(tile);

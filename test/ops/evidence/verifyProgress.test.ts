@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import { progressFile } from '../../../src/cli/audit/progressFile.js';
 import { verifiersOf } from '../../../src/ops/evidence/headKeys.js';
 import type { KeptHead } from '../../../src/ops/evidence/headsToCheck.js';
-import { leavesOfLog } from '../../../src/ops/evidence/leaves.js';
+import { readableLeaves } from '../../../src/ops/evidence/leaves.js';
 import type { Verification } from '../../../src/ops/evidence/verification.js';
 import { verifyLog } from '../../../src/ops/evidence/verifyLog.js';
 import type { VerifyProgress } from '../../../src/ops/evidence/verifyProgress.js';
@@ -42,7 +42,7 @@ async function verified(
   let unusable: string | undefined;
   const deps = {
     stored: log.events,
-    leaves: await leavesOfLog(log.events),
+    leaves: await readableLeaves(log.events),
     folder: log.folder,
     verifiersOf: verifiersOf(KEYS),
     kept: heads,

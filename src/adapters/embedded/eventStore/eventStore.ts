@@ -121,9 +121,9 @@ export async function openEmbeddedEventStore({
       return feed(after, filter, options, { reader, closed });
     },
 
-    readTexts(after, options = {}) {
+    readTexts(after, filter = {}, options = {}) {
       refuseWhenClosed();
-      return textFeed(after, options, { reader, closed });
+      return textFeed(after, filter, options, { reader, closed });
     },
 
     async strays(limit) {

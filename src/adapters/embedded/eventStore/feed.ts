@@ -48,10 +48,15 @@ export function feed(
 /** Ends at the log's end. */
 export function textFeed(
   after: Position | undefined,
+  filter: EventFilter,
   options: ReadOptions,
   source: Pick<FeedOptions, 'reader' | 'closed'>,
 ): AsyncGenerator<TextBatch, void> {
-  return batches(after, options, { ...source, scan: () => source.reader.scanTexts(), remembered: () => undefined });
+  return batches(after, options, {
+    ...source,
+    scan: () => source.reader.scanTexts(filter),
+    remembered: () => undefined,
+  });
 }
 
 type Batch<E> = Omit<EventBatch, 'events'> & { readonly events: E[] };

@@ -1,8 +1,9 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, EventTexts, RecordedEvent, Strays } from '../../../ports/eventStore.js';
-import { UnavailableError } from '../../../ports/unavailable.js';
+import { AlteredEventError } from '../../../ports/unavailable.js';
 import { METADATA, withMetadata } from '../../lazyMetadata.js';
 import { afterPrefix } from '../../prefix.js';
+import { alteredEvent, storedObject } from '../../storedJson.js';
 import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
 import { IN_LOG, LAST_POSITION, MAX_POSITION, positionOf } from './log.js';
 
@@ -51,8 +52,7 @@ export interface EventReader {
   together(work: () => void): void;
   scan(filter: EventFilter): Scan;
   strays(limit: number): Strays;
-  /** Of all events. */
-  scanTexts(): Scan<EventTexts>;
+  scanTexts(filter: EventFilter): Scan<EventTexts>;
 }
 
 export function eventReader(database: Database, file: string): EventReader {
@@ -92,12 +92,7 @@ export function eventReader(database: Database, file: string): EventReader {
     try {
       return read();
     } catch (error) {
-      if (error instanceof SyntaxError) {
-        throw new UnavailableError(`${file}: an event is no JSON (${error.message})`, {
-          cause: error,
-          publicReason: 'what its disk gives is damaged',
-        });
-      }
+      if (error instanceof AlteredEventError) throw error;
       forgetPages(database, error);
       throw unavailableOf(error, file);
     }
@@ -158,7 +153,7 @@ export function eventReader(database: Database, file: string): EventReader {
       }),
 
     scan: (filter) => scanned(filter, eventOf),
-    scanTexts: () => scanned({}, textsOf),
+    scanTexts: (filter) => scanned(filter, textsOf),
   };
 }
 
@@ -190,18 +185,31 @@ function take<E>(
   return { size, last };
 }
 
-/** @throws SyntaxError when its data is not JSON */
+/** @throws AlteredEventError */
 export function eventOf(row: EventRow): RecordedEvent {
+  const place = { position: positionOf(row[0]), stream: row[1], revision: row[2], type: row[3] };
+  if (!isWellTyped(row)) throw alteredEvent(textsOf(row), 'a column has a value of another type');
   return withMetadata({
-    position: positionOf(row[0]),
-    stream: row[1],
-    revision: row[2],
-    type: row[3],
+    ...place,
     id: row[4],
     at: row[5],
-    data: JSON.parse(row[6]) as object,
+    data: storedObject('data', row[6], place),
     [METADATA]: row[7],
   });
+}
+
+/** Bytes and fractions keep their type in columns of another one. */
+function isWellTyped(row: EventRow): boolean {
+  const [, stream, revision, type, id, at, data, metadata]: readonly unknown[] = row;
+  return (
+    typeof stream === 'string' &&
+    Number.isSafeInteger(revision) &&
+    typeof type === 'string' &&
+    typeof id === 'string' &&
+    typeof at === 'string' &&
+    typeof data === 'string' &&
+    typeof metadata === 'string'
+  );
 }
 
 function textsOf(row: EventRow): EventTexts {

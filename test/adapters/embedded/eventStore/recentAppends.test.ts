@@ -65,7 +65,7 @@ test('is bounded by number and by size', () => {
   assert.is(many.after(3_900, 9_999, ALL), undefined);
   assert.is(many.after(4_500, 9_999, ALL)?.events.length, 500);
   const large = openRecentAppends();
-  const text = JSON.stringify('x'.repeat(900_000));
+  const text = JSON.stringify({ text: 'x'.repeat(900_000) });
   for (let position = 1; position <= 12; position++)
     large.add({ stream: 'a', revision: position, position, fields: ['L', 'id', 'at', text, '{}'] });
   assert.is(large.after(6, 10, ALL), undefined);
