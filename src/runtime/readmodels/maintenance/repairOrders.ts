@@ -21,8 +21,8 @@ const ORDER_MS = 3_600_000;
 export interface RepairOutcome {
   readonly id: string;
   /**
-   * `repaired`: replaced by the log's document; `same`: equal to it, and found by lists; `removed`: the log lacks it; `quarantined`: the
-   * fold fails.
+   * `repaired`: replaced by the log's document; `same`: equal to it, and found by lists; `removed`: the log lacks it;
+   * `quarantined`: the fold fails.
    */
   readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
   readonly cause?: string;
