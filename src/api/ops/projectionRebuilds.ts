@@ -13,7 +13,6 @@ import {
   seizeBuildLease,
 } from '../../runtime/readmodels/maintenance/rebuild.js';
 import { type Task, TaskRunningError, type Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
-import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
 import { rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
 import type { Lease } from '../../runtime/coordination/lease.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -25,7 +24,7 @@ import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema, rebuildTaskSchema, refusedRebuildExample } from './projectionSchemas.js';
-import { busy, TASK_WAIT_MS } from './projectionTasks.js';
+import { busy, explains, TASK_WAIT_MS } from './projectionTasks.js';
 
 export interface RebuildRoutesOptions {
   readonly of: (call: Call) => Named;
@@ -119,7 +118,7 @@ export function rebuildRoutes({
     const task = await tasks
       .start({ kind: 'rebuild', projection, by, reason: why }, work, {
         waitMs: TASK_WAIT_MS,
-        explains: (error) => error instanceof MaintenanceRefusedError,
+        explains,
       })
       .catch(async (error: Error) => (error instanceof TaskRunningError ? ended(busy(error.message)) : ended(error)));
     if (task.state === 'failed') throw refusal;

@@ -3,6 +3,7 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { refuseAlteredLog } from '../../ops/evidence/refuseAlteredLog.js';
 import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
 import { verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
 import { MAX_REPAIRS } from '../../runtime/readmodels/maintenance/repair.js';
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
@@ -45,7 +46,9 @@ interface VerificationResult extends BuildId {
   readonly found: readonly object[];
 }
 
-const explains = (error: unknown): boolean => error instanceof MaintenanceRefusedError;
+/** Of these, a task shows the words. */
+export const explains = (error: unknown): boolean =>
+  error instanceof MaintenanceRefusedError || error instanceof AlteredEventError;
 
 export function busy(message: string): HttpError {
   return new HttpError('projection_busy', { message, headers: { 'Retry-After': '5' } });

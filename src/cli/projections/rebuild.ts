@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { pause } from '../../lib/async/pause.js';
 import { currentTime } from '../../lib/clock.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 import type { RebuildProgress } from '../../runtime/readmodels/maintenance/progress.js';
 import {
@@ -143,6 +143,8 @@ async function rebuildOne(
       });
       return;
     } catch (error) {
+      // To wait does not bring an altered event back.
+      if (error instanceof AlteredEventError) throw error;
       if (!(error instanceof UnavailableError || error instanceof LeaseLostError)) throw error;
       if (signal.aborted) throw stoppedBy(name);
       const now = performance.now();

@@ -12,7 +12,7 @@ import {
   type RecordedEvent,
   type StreamAppend,
 } from '../../ports/eventStore.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import { shareOf } from '../../runtime/coordination/share.js';
 import { canonicalText, logHash } from './logHash.js';
 
@@ -74,7 +74,7 @@ export class CopyInterruptedError extends Error {
  * `target` must be empty or hold an earlier copy. The copy is read back; count and hash must be the same. After the seal
  * the events appended meanwhile are copied, too.
  * @throws CopyRefusedError where the target holds other events or has another writer, the source has lost events, or the
- * logs differ in the end; CopyInterruptedError
+ * logs differ in the end; AlteredEventError; CopyInterruptedError
  */
 export async function copyLog(
   { source, target }: CopyDeps,
@@ -185,6 +185,8 @@ export async function copyLog(
     return { events: verified.count, copied, hash: verified.digest(), sealed };
   } catch (error) {
     if (error instanceof StoppedError) throw new CopyInterruptedError(written.count, sealed);
+    // A repeat would end there, too.
+    if (error instanceof AlteredEventError) throw error;
     if (error instanceof UnavailableError) throw new CopyInterruptedError(written.count, sealed, error);
     throw error;
   }

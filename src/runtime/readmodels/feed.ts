@@ -3,6 +3,7 @@ import { within } from '../../lib/async/within.js';
 import { LOW_PRIORITY_SLICE_MS, slices, type Slices } from '../../lib/async/slices.js';
 import type { EventBatch, EventStore, Position, ReadOptions, RecordedEvent } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import { inBatchSpan } from '../../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from '../coordination/lease.js';
@@ -23,6 +24,9 @@ const MAX_DIRTY = 30_000;
  */
 const HELD = { ms: 100, events: 500 };
 
+/** A bad read may pass: followers wait a quarter of a second between tries. */
+const ALTERED_TRIES = 3;
+
 export interface FeedOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
@@ -32,6 +36,8 @@ export interface FeedOptions {
   /** Called once, with everything up to the log's end stored. Later events wait for it. */
   readonly caughtUp: (builds: readonly RunningBuild[]) => Promise<void>;
   readonly untilCaughtUp?: boolean;
+  /** Work that somebody waits for: it fails with the cause where an event stays unreadable, after some tries. */
+  readonly endOnAltered?: boolean;
   readonly maxDirty?: number;
   /** The last event of each folded batch. */
   readonly onFolded?: (event: LogAnchor) => void;
@@ -51,6 +57,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
     signal,
     caughtUp,
     untilCaughtUp = false,
+    endOnAltered = false,
     maxDirty = MAX_DIRTY,
     onFolded,
     onTrouble,
@@ -63,6 +70,14 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
     failure = { error };
     stop.abort(error);
   });
+  let unreadable = 0;
+  const trouble: ReadOptions['onTrouble'] = (error) => {
+    onTrouble?.(error);
+    unreadable = error instanceof AlteredEventError ? unreadable + 1 : 0;
+    if (!endOnAltered || unreadable < ALTERED_TRIES) return;
+    failure ??= { error };
+    stop.abort(error);
+  };
   const time = pressure(builds, writer, maxDirty, stop.signal);
   const after = leastAdvanced(builds);
   const names = builds.map((build) => build.checkpoint);
@@ -80,7 +95,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
   if (reached && untilCaughtUp) return;
 
   const batches = events
-    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble, gatherMs })
+    .follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble: trouble, gatherMs })
     [Symbol.asyncIterator]();
   let next = ask(batches);
   try {

@@ -43,6 +43,32 @@ test('a rebuild of a log that was altered is refused, and made for a reason', as
   );
 });
 
+const REBUILD = ['projections', 'rebuild', 'gifts', '--altered', '--reason', 'a drill'];
+for (const [column, rebuilds] of [
+  ['data', [REBUILD]],
+  // No read model reads it of all events.
+  ['metadata', []],
+] as const)
+  test(`commands end where the ${column} of an event are no JSON, and say which event it is`, async ({ log }) => {
+    await log.tamper((database) => database.exec(`UPDATE events SET ${column} = '{' WHERE position = 2`));
+    for (const args of [
+      ...rebuilds,
+      ['backup', `${log.dir}/backup-${column}`],
+      ['copy', '--from', log.dir, '--to', `${log.dir}/copy-${column}`],
+    ]) {
+      const { code, err } = await gift(
+        { DATA_DIR: log.dir, SEAL_KEY: KEYS[0] ?? '', SEAL_DIR: `${log.dir}/none` },
+        args,
+      );
+      assert.equal(code, 1, args.join(' '));
+      assert.match(
+        err,
+        /gift: the event at position 0{15}2 \(GiftRedeemed, .*\) can't be read: its \w+ are no JSON object: gift audit verify names what was altered/,
+        args.join(' '),
+      );
+    }
+  });
+
 test('a repair of a log that was altered is refused', async ({ log }) => {
   await alter(log);
   const { code, err } = await projections(log, 'repair', 'gifts', '--id', 'x', '--reason', 'a drill');

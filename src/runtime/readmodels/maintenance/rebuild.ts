@@ -204,6 +204,7 @@ export async function build(
       signal: stop,
       caughtUp: async () => undefined,
       untilCaughtUp: true,
+      endOnAltered: true,
       maxDirty: FEW_DIRTY,
     });
   } finally {

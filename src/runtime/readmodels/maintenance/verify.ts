@@ -166,6 +166,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
       signal,
       caughtUp: async () => undefined,
       untilCaughtUp: true,
+      endOnAltered: true,
       maxDirty: FEW_DIRTY,
     });
     if (signal.aborted) throw new VerifyInterruptedError();

@@ -4,10 +4,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
+import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { giftStream } from '../../../../src/domain/gift/events.js';
 import type { ReadStore, StoredDocument } from '../../../../src/ports/readStore.js';
-import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
@@ -257,6 +258,24 @@ test(
     assert.equal(await outcomes(house, [lost, other]), ['repaired', 'same']);
     assert.equal((await held()).toSorted(), [lost, other].toSorted());
     assert.equal((await verify(house)).differences, []);
+  }),
+);
+
+test(
+  'a verification ends with the cause where an event can not be read any more',
+  installed(async (house) => {
+    await settled(await house.project(), house.events);
+    await buy(house.events, [{}]);
+    const database = new Sqlite(join(house.dir, 'events.db'));
+    database.exec(`UPDATE events SET data = '{'`);
+    database.close();
+    const late = AbortSignal.timeout(20_000);
+    // This one remembers no append.
+    const events = await openEmbeddedEventStore({ dir: house.dir });
+    const error = await verify(house, { events, signal: late }).catch((thrown: unknown) => thrown);
+    await events.close();
+    assert.instance(error, AlteredEventError);
+    assert.match((error as Error).message, /at position 0{15}\d /);
   }),
 );
 
