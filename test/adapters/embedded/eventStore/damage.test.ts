@@ -101,7 +101,28 @@ test('reports an event whose text is not JSON as damage', () =>
     database.close();
     const damaged = await open();
     assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
-    assert.instance(await failureOf(damaged.read('stream')), UnavailableError);
+    const error = (await failureOf(damaged.read('stream'))) as AlteredEventError;
+    assert.instance(error, AlteredEventError);
+    assert.match(
+      error.message,
+      /^the event at position 0{15}2 \(\w+, revision 1 of its stream\) can't be read: its data/,
+    );
+  }));
+
+test('reports metadata that are not JSON, or no object, once they are asked for', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.append('stream', events(2), 'none');
+    await store.close();
+    const database = new Sqlite(eventLogFile(dir));
+    database.exec(`UPDATE events SET metadata = CASE position WHEN 1 THEN '{' ELSE 'null' END`);
+    database.close();
+    for (const one of await (await open()).read('stream')) {
+      assert.throws(
+        () => one.metadata,
+        (error: unknown) => error instanceof AlteredEventError && error.message.includes(`position ${one.position}`),
+      );
+    }
   }));
 
 for (const position of ['0', '9007199254740993'])
