@@ -155,7 +155,7 @@ const SETTINGS = {
   publicUrl: optional(
     'PUBLIC_URL',
     address,
-    'how callers reach the service, which is what links start with; must be set where `HOST` is 0.0.0.0 or ::',
+    'how callers reach the service, which is what links start with; to be set where `HOST` is 0.0.0.0 or ::, where a start without it warns',
     '`http://HOST:PORT`',
   ),
   appUrl: optional('APP_URL', address, "where the page behind a gift's `launch_url` leads", 'no link'),
