@@ -189,7 +189,8 @@ export interface EventStore {
   readAll(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * As `readAll`, in less time: nothing is parsed, so that an event of which nothing can be parsed is delivered, too. Absent where an engine keeps no texts.
+   * As `readAll`, in less time: nothing is parsed, so that an event of which nothing can be parsed is delivered, too.
+   * Absent where an engine keeps no texts.
    * @throws UnavailableError
    */
   readTexts?(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<TextBatch>;

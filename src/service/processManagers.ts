@@ -4,6 +4,7 @@ import type { Engines } from '../ports/engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { runProcessors } from '../processors/processors.js';
 import type { Lookups } from '../processors/managers.js';
+import { addressOf } from '../processors/notification/address.js';
 import type { Processors } from '../processors/runner/run.js';
 import { inTurns } from '../lib/async/inTurns.js';
 import type { AccountDocument } from '../projections/accounts.js';
@@ -50,7 +51,7 @@ export function receiverLookups({
 }
 
 function canBeReached(account: AccountDocument): boolean {
-  return account.entry === 'user' && (account.phone_number !== null || account.device_tokens.length > 0);
+  return account.entry === 'user' && addressOf({ user_id: account.id }, account, undefined) !== undefined;
 }
 
 export function startProcesses({

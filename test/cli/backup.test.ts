@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -28,7 +28,7 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gift, saidBy } from '../support/service/cli.js';
 import { event, eventsOf } from '../support/engines/eventStoreEvents.js';
 import { withLogIn } from '../support/engines/eventStoreFolder.js';
-import { GIFT } from '../support/service/programs.js';
+import { GIFT, giftOnFullDisk } from '../support/service/programs.js';
 
 interface Context {
   dir: string;
@@ -243,11 +243,7 @@ test('bad input for a backup: a clear line, nothing left behind', async ({ dir, 
 
 test('reports a full disk and a folder without permission, and leaves nothing behind', async ({ dir, data, file }) => {
   await fill(data, 3_000);
-  // A file that may not grow is a full disk to whoever writes it.
-  const limited = spawnSync('sh', ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, GIFT, 'backup', file], {
-    env: { PATH: process.env['PATH'], DATA_DIR: data },
-    encoding: 'utf8',
-  });
+  const limited = giftOnFullDisk(64, ['backup', file], { DATA_DIR: data });
   assert.equal([limited.status, limited.stdout], [1, '']);
   assert.ok(
     limited.stderr.endsWith(`gift: no space left for ${file}: name a file on another disk; nothing was left behind\n`),

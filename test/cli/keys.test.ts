@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +9,7 @@ import { loadKeys } from '../../src/service/keys.js';
 import { withLogIn } from '../support/engines/eventStoreFolder.js';
 import { mapBy, newRow, newRows } from '../support/engines/keyStoreRows.js';
 import { gift } from '../support/service/cli.js';
-import { GIFT } from '../support/service/programs.js';
-
-const LIMITED = 'ulimit -f 64; exec "$0" "$@"';
+import { giftOnFullDisk } from '../support/service/programs.js';
 
 const test = suite<{ dir: string; data: string; file: string }>('cli/keys');
 
@@ -75,11 +72,7 @@ test('names what is no backup of a key store, and adds nothing', async ({ dir, d
 
 test('reports a full disk and a missing folder by name, and leaves nothing behind', async ({ dir, data, file }) => {
   await inKeys(data, (keys) => keys.add(newRows(500)));
-  // A file that may not grow is a full disk to the process that writes it.
-  const limited = spawnSync('sh', ['-c', LIMITED, process.execPath, GIFT, 'keys', 'backup', file], {
-    env: { PATH: process.env['PATH'], DATA_DIR: data },
-    encoding: 'utf8',
-  });
+  const limited = giftOnFullDisk(64, ['keys', 'backup', file], { DATA_DIR: data });
   assert.equal([limited.status, limited.stdout], [1, '']);
   assert.ok(
     limited.stderr.endsWith(`gift: no space left for ${file}: name a file on another disk; nothing was left behind\n`),

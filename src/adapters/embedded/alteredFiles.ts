@@ -72,8 +72,8 @@ function holdsFrames(wal: string, frames: number, pageSize: number): boolean {
     const { size } = fstatSync(descriptor);
     readSync(descriptor, header, 0, header.length, 0);
     // A commit that was under way fills what was cut with zeros.
-    const begun = (header.readUInt32BE(0) & ~1) === WAL_MAGIC;
-    return begun && size >= WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize);
+    const isWal = (header.readUInt32BE(0) & ~1) === WAL_MAGIC;
+    return isWal && size >= WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize);
   } finally {
     closeSync(descriptor);
   }

@@ -1,8 +1,11 @@
 import type { Collection, Document, Filter, FindCursor, FindOptions, Sort, WithId } from 'mongodb';
+import { inParallel } from '../../lib/async/inParallel.js';
 import { BULK_MS, type Connection } from './connection.js';
 
 /** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
 export const ANSWER = 1_000;
+/** Answers that one call waits for at a time. */
+export const SIDE_BY_SIDE = 4;
 /** A server cuts an answer short before the document that makes it 16 MB; no document has more than 8 MB. */
 const SURELY_WHOLE_BYTES = 8_000_000;
 /** The most that one UTF-16 unit of a text takes as UTF-8. */
@@ -53,6 +56,33 @@ export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): 
     // An exhausted cursor holds nothing; a failed one may wait for a silent server.
     cursor.close().catch(() => undefined);
   }
+}
+
+/**
+ * Documents that many keys name, in no order.
+ * @param filterOf for a part of the keys, at most as many as an answer has
+ */
+export async function findAmong<D extends Document, T>(
+  connection: Connection,
+  collection: string,
+  keys: readonly string[],
+  filterOf: (keys: readonly string[]) => Filter<D>,
+  of: (document: WithId<D>) => T,
+  options: Pick<FindOptions, 'readConcern'> = {},
+): Promise<T[]> {
+  const found: T[] = [];
+  await inParallel(inParts(keys), SIDE_BY_SIDE, async (part) => {
+    const whole = { ...options, batchSize: part.length + 1 };
+    const documents = await connection.read((database) =>
+      all(database.collection<D>(collection).find(filterOf(part), whole), of),
+    );
+    for (const document of documents) found.push(document);
+  });
+  return found;
+}
+
+export function* inParts(keys: readonly string[]): Iterable<string[]> {
+  for (let at = 0; at < keys.length; at += ANSWER) yield keys.slice(at, at + ANSWER);
 }
 
 /** A whole collection by id, an answer at a time. It may change meanwhile: what is there all along comes once. */

@@ -12,7 +12,7 @@ import { ensureIndexes } from './collections.js';
 import { byKey, inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
-import { all, ANSWER, sortedFind } from './finds.js';
+import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js';
 
 export interface MongoKeyStoreOptions {
   /** `mongodb://` or `mongodb+srv://`; names the database, which holds nothing else (default `gift_keys`). */
@@ -50,7 +50,6 @@ const PRESENT = { s: { $exists: true } } as const;
 /** The index takes one document a lookup, so a removed subject needs one of its own that no other has. */
 const noLookup = (id: string): string => `.${id}`;
 const BY_LOOKUP = { name: 'l', key: { l: 1 }, unique: true } as const;
-const SIDE_BY_SIDE = 4;
 /** A row that a majority of the servers does not have may still be lost, and with it the meaning of its id. */
 const OF_A_MAJORITY = { readConcern: { level: 'majority' } } as const;
 
@@ -69,14 +68,8 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     throw engineErrorOf(error, KEY_STORE);
   }
 
-  async function read(filterOf: (keys: readonly string[]) => Filter<Subject>, keys: readonly string[]) {
-    const found: Subject[] = [];
-    await inParallel(inParts(keys), SIDE_BY_SIDE, async (some) => {
-      const options = { ...OF_A_MAJORITY, batchSize: some.length + 1 };
-      found.push(...(await connection.read((db) => all(subjects(db).find(filterOf(some), options), (one) => one))));
-    });
-    return found;
-  }
+  const read = async (filterOf: (keys: readonly string[]) => Filter<Subject>, keys: readonly string[]) =>
+    findAmong<Subject, Subject>(connection, SUBJECTS, keys, filterOf, (one) => one, OF_A_MAJORITY);
   /** Removed ones, too. */
   const byId = (ids: readonly string[]): Promise<readonly Subject[]> => read((some) => ({ _id: { $in: some } }), ids);
   const byLookup = async (lookups: readonly string[]): Promise<readonly Present[]> =>
@@ -268,8 +261,4 @@ function isPresent(subject: Subject): subject is Present {
 
 function rowOf({ _id, l, s, f }: Present): SubjectRow {
   return f === true ? { id: _id, lookup: l, secret: s, fenced: true } : { id: _id, lookup: l, secret: s };
-}
-
-function* inParts(keys: readonly string[]): Iterable<string[]> {
-  for (let at = 0; at < keys.length; at += ANSWER) yield keys.slice(at, at + ANSWER);
 }

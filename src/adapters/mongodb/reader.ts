@@ -1,40 +1,21 @@
 /** A missing collection is empty. */
-import type { Filter } from 'mongodb';
-import { inParallel } from '../../lib/async/inParallel.js';
 import type { Body, CollectionSpec, Query, ReadStore } from '../../ports/readStore.js';
 import { documentOf, isMisindexed, layoutOf, type Layout, type MongoDocument } from './layout.js';
 import { BULK_MS, CALL_MS, type Connection } from './connection.js';
 import { batchedReads } from './batchedReads.js';
-import { all, ANSWER, sortedFind } from './finds.js';
+import { ANSWER, findAmong, sortedFind } from './finds.js';
 import { filterOf, sortOf } from './query.js';
 
 export type Reader = Pick<ReadStore, 'get' | 'getMany' | 'find' | 'count' | 'misindexed'>;
 
-const SIDE_BY_SIDE = 4;
-
 export function createReader(connection: Connection): Reader {
   const lookUp = batchedReads(connection);
 
-  /** In no order. */
-  async function some<T>(
+  const some = async <T>(
     { collection }: Layout,
     ids: readonly string[],
     of: (document: MongoDocument) => T,
-  ): Promise<T[]> {
-    const found: T[] = [];
-    const parts = Array.from({ length: Math.ceil(ids.length / ANSWER) }, (_, part) =>
-      ids.slice(part * ANSWER, (part + 1) * ANSWER),
-    );
-    await inParallel(parts, SIDE_BY_SIDE, async (part) => {
-      const filter: Filter<MongoDocument> = { _id: { $in: part } };
-      const options = { batchSize: part.length + 1 };
-      const documents = await connection.read((database) =>
-        all(database.collection<MongoDocument>(collection).find(filter, options), of),
-      );
-      for (const document of documents) found.push(document);
-    });
-    return found;
-  }
+  ): Promise<T[]> => findAmong<MongoDocument, T>(connection, collection, ids, (part) => ({ _id: { $in: part } }), of);
 
   return {
     async get<B extends Body>(collection: CollectionSpec, id: string) {

@@ -78,7 +78,8 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
     const anew = (why: string): void =>
       void terminal.stderr.write(`gift: ${progress}: ${why}; all of the log is read again\n`);
     if (file?.unusable !== undefined) anew(file.unusable);
-    const folder = treeFolder(treeDir(config), stored.logId);
+    const trees = treeDir(config);
+    const folder = treeFolder(trees, stored.logId);
     const continued = await continuedHeads(stored, known);
     try {
       const found = await verifyLog(
@@ -101,7 +102,7 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
       return {
         ...found,
         agrees: found.agrees && isVouchedFor(found),
-        other_logs: await otherSignedLogs(treeDir(config), stored.logId, continued, known),
+        other_logs: await otherSignedLogs(trees, stored.logId, continued, known),
         continued_at: found.continued_from === 0 ? null : (file?.at ?? null),
       };
     } catch (error) {

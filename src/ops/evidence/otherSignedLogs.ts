@@ -1,6 +1,6 @@
 /**
- * Signed heads of other logs, which SEAL_DIR keeps beside this one's tree. Where somebody gives a log another id, its own
- * last head is among them.
+ * Signed heads of other logs, which SEAL_DIR keeps beside this one's tree. Where somebody gives a log another id, its
+ * own last head is among them.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -836,13 +836,14 @@ connections('finds the leader of a cluster by gossip, and reports when no node a
   }),
 );
 
+/** Asks the node who leads. */
+const openDiscovering = async ({ port }: EventStoreDouble): Promise<EventStore> =>
+  openEventStoreDb({ url: `esdb+discover://127.0.0.1:${port}?tls=false`, timeoutMs: TIMEOUT_MS });
+
 connections('closes at once, and ends what is followed, while it looks for a node that says nothing', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');
-    const discovering = await openEventStoreDb({
-      url: `esdb+discover://127.0.0.1:${double.port}?tls=false`,
-      timeoutMs: TIMEOUT_MS,
-    });
+    const discovering = await openDiscovering(double);
     double.way.freeze();
     const following = Array.from({ length: 2 }, async () => batchesOf(discovering.follow(undefined)));
     // A connection that nothing comes over is given up, and the next one looks for its node.
@@ -863,10 +864,7 @@ connections('closes at once, and ends what is followed, while it looks for a nod
 connections('a follower that looks for a node that says nothing can be ended, and says that it hears nothing', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');
-    const discovering = await openEventStoreDb({
-      url: `esdb+discover://127.0.0.1:${double.port}?tls=false`,
-      timeoutMs: TIMEOUT_MS,
-    });
+    const discovering = await openDiscovering(double);
     try {
       const silent = await startEventStoreDouble({ clusterOf: double });
       silent.way.freeze();

@@ -8,7 +8,7 @@ import { bundleJson } from '../../../src/runtime/evidence/proofBundle.js';
 import { parseTlogProof } from '../../../src/runtime/evidence/tlogProof.js';
 import { bundleOf, LOG_VKEY, ORIGIN, otherKey, WITNESS_VKEY } from '../../support/evidence/bundles.js';
 import { gift, type Said } from '../../support/service/cli.js';
-import { GIFT } from '../../support/service/programs.js';
+import { giftOnFullDisk } from '../../support/service/programs.js';
 
 const test = suite<{ dir: string; file: string }>('gift audit check');
 
@@ -97,15 +97,7 @@ test('writes each proof in the format of other checkers', async ({ file, dir }) 
 
 test('names the folder that it can not write proofs into', async ({ file, dir }) => {
   const folder = join(dir, 'proofs');
-  // Files that may not grow are a full disk to the process that writes them.
-  const full = spawnSync(
-    'sh',
-    ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, GIFT, 'audit', 'check', file, '--key', LOG_VKEY].concat(
-      '--tlog-proofs',
-      folder,
-    ),
-    { encoding: 'utf8' },
-  );
+  const full = giftOnFullDisk(0, ['audit', 'check', file, '--key', LOG_VKEY, '--tlog-proofs', folder]);
   assert.equal(full.status, 1);
   assert.equal(full.stderr, `gift: ${folder} can't be written (EFBIG): name another folder\n`);
   const { code, err } = await check(file, '--key', LOG_VKEY, '--tlog-proofs', file);

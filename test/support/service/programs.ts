@@ -1,4 +1,5 @@
 /** The programs that tests start as processes. */
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 /**
@@ -19,3 +20,15 @@ export const MAIN = program('main', 'service/main');
 export const GIFT = program('gift', 'cli/gift');
 /** The demo. */
 export const DEMO = program('demo', 'demo/demo');
+
+/** Runs `gift …` where no file may grow beyond so many blocks: a full disk to the process that writes it. */
+export function giftOnFullDisk(
+  blocks: number,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): SpawnSyncReturns<string> {
+  return spawnSync('sh', ['-c', `ulimit -f ${blocks}; exec "$0" "$@"`, process.execPath, GIFT, ...args], {
+    env: { PATH: process.env['PATH'], ...env },
+    encoding: 'utf8',
+  });
+}

@@ -1,7 +1,7 @@
 /**
  * Folds the log afresh into a copy and compares it with the served documents by id, and each of those with the values
- * that lists find it by. Documents that changed meanwhile are compared again. Served data is not touched, and memory use
- * does not grow with the collection.
+ * that lists find it by. Documents that changed meanwhile are compared again. Served data is not touched, and memory
+ * use does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { byBytes } from '../../../lib/byBytes.js';
@@ -194,17 +194,17 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   const collection = collectionOf(served);
   /** Among the documents that were read and not yet compared. */
   const misindexed = new Set<string>();
-  const standing = inOrder(store, collection, pageSize, async (ids) => {
+  const servedInOrder = inOrder(store, collection, pageSize, async (ids) => {
     for (const id of await store.misindexed(collection, ids)) misindexed.add(id);
   });
-  let [one, other] = await Promise.all([standing.next(), copy.next()]);
+  let [one, other] = await Promise.all([servedInOrder.next(), copy.next()]);
   while (one !== undefined || other !== undefined) {
     if (signal.aborted) throw new VerifyInterruptedError();
     const order = one === undefined ? 1 : other === undefined ? -1 : byBytes(one.id, other.id);
     const isMisindexed = order <= 0 && misindexed.delete(one?.id ?? '');
     if (isMisindexed || order !== 0 || !isDeepStrictEqual(one, other))
       suspects.push((order <= 0 ? one : other)?.id ?? '');
-    if (order <= 0) one = await standing.next();
+    if (order <= 0) one = await servedInOrder.next();
     if (order >= 0) other = await copy.next();
     documents += 1;
     if (suspects.length >= SUSPECTS) await settle();

@@ -7,6 +7,7 @@ import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventS
 import { eventLogFile } from '../../../../src/adapters/embedded/eventStore/log.js';
 import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
 import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
+import type { EventStore, Position } from '../../../../src/ports/eventStore.js';
 import { AlteredEventError, UnavailableError } from '../../../../src/ports/unavailable.js';
 import { batchesOf, event, events, failureOf } from '../../../support/engines/eventStoreEvents.js';
 import { inFolder } from '../../../support/engines/eventStoreFolder.js';
@@ -91,14 +92,20 @@ test('fails one call after a read that failed once; a follower goes on and misse
     );
   }));
 
+/** Two events in `stream`, then altered in the file. @returns the position of the last */
+async function storeAndAlter(dir: string, open: () => Promise<EventStore>, sql: string): Promise<Position> {
+  const store = await open();
+  const { position } = await store.append('stream', events(2), 'none');
+  await store.close();
+  const database = new Sqlite(eventLogFile(dir));
+  database.exec(sql);
+  database.close();
+  return position;
+}
+
 test('reports an event whose text is not JSON as damage', () =>
   inFolder(async ({ dir, open }) => {
-    const store = await open();
-    await store.append('stream', events(2), 'none');
-    await store.close();
-    const database = new Sqlite(eventLogFile(dir));
-    database.exec(`UPDATE events SET data = 'x' || data WHERE position = 2`);
-    database.close();
+    await storeAndAlter(dir, open, `UPDATE events SET data = 'x' || data WHERE position = 2`);
     const damaged = await open();
     assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
     const error = (await failureOf(damaged.read('stream'))) as AlteredEventError;
@@ -111,12 +118,7 @@ test('reports an event whose text is not JSON as damage', () =>
 
 test('reports metadata that are not JSON, or no object, once they are asked for', () =>
   inFolder(async ({ dir, open }) => {
-    const store = await open();
-    await store.append('stream', events(2), 'none');
-    await store.close();
-    const database = new Sqlite(eventLogFile(dir));
-    database.exec(`UPDATE events SET metadata = CASE position WHEN 1 THEN '{' ELSE 'null' END`);
-    database.close();
+    await storeAndAlter(dir, open, `UPDATE events SET metadata = CASE position WHEN 1 THEN '{' ELSE 'null' END`);
     for (const one of await (await open()).read('stream')) {
       assert.throws(
         () => one.metadata,
@@ -128,13 +130,12 @@ test('reports metadata that are not JSON, or no object, once they are asked for'
 for (const position of ['0', '9007199254740993'])
   test(`reads and counts no event at the position ${position}, and refuses to append over it`, () =>
     inFolder(async ({ dir, open }) => {
-      const store = await open();
-      const { position: last } = await store.append('stream', events(2), 'none');
-      await store.close();
-      const database = new Sqlite(eventLogFile(dir));
-      database.exec(`INSERT INTO events SELECT ${position}, stream, 3, type, 'made up', at, data, metadata FROM events
-        WHERE revision = 1`);
-      database.close();
+      const last = await storeAndAlter(
+        dir,
+        open,
+        `INSERT INTO events SELECT ${position}, stream, 3, type, 'made up', at, data, metadata FROM events
+          WHERE revision = 1`,
+      );
       const forged = await open();
       assert.equal(
         (await forged.read('stream')).map(({ revision }) => revision),
