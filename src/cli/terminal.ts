@@ -1,11 +1,12 @@
 /** A command's environment, which tests can replace (docs/decisions.md#output-and-exit-codes). */
+import { createInterface } from 'node:readline';
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export interface Terminal {
-  readonly stdin: Readable;
+  readonly stdin: Readable & { readonly isTTY?: boolean };
   readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -66,6 +67,22 @@ export async function orStandardInput(terminal: Terminal, text: string): Promise
 }
 
 const MAX_TEXT_BYTES = 1_000;
+
+/**
+ * Puts a question to the person at the terminal. @returns whether the answer is `yes`; the end of input is another answer
+ * @throws CommandFailure when interrupted
+ */
+export async function isAnsweredYes({ stdin, stderr, signal }: Terminal, question: string): Promise<boolean> {
+  stderr.write(`${question} Type yes to go on: `);
+  const lines = createInterface({ input: stdin, signal });
+  try {
+    for await (const line of lines) return line.trim() === 'yes';
+    if (signal.aborted) throw interrupted('interrupted; nothing was done');
+    return false;
+  } finally {
+    lines.close();
+  }
+}
 
 /**
  * `undefined`: more bytes; then not all is read.

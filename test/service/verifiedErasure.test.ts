@@ -143,9 +143,13 @@ test('finds nothing of any kind of person, and what is left of others', async ({
         });
         assert.equal(reply.status, 200, reply.text);
       }
-      const erased = await gift(service.settings, ['people', 'erase', '--phone', '-', '--reason', 'asked for it'], {
-        stdin: Readable.from([`${NUMBER}\n`]),
-      });
+      const erased = await gift(
+        service.settings,
+        ['people', 'erase', '--phone', '-', '--yes', '--reason', 'asked for it'],
+        {
+          stdin: Readable.from([`${NUMBER}\n`]),
+        },
+      );
       assert.equal(erased.code, 0, erased.err);
       const after = await verify(service.settings, values);
       assert.equal(after.code, 0, after.said);

@@ -25,7 +25,7 @@ export function showCommand(terminal: Terminal): Command {
         ...kept,
         parts: kept.parts.map(({ records, ...part }) => ({ ...part, count: records.length })),
       };
-      await writeLines(terminal.stdout, flags.json === true ? [jsonLine(counted)] : inWords(kept));
+      await writeLines(terminal.stdout, flags.json === true ? [jsonLine(counted)] : recordLines(kept));
     });
 }
 
@@ -64,7 +64,8 @@ async function record(
   ).catch(throwInWords);
 }
 
-function inWords({ person, erased_at, parts }: PersonRecord): string[] {
+/** A line for the person, and one for each part. */
+export function recordLines({ person, erased_at, parts }: PersonRecord): string[] {
   return [
     `${person}${erased_at === null ? '' : `: erased at ${erased_at}`}`,
     ...parts.map(

@@ -60,7 +60,7 @@ test('looks for a number that can not be sold to any more', async () => {
   const because = ['--reason', 'asked by letter'];
   const { err } = await gift(service.settings, ['people', 'find', '--phone', '+442079460018', ...because]);
   assert.match(err, /no person was found/);
-  const erased = await gift(service.settings, ['people', 'erase', '--phone', '+442079460018', ...because]);
+  const erased = await gift(service.settings, ['people', 'erase', '--phone', '+442079460018', '--yes', ...because]);
   assert.match(erased.err, /Person not found/);
 });
 

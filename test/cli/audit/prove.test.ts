@@ -111,7 +111,7 @@ test('proves the same after an erasure, and so do the files from before', async 
   const before = await proven(gifts[0] ?? '');
   const old = join(dir, 'before.json');
   writeFileSync(old, readFileSync(file));
-  const erased = await gift(data, ['people', 'erase', '--phone', '-', '--reason', 'asked for it'], {
+  const erased = await gift(data, ['people', 'erase', '--phone', '-', '--yes', '--reason', 'asked for it'], {
     stdin: Readable.from([Buffer.from('+447700900123\n')]),
   });
   assert.equal(erased.code, 0, erased.err);
