@@ -153,7 +153,10 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     endpoints: models.webhookEndpoints,
     feed: models.feed,
     records: engines.store.records,
-    urls: { privateAddresses: config.webhookPrivateAddresses === 'allow' },
+    urls: {
+      privateAddresses: config.webhookPrivateAddresses === 'allow',
+      refusedNetworks: config.webhookRefusedNetworks,
+    },
     now: deps.now,
   };
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));

@@ -1,7 +1,7 @@
 /** The addresses that a webhook may go to (docs/decisions.md#webhook-deliveries). */
 import { lookup as systemLookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { isPublicAddress } from '../lib/publicAddress.js';
+import { type AddressRules, allowedAddresses, isPublicAddress } from '../lib/publicAddress.js';
 
 /** Before another server is asked, ms; and how often all are. */
 const RESOLVER = { timeout: 2_000, tries: 2 };
@@ -41,12 +41,19 @@ export async function checkedAddresses(
   return addresses;
 }
 
+/** What the rules allow. Public names are resolved by DNS alone. */
+export function addressPolicy(rules: AddressRules): AddressPolicy {
+  const isAllowed = allowedAddresses(rules);
+  return rules.privateAddresses ? anyAddresses(isAllowed) : publicAddresses(undefined, isAllowed);
+}
+
 /** By DNS alone: no name of this machine or its network, and no thread that a name server keeps waiting. */
 export function publicAddresses(
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'> = new Resolver(RESOLVER),
+  isAllowed: AddressPolicy['isAllowed'] = isPublicAddress,
 ): AddressPolicy {
   return {
-    isAllowed: isPublicAddress,
+    isAllowed,
     async resolve(name) {
       const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
       const addresses = found.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -62,9 +69,9 @@ const isAnswer = (reason: unknown): boolean =>
   ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes((reason as NodeJS.ErrnoException).code ?? '');
 
 /** For development: as every program of this machine finds them. */
-export function anyAddresses(): AddressPolicy {
+export function anyAddresses(isAllowed: AddressPolicy['isAllowed'] = () => true): AddressPolicy {
   return {
-    isAllowed: () => true,
+    isAllowed,
     resolve: async (name) => (await systemLookup(name, { all: true })).map(({ address }) => address),
   };
 }

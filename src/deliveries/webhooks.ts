@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { disableFailingEndpoint } from '../commands/webhookEndpoints.js';
 import { signingSecrets } from '../commands/webhookSecrets.js';
 import { currentTime } from '../lib/clock.js';
+import type { AddressRules } from '../lib/publicAddress.js';
 import type { Engines } from '../ports/engines.js';
 import type { ReadModels } from '../projections/index.js';
 import { feedProjection } from '../projections/feed/feed.js';
@@ -10,7 +11,7 @@ import { webhookEndpointsProjection } from '../projections/webhookEndpoints.js';
 import { isOwnerActive } from '../projections/webhookOwners.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import type { Followers } from '../runtime/supervision/followers.js';
-import { anyAddresses, publicAddresses } from './addresses.js';
+import { addressPolicy } from './addresses.js';
 import { type Deliveries, startDeliveries } from './deliveries.js';
 import { openSender } from './sender.js';
 
@@ -24,8 +25,7 @@ export interface WebhooksOptions {
   readonly engines: Pick<Engines, 'events' | 'store'>;
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'webhookEndpoints'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
-  /** Also to addresses that are not public. */
-  readonly privateAddresses: boolean;
+  readonly addressRules: AddressRules;
   readonly version: string;
   readonly logger: Logger;
   readonly holder: string;
@@ -36,7 +36,7 @@ export function startWebhooks({
   engines: { events, store },
   models,
   subjects,
-  privateAddresses,
+  addressRules,
   version,
   ...deps
 }: WebhooksOptions): Deliveries {
@@ -51,7 +51,7 @@ export function startWebhooks({
       return used.every((build) => build !== undefined);
     },
     sender: openSender({
-      addresses: privateAddresses ? anyAddresses() : publicAddresses(),
+      addresses: addressPolicy(addressRules),
       userAgent: `gift-commerce/${version}`,
     }),
     signingSecrets: ({ secrets }, at) => signingSecrets(subjects, secrets, at),

@@ -1,10 +1,15 @@
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { inNetworks } from './networks.js';
 
 /** RFC 4291: what else there is, is no host on the Internet. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 /** RFC 9637, which the library does not know. */
 const DOCUMENTATION = ipaddr.IPv6.parseCIDR('3fff::/20');
+/** Azure answers here what a machine alone should know: metadata, certificates, health. */
+const AZURE_PLATFORM = '168.63.129.16';
+/** The second half of an ISATAP address before its IPv4 address, with and without the bit of a global one: RFC 5214 6.1. */
+const ISATAP = /^0[02]005efe$/;
 /** RFC 6052. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
@@ -20,7 +25,22 @@ export function isPublicAddress(address: string): boolean {
   const parsed = ipaddr.IPv6.parse(new URL(`http://[${address}]`).hostname.slice(1, -1));
   if (parsed.isIPv4MappedAddress()) return isPublicIPv4(parsed.toIPv4Address());
   if (parsed.match(NAT64)) return isPublicIPv4(new ipaddr.IPv4(parsed.toByteArray().slice(-4)));
-  return parsed.range() === 'unicast' && parsed.match(GLOBAL_UNICAST) && !parsed.match(DOCUMENTATION);
+  const isTunnel = ISATAP.test(Buffer.from(parsed.toByteArray().slice(8, 12)).toString('hex'));
+  return parsed.range() === 'unicast' && parsed.match(GLOBAL_UNICAST) && !parsed.match(DOCUMENTATION) && !isTunnel;
 }
 
-const isPublicIPv4 = (address: ipaddr.IPv4): boolean => address.range() === 'unicast';
+const isPublicIPv4 = (address: ipaddr.IPv4): boolean =>
+  address.range() === 'unicast' && address.toString() !== AZURE_PLATFORM;
+
+/** Which addresses requests of this service may go to: public ones, or any, and none of the refused networks (CIDRs). */
+export interface AddressRules {
+  readonly privateAddresses: boolean;
+  readonly refusedNetworks: readonly string[];
+}
+
+/** Whether requests may go to an address, given as text. */
+export function allowedAddresses({ privateAddresses, refusedNetworks }: AddressRules): (address: string) => boolean {
+  const isRefused = inNetworks(refusedNetworks);
+  return (address) =>
+    (privateAddresses || isPublicAddress(address)) && !(ipaddr.isValid(address) && isRefused(ipaddr.process(address)));
+}

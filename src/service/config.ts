@@ -229,6 +229,13 @@ const SETTINGS = {
     'refuse',
     '`allow`: webhooks may go to addresses that are not public, and to `http://`, for development',
   ),
+  webhookRefusedNetworks: setting<readonly string[]>(
+    'WEBHOOK_REFUSED_NETWORKS',
+    cidrs,
+    [],
+    'CIDRs, comma-separated, that webhooks never go to, whatever else is allowed: public addresses that mean something only in your network',
+    'none',
+  ),
   sandbox: setting<boolean>(
     'SANDBOX',
     flag,

@@ -12,7 +12,10 @@ import type { Config } from './config.js';
 import { type ProcessesOptions, receiverLookups, startProcesses } from './processManagers.js';
 
 export interface ProcessorRoleOptions extends ProcessesOptions {
-  readonly config: Pick<Config, 'reminderDays' | 'reminderHours' | 'webhookPrivateAddresses'>;
+  readonly config: Pick<
+    Config,
+    'reminderDays' | 'reminderHours' | 'webhookPrivateAddresses' | 'webhookRefusedNetworks'
+  >;
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'schedule' | 'webhookEndpoints'>;
   readonly erasure: ErasureDeps;
   readonly version: string;
@@ -44,7 +47,10 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
       engines,
       models,
       subjects,
-      privateAddresses: config.webhookPrivateAddresses === 'allow',
+      addressRules: {
+        privateAddresses: config.webhookPrivateAddresses === 'allow',
+        refusedNetworks: config.webhookRefusedNetworks,
+      },
       version,
       logger,
       holder,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { Resolver } from 'node:dns/promises';
 import { suite } from 'uvu';
 import type { AddressPolicy } from '../../src/deliveries/addresses.js';
-import { anyAddresses, publicAddresses } from '../../src/deliveries/addresses.js';
+import { addressPolicy, anyAddresses, publicAddresses } from '../../src/deliveries/addresses.js';
 import { openSender, type Outcome, type SenderOptions } from '../../src/deliveries/sender.js';
 import { eventually } from '../support/assertions/until.js';
 import { HOOKS_CERTIFICATE, HOOKS_HOST, HOOKS_KEY } from '../support/fixtures/hooksCertificate.js';
@@ -171,6 +171,19 @@ test('connects to no address that is not public', async () => {
       assert.deepEqual(await byName('2606:4700::1111', '::1'), refused);
       assert.deepEqual(await byName('169.254.169.254'), refused);
       assert.deepEqual(await byName(), { error: 'its name has no address' });
+    },
+  );
+});
+
+test('connects to no address of a refused network, though private addresses are allowed', async () => {
+  await withReceiver(
+    () => assert.fail('a request arrived'),
+    async ({ port, url }) => {
+      const addresses = addressPolicy({ privateAddresses: true, refusedNetworks: ['127.0.0.0/8', '::1/128'] });
+      const refused = { error: 'its address is not public' };
+      assert.deepEqual(await send(url, { addresses }), refused);
+      assert.deepEqual(await send(`http://[::ffff:127.0.0.1]:${port}/`, { addresses }), refused);
+      assert.deepEqual(await send(`http://localhost:${port}/`, { addresses }), refused);
     },
   );
 });

@@ -64,8 +64,16 @@ const CASES: readonly [url: string, fault: string | undefined, allowed: string |
 
 for (const [url, fault, allowed] of CASES)
   test(`${fault === undefined ? 'takes' : 'refuses'} ${JSON.stringify(url).slice(0, 70)}`, () => {
-    assert.is(webhookUrlFault(url, { privateAddresses: false }), fault);
-    assert.is(webhookUrlFault(url, { privateAddresses: true }), allowed);
+    assert.is(webhookUrlFault(url, { privateAddresses: false, refusedNetworks: [] }), fault);
+    assert.is(webhookUrlFault(url, { privateAddresses: true, refusedNetworks: [] }), allowed);
   });
+
+test('refuses an address in a refused network, also where private addresses are allowed', () => {
+  const refusedNetworks = ['93.184.215.0/24', '::1/128'];
+  for (const privateAddresses of [false, true])
+    for (const host of ['93.184.215.14', '[::ffff:93.184.215.14]', '[::1]'])
+      assert.is(webhookUrlFault(`https://${host}/`, { privateAddresses, refusedNetworks }), PUBLIC, host);
+  assert.is(webhookUrlFault('https://93.184.216.14/', { privateAddresses: false, refusedNetworks }), undefined);
+});
 
 test.run();

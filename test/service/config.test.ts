@@ -27,6 +27,7 @@ test('runs whole without any setting', () => {
       dataDir: resolve('data'),
       roles: ['api', 'projector', 'processor', 'worker'],
       trustedProxies: [],
+      webhookRefusedNetworks: [],
       reminderDays: [30, 7],
       reminderHours: { from: 540, to: 1_200 },
       corsOrigins: [],
@@ -61,6 +62,7 @@ test('reads every setting', () => {
     PUBLIC_URL: 'https://gifts.example/',
     APP_URL: 'https://app.example/open/',
     TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
+    WEBHOOK_REFUSED_NETWORKS: '192.0.2.0/24',
     REMINDER_DAYS: '1, 14,1',
     REMINDER_HOURS: '08:30-24:00',
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
@@ -90,6 +92,7 @@ test('reads every setting', () => {
   assert.equal(config.natsUrl, 'nats://a:4222,nats://b:4222');
   assert.deepEqual([...config.roles], ['api', 'worker']);
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
+  assert.deepEqual(config.webhookRefusedNetworks, ['192.0.2.0/24']);
   assert.equal(config.webhookPrivateAddresses, 'allow');
   assert.deepEqual([config.reminderDays, config.reminderHours], [[14, 1], { from: 510, to: 1_440 }]);
   assert.deepEqual(config.corsOrigins, ['https://shop.example', 'http://localhost:5173']);

@@ -1,6 +1,5 @@
 import ipaddr from 'ipaddr.js';
-
-type Network = ReturnType<typeof ipaddr.parseCIDR>;
+import { type Address, inNetworks } from '../../lib/networks.js';
 
 export type CallerAddress = (peer: string | undefined, forwardedFor: string | undefined) => string;
 
@@ -11,9 +10,7 @@ export type CallerAddress = (peer: string | undefined, forwardedFor: string | un
  * @throws Error for a malformed CIDR
  */
 export function callerAddress(trustedProxies: readonly string[]): CallerAddress {
-  const trusted = trustedProxies.map(normalisedNetwork);
-  const isTrusted = (address: ipaddr.IPv4 | ipaddr.IPv6): boolean =>
-    trusted.some((network) => network[0].kind() === address.kind() && address.match(network));
+  const isTrusted = inNetworks(trustedProxies);
   return (peer, forwardedFor) => {
     let caller = parse(peer ?? '');
     if (caller === undefined) return 'unknown';
@@ -28,20 +25,13 @@ export function callerAddress(trustedProxies: readonly string[]): CallerAddress 
   };
 }
 
-function normalisedNetwork(cidr: string): Network {
-  const [address, bits] = ipaddr.parseCIDR(cidr);
-  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96
-    ? [address.toIPv4Address(), bits - 96]
-    : [address, bits];
-}
-
 /** The unit that throttling counts: an IPv4 address, or a /64 of IPv6, which one subscriber has. */
 export function networkOf(address: string): string {
   return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
 }
 
 /** Accepts `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80`, and a zone. */
-function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+function parse(text: string): Address | undefined {
   const bare = text
     .trim()
     .replace(/^\[([^\]]*)\](?::\d+)?$/, '$1')

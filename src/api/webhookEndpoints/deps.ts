@@ -1,5 +1,5 @@
 import type { EndpointDeps } from '../../commands/webhookEndpoints.js';
-import type { UrlRules } from '../../domain/webhookUrl.js';
+import type { AddressRules } from '../../lib/publicAddress.js';
 import type { Records } from '../../ports/readStore.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
 import type { WebhookDocument } from '../../projections/webhookEndpoints.js';
@@ -9,7 +9,7 @@ export interface WebhookEndpointDeps extends EndpointDeps {
   readonly endpoints: ReadModel<WebhookDocument>;
   readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
   readonly records: Pick<Records, 'list'>;
-  readonly urls: UrlRules;
+  readonly urls: AddressRules;
   /** The present, ISO 8601, UTC. */
   now(): string;
 }
