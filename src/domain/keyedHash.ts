@@ -3,7 +3,18 @@ import { createHmac } from 'node:crypto';
 
 /** Keeps the hashes of equal texts of different kinds apart. */
 export type HashKind =
-  'subject' | 'phone' | 'username' | 'code' | 'command' | 'body' | 'transaction' | 'address' | 'refresh' | 'backup';
+  | 'subject'
+  | 'phone'
+  | 'username'
+  | 'client'
+  | 'secret'
+  | 'code'
+  | 'command'
+  | 'body'
+  | 'transaction'
+  | 'address'
+  | 'refresh'
+  | 'backup';
 
 /** HMAC-SHA-256 with HASH_KEY, or with a purchase's data key, cut to 128 bits: 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;

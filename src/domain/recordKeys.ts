@@ -12,6 +12,9 @@ export const ANSWERS = 'idempotency:';
 /** `{gift id}` or `{gift id}/{attempt}`: a claim with the number that a message goes to. */
 export const SEND_CLAIMS = 'send/';
 
+/** `{hash of the username}.{hash of the address}`: the user has logged in from there. */
+export const LOGIN_SEEN = 'login-seen:';
+
 /** Prefixes of counters, followed by `:` and what is counted. */
 export const COUNTERS = {
   /** Failed logins, by hash of the username; `pair`: `{hash of the username}.{hash of the address}`. */

@@ -52,7 +52,13 @@ export function createAuth(options: AuthOptions): Auth {
   const counters = throttle(records, hash, now);
   const checker = passwords();
   const callers = authenticator({ tokens, sessions: allSessions, accounts: accountsNow });
-  const clients = clientAuthentication({ accounts: accountsNow, passwords: checker, throttle: counters, now });
+  const clients = clientAuthentication({
+    accounts: accountsNow,
+    passwords: checker,
+    throttle: counters,
+    records,
+    hash,
+  });
   return {
     recognise: callers.recognise,
     authenticate: callers.authenticate,

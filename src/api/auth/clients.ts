@@ -1,10 +1,12 @@
-import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { Records } from '../../ports/readStore.js';
 import type { ClientDocument } from '../../projections/accounts.js';
+import { keyedGate } from '../limits/gate.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Passwords } from './passwords.js';
 import type { Accounts } from './accountStatus.js';
-import type { Throttle } from './throttle.js';
+import { type Claimant, PLACES, type Throttle } from './throttle.js';
 
 export interface ClientCredentials {
   readonly id: string;
@@ -12,60 +14,88 @@ export interface ClientCredentials {
   readonly secrets: readonly string[];
 }
 
-/** How long a correct secret stays remembered. */
-const REMEMBERED_MS = 300_000;
+/** Clients whose proof is in memory. */
 const REMEMBERED = 1_000;
+const PROOFS = 'client-proof/';
+
+/** Which secret has once been right for which stored hash; both as keyed hashes. */
+interface Proof {
+  readonly of: string;
+  readonly secret: string;
+}
 
 /**
- * A correct secret is remembered in memory, as an HMAC under a key of this process, with the client's credential
- * number: clients refresh often, and a new secret or a disabling still counts at once.
+ * The first right secret of a client is remembered as a keyed hash, for all processes: from then on a right one is told
+ * from a wrong one without the costly hash, so that no number of guesses keeps the right one out. It is bound to the
+ * stored hash: a new secret counts at once.
  */
 export function clientAuthentication(options: {
   accounts: Accounts;
   passwords: Passwords;
   throttle: Throttle;
-  now: () => number;
+  records: Records;
+  hash: KeyedHash;
 }): {
   /** @throws HttpError authentication_failed, too_many_requests */
-  authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument>;
+  authenticate(credentials: ClientCredentials, by: Claimant): Promise<ClientDocument>;
 } {
-  const { accounts, passwords, throttle, now } = options;
-  const key = randomBytes(32);
-  const remembered = new LRUCache<string, number>({ max: REMEMBERED });
-  const nameOf = (client: ClientDocument, secret: string): string =>
-    createHmac('sha256', key)
-      .update(JSON.stringify([client.id, client.credential, secret]))
-      .digest('base64url');
-  const isRemembered = (name: string): boolean => now() - (remembered.get(name) ?? -Infinity) < REMEMBERED_MS;
+  const { accounts, passwords, throttle, records, hash } = options;
+  const remembered = new LRUCache<string, Proof>({ max: REMEMBERED });
+  const turns = keyedGate(PLACES);
+  const hashOf = ({ id, secret_hash }: ClientDocument, secret?: string): string =>
+    hash('secret', JSON.stringify([id, secret_hash, secret]));
 
-  const isAuthentic = async (
+  /** `undefined`: no secret was right for this stored hash yet. */
+  const proofOf = async (client: ClientDocument): Promise<Proof | undefined> => {
+    const of = hashOf(client);
+    let proof = remembered.get(client.id);
+    if (proof?.of !== of) proof = (await records.get<Proof>(PROOFS + client.id))?.value;
+    if (proof?.of !== of) return undefined;
+    remembered.set(client.id, proof);
+    return proof;
+  };
+  const fits = (client: ClientDocument, secrets: readonly string[], proof: Proof | undefined): boolean =>
+    secrets.some((secret) => proof?.secret === hashOf(client, secret));
+  const isActive = (client: ClientDocument | undefined): client is ClientDocument => client?.active === true;
+
+  /** Compares with the stored hash. */
+  const verify = async (
     client: ClientDocument | undefined,
     secrets: readonly string[],
-    address: string,
+    reserve: () => Promise<void>,
   ): Promise<boolean> => {
-    if (
-      client?.active === true &&
-      secrets.some((secret) => isRemembered(nameOf(client, secret))) &&
-      (await accounts.isCurrent(client))
-    )
-      return true;
-    let right: string | undefined;
-    const succeeded = await throttle.attempt({ address }, async (reserve) => {
-      right = await passwords.verify(client?.secret_hash, secrets, reserve);
-      return right !== undefined && client?.active === true && accounts.isCurrent(client);
-    });
-    if (!succeeded || client === undefined || right === undefined) return false;
-    remembered.set(nameOf(client, right), now());
+    const known = isActive(client) ? client : undefined;
+    // What waited for its turn may find the proof of what came before.
+    if (known !== undefined && fits(known, secrets, await proofOf(known))) return accounts.isCurrent(known);
+    const right = await passwords.verify(known?.secret_hash, secrets, reserve);
+    if (known === undefined || right === undefined || !(await accounts.isCurrent(known))) return false;
+    const proof: Proof = { of: hashOf(known), secret: hashOf(known, right) };
+    await records.put(PROOFS + known.id, proof);
+    remembered.set(known.id, proof);
     return true;
   };
 
   return {
-    async authenticate({ id, secrets }, address) {
-      const client = await accounts.accepted(
-        async () => accounts.client(id),
-        async (found) => isAuthentic(found, secrets, address),
-      );
-      if (client === undefined) throw authenticationFailed();
+    async authenticate({ id, secrets }, by) {
+      let refusal: HttpError | undefined;
+      const accept = async (client: ClientDocument | undefined): Promise<boolean> => {
+        const proof = isActive(client) ? await proofOf(client) : undefined;
+        if (isActive(client) && fits(client, secrets, proof) && (await accounts.isCurrent(client))) return true;
+        try {
+          refusal = undefined;
+          return await throttle.attempt({ clientId: id, by }, async (reserve) => verify(client, secrets, reserve));
+        } catch (error) {
+          if (!(error instanceof HttpError) || error.code !== 'too_many_requests') throw error;
+          refusal = error;
+        }
+        // Beyond the limits a wrong secret costs nothing, save where none was right yet: one at a time for each client.
+        if (!isActive(client) || proof !== undefined) return false;
+        return turns.run(`${client.id} ${by.sessionId ?? ''}`, async () =>
+          verify(client, secrets, async () => undefined),
+        );
+      };
+      const client = await accounts.accepted(async () => accounts.client(id), accept);
+      if (client === undefined) throw refusal ?? authenticationFailed();
       return client;
     },
   };
@@ -87,8 +117,19 @@ export function readBasic(header: string | undefined): ClientCredentials | undef
   return { id: formDecoded(text.slice(0, colon)), secrets: [...new Set([secret, formDecoded(secret)])] };
 }
 
-export function authenticationFailed(): HttpError {
-  return new HttpError('authentication_failed', { headers: { 'WWW-Authenticate': 'Bearer' } });
+export function authenticationFailed(challenge = 'Bearer'): HttpError {
+  return new HttpError('authentication_failed', { headers: { 'WWW-Authenticate': challenge } });
+}
+
+/** Names HTTP Basic in a 401 to a request that used it (RFC 6749 5.2). */
+export async function challenged<T>(header: string | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof HttpError && error.code === 'authentication_failed' && /^basic\b/i.test(header ?? ''))
+      throw authenticationFailed('Basic realm="gift", charset="UTF-8"');
+    throw error;
+  }
 }
 
 function formDecoded(text: string): string {

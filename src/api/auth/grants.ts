@@ -7,17 +7,15 @@ import { HttpError } from '../pipeline/errors.js';
 import type { Authenticator } from './authenticate.js';
 import { authenticationFailed, type ClientCredentials } from './clients.js';
 import type { Passwords } from './passwords.js';
-import type { Sessions, TokenPair } from './sessions.js';
+import type { Sessions, TokenHolder, TokenPair } from './sessions.js';
 import { type Accounts, sessionAccounts } from './accountStatus.js';
-import type { Throttle } from './throttle.js';
+import type { Claimant, Throttle } from './throttle.js';
 
 /**
  * Every method throws HttpError authentication_failed, too_many_requests, and UnavailableError. `address` is for
  * throttling.
  */
 export interface Grants {
-  /** @throws HttpError too_many_requests for an address over its limit */
-  checkAddress(address: string): Promise<void>;
   loginClient(header: string | undefined): Promise<ClientDocument>;
   clientCredentials(credentials: ClientCredentials, address: string): Promise<TokenPair>;
   /** @throws HttpError forbidden where the password is right and the client may not log this user in */
@@ -30,7 +28,7 @@ export interface Grants {
 export function grants(deps: {
   authenticator: Authenticator;
   accounts: Accounts;
-  clients: { authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument> };
+  clients: { authenticate(credentials: ClientCredentials, by: Claimant): Promise<ClientDocument> };
   passwords: Passwords;
   sessions: Sessions;
   throttle: Throttle;
@@ -39,11 +37,10 @@ export function grants(deps: {
 }): Grants {
   const { authenticator, accounts, clients, passwords, sessions, throttle, hash, subjects } = deps;
   return {
-    checkAddress: async (address) => throttle.check({ address }),
     loginClient: async (header) => authenticator.client(header),
 
     async clientCredentials(credentials, address) {
-      return sessions.start(await clients.authenticate(credentials, address));
+      return sessions.start(await clients.authenticate(credentials, { address }));
     },
 
     async password(client, username, password, address) {
@@ -72,7 +69,10 @@ export function grants(deps: {
     },
 
     async refresh(credentials, refreshToken, address) {
-      const client = await clients.authenticate(credentials, address);
+      const holder = await sessions.holder(refreshToken);
+      // Without a token of ours it says nothing of the secret.
+      if (holder === undefined) throw authenticationFailed();
+      const client = await clients.authenticate(credentials, claimant(credentials, holder, address));
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
         const user = session.user === null ? undefined : await accounts.user(session.user);
         if (user === undefined || sessionAccounts(session, client, user) === undefined || !mayLogIn(client, user.id))
@@ -84,10 +84,15 @@ export function grants(deps: {
     },
 
     async revoke(credentials, token, address) {
-      const client = await clients.authenticate(credentials, address);
+      const holder = await sessions.holder(token);
+      const client = await clients.authenticate(credentials, claimant(credentials, holder, address));
       if (!(await sessions.revoke(token, client.id))) throw authenticationFailed();
     },
   };
+}
+
+function claimant({ id }: ClientCredentials, holder: TokenHolder | undefined, address: string): Claimant {
+  return holder?.client === id ? { address, sessionId: holder.sessionId } : { address };
 }
 
 function mayLogIn(client: ClientDocument, userId: string): boolean {

@@ -2,7 +2,7 @@
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
-import { type ClientCredentials, authenticationFailed, readBasic } from './clients.js';
+import { type ClientCredentials, authenticationFailed, challenged, readBasic } from './clients.js';
 import type { Grants } from './grants.js';
 import type { TokenPair } from './sessions.js';
 
@@ -72,21 +72,18 @@ export function oauthRoutes(grants: Grants): Route[] {
     switch (body['grant_type']) {
       case 'password': {
         const client = await grants.loginClient(header('authorization'));
-        await grants.checkAddress(address);
         check.password(body);
         const { username = '', password = '' } = body as Fields;
         return grants.password(client, username, password, address);
       }
       case 'refresh_token': {
         const basic = readBasic(header('authorization'));
-        await grants.checkAddress(address);
         check[basic === undefined ? 'refresh' : 'refreshBasic'](body);
         const { refresh_token = '' } = body as Fields;
         return grants.refresh(credentialsOf(body as Fields, basic), refresh_token, address);
       }
       case 'client_credentials': {
         const basic = readBasic(header('authorization'));
-        await grants.checkAddress(address);
         check[basic === undefined ? 'client' : 'clientBasic'](body);
         return grants.clientCredentials(credentialsOf(body as Fields, basic), address);
       }
@@ -106,7 +103,7 @@ export function oauthRoutes(grants: Grants): Route[] {
         'Parameters that a grant does not know are ignored, and those without a value count as absent (RFC 6749 3.2).',
         "`client_credentials` logs an API client in (its id and secret in the body, or by HTTP Basic). `password` logs a user in, and needs the client's access token in the `Authorization` header.",
         '`refresh_token` trades a refresh token for a new pair: each refresh token works once. A token used again within 30 seconds, after a lost answer or by a concurrent request, gives another pair; a later reuse ends the whole login.',
-        'After 10 failures in a row for one username from one address, 100 for one username, or 100 from one address, within 15 minutes, further attempts get 429.',
+        'After 10 failures in a row for one username from one address, 100 for one username, or 100 of users from one address, within 15 minutes, further attempts of users who have not logged in from there before get 429. After 10 failures for one client from one address, or 100 of clients from one address, so do wrong secrets; a right one never does.',
       ].join('\n\n'),
       caller: 'none',
       formBody: true,
@@ -125,7 +122,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       ],
       errors: ['authentication_failed', 'forbidden', 'too_many_requests', 'unsupported_grant_type', 'schema'],
       async handle(call) {
-        return answer(await tokens(call));
+        return challenged(call.header('authorization'), async () => answer(await tokens(call)));
       },
     },
   ];

@@ -1,7 +1,7 @@
 /** RFC 7009; docs/contract.md#revoke-a-token */
 import type { Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
-import { readBasic } from './clients.js';
+import { challenged, readBasic } from './clients.js';
 import type { Grants } from './grants.js';
 import { byBasic, CLIENT_ID, CLIENT_SECRET, credentialsOf, type Fields, withoutEmpty } from './oauth.js';
 
@@ -45,12 +45,14 @@ export function revokeRoutes(grants: Grants): Route[] {
       errors: ['authentication_failed', 'too_many_requests', 'schema'],
       async handle({ body: sent, address, header }) {
         const body = withoutEmpty(sent);
-        const basic = readBasic(header('authorization'));
-        await grants.checkAddress(address);
-        check[basic === undefined ? 'body' : 'basic'](body);
-        const { token = '' } = body as Fields;
-        await grants.revoke(credentialsOf(body as Fields, basic), token, address);
-        return { status: 200, body: {} };
+        const authorization = header('authorization');
+        return challenged(authorization, async () => {
+          const basic = readBasic(authorization);
+          check[basic === undefined ? 'body' : 'basic'](body);
+          const { token = '' } = body as Fields;
+          await grants.revoke(credentialsOf(body as Fields, basic), token, address);
+          return { status: 200, body: {} };
+        });
       },
     },
   ];

@@ -24,10 +24,17 @@ export interface TokenPair {
   readonly refreshToken?: string;
 }
 
+export interface TokenHolder {
+  readonly sessionId: string;
+  readonly client: string;
+}
+
 /** Every method throws UnavailableError without the records. */
 export interface Sessions {
   /** Hands out the first pair. Without a user: the client's own session. */
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
+  /** Whose session an access or refresh token is of, a spent one too; `undefined`: it is of none, or of an ended one. */
+  holder(token: string): Promise<TokenHolder | undefined>;
   /**
    * The next pair; `undefined` for a refused token. A token spent before its grace ends its session. `isValid`: whether
    * the session's client and user are still valid.
@@ -97,6 +104,9 @@ export function sessions(options: {
     };
   };
 
+  const sessionOf = async (text: string): Promise<string | undefined> =>
+    (readRefreshToken(text, hash) ?? (await tokens.verify(text)))?.sessionId;
+
   return {
     async start(client, user) {
       const id = randomBytes(16).toString('base64url');
@@ -114,6 +124,12 @@ export function sessions(options: {
       };
       if (!(await store(id, session, 0))) throw new Error('a new session id is taken');
       return pairOf(id, session, refresh);
+    },
+
+    async holder(text) {
+      const sessionId = await sessionOf(text);
+      const record = sessionId === undefined ? undefined : await records.get<Session>(keyOf(sessionId));
+      return record === undefined || sessionId === undefined ? undefined : { sessionId, client: record.value.client };
     },
 
     async refresh(text, client, isValid) {
@@ -142,7 +158,7 @@ export function sessions(options: {
     },
 
     async revoke(text, client) {
-      const { sessionId } = readRefreshToken(text, hash) ?? (await tokens.verify(text)) ?? {};
+      const sessionId = await sessionOf(text);
       if (sessionId === undefined) return true;
       const key = keyOf(sessionId);
       const record = await records.get<Session>(key);

@@ -4,7 +4,7 @@
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
-import { COUNTERS } from '../../domain/recordKeys.js';
+import { COUNTERS, LOGIN_SEEN } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import { networkOf } from './address.js';
@@ -12,25 +12,38 @@ import { keyedGate } from '../limits/gate.js';
 import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 
 const WINDOW_SECONDS = 900;
-const LIMITS = { pair: 10, username: 100, address: 100 };
-/** Queue for one username from one address. */
-const PLACES = 50;
+const LIMITS = { pair: 10, username: 100, address: 100, client: 10, clientAddress: 100 };
+/** Queue for one username from one address, and for one client. */
+export const PLACES = 50;
+const DAY_MS = 86_400_000;
+/** How long a user who logged in from an address is known there. */
+const SEEN_MS = 90 * DAY_MS;
 
-export interface Attempt {
+interface UserAttempt {
   readonly address: string;
-  /** Absent for a client. */
-  readonly usernameHash?: string;
+  readonly usernameHash: string;
 }
+
+interface ClientAttempt {
+  readonly clientId: string;
+  readonly by: Claimant;
+}
+
+/** Who claims to be a client: the holder of a token of one of its sessions, else anybody at the address. */
+export interface Claimant {
+  readonly address: string;
+  readonly sessionId?: string | undefined;
+}
+
+export type Attempt = UserAttempt | ClientAttempt;
 
 /** Counters shared by all processes. Every method throws UnavailableError without the records. */
 export interface Throttle {
-  /** @throws HttpError too_many_requests, with Retry-After, at a full counter */
-  check(attempt: Attempt): Promise<void>;
   /**
    * `verify` calls `reserve` just before it checks the secret: from then on the attempt counts as a failure until it
    * succeeds, so that concurrent attempts can't exceed the limits. A success clears the username's counters and refunds
-   * the address's charge. An attempt that throws does not count.
-   * @throws HttpError too_many_requests
+   * the other charges. An attempt that throws does not count.
+   * @throws HttpError too_many_requests, with Retry-After, at a full counter or queue
    */
   attempt(attempt: Attempt, verify: (reserve: () => Promise<void>) => Promise<boolean>): Promise<boolean>;
 }
@@ -39,7 +52,14 @@ interface Counter {
   readonly limiter: RecordsLimiter;
   readonly key: string;
   /** Cleared by a success; other counters only lose this attempt's charge. */
-  readonly cleared: boolean;
+  readonly cleared?: true;
+}
+
+/** The first counter is that of the queue. */
+interface Counted {
+  readonly counters: readonly Counter[];
+  /** The record that this user has logged in from this address. */
+  readonly seenKey?: string;
 }
 
 export function throttle(records: Records, hash: KeyedHash, now: () => number): Throttle {
@@ -49,20 +69,37 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
     pair: limiter(COUNTERS.loginPair, LIMITS.pair),
     username: limiter(COUNTERS.loginUsername, LIMITS.username),
     address: limiter('throttle-address', LIMITS.address),
+    client: limiter('throttle-client', LIMITS.client),
+    clientAddress: limiter('throttle-client-address', LIMITS.clientAddress),
   };
   const turns = keyedGate(PLACES);
 
-  const countersOf = ({ address, usernameHash }: Attempt): Counter[] => {
+  const countedOfUser = async ({ address, usernameHash }: UserAttempt): Promise<Counted> => {
     const from = hash('address', networkOf(address));
-    return [
-      ...(usernameHash === undefined
-        ? []
-        : [
-            { limiter: limiters.pair, key: `${usernameHash}.${from}`, cleared: true },
-            { limiter: limiters.username, key: usernameHash, cleared: true },
-          ]),
-      { limiter: limiters.address, key: from, cleared: false },
-    ];
+    const pair = `${usernameHash}.${from}`;
+    const seenKey = LOGIN_SEEN + pair;
+    const own: Counter = { limiter: limiters.pair, key: pair, cleared: true };
+    // Failures of others, and from elsewhere, keep out no user where they have logged in before.
+    if ((await records.get(seenKey)) !== undefined) return { counters: [own], seenKey };
+    return {
+      counters: [
+        own,
+        { limiter: limiters.username, key: usernameHash, cleared: true },
+        { limiter: limiters.address, key: from },
+      ],
+      seenKey,
+    };
+  };
+  const countedOfClient = ({ clientId, by: { address, sessionId } }: ClientAttempt): Counted => {
+    const client = hash('client', clientId);
+    if (sessionId !== undefined) return { counters: [{ limiter: limiters.client, key: `${client}.${sessionId}` }] };
+    const from = hash('address', networkOf(address));
+    return {
+      counters: [
+        { limiter: limiters.client, key: `${client}.${from}` },
+        { limiter: limiters.clientAddress, key: from },
+      ],
+    };
   };
   const checkCounters = async (counters: readonly Counter[]): Promise<void> => {
     const counts = await Promise.all(counters.map(async (counter) => counter.limiter.get(counter.key)));
@@ -76,11 +113,8 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
   };
 
   return {
-    async check(attempt) {
-      await checkCounters(countersOf(attempt));
-    },
     async attempt(attempt, verify) {
-      const counters = countersOf(attempt);
+      const { counters, seenKey } = 'usernameHash' in attempt ? await countedOfUser(attempt) : countedOfClient(attempt);
       const charged: Counter[] = [];
       const reserve = async (): Promise<void> => {
         for (const counter of counters) {
@@ -92,7 +126,8 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
           charged.push(counter);
         }
       };
-      const run = async (): Promise<boolean> => {
+      // In turn: otherwise concurrent right secrets would count as failures for each other.
+      return turns.run(counters[0]?.key ?? '', async () => {
         await checkCounters(counters);
         let succeeded: boolean;
         try {
@@ -101,14 +136,14 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
           await giveBack(charged);
           throw error;
         }
-        if (succeeded) {
-          await giveBack(charged.filter((counter) => !counter.cleared));
-          await Promise.all(counters.map(async (counter) => counter.cleared && counter.limiter.delete(counter.key)));
-        }
-        return succeeded;
-      };
-      // In turn: otherwise concurrent right passwords would count as failures for each other.
-      return attempt.usernameHash === undefined ? run() : turns.run(counters[0]?.key ?? '', run);
+        if (!succeeded) return false;
+        await giveBack(charged.filter((counter) => counter.cleared !== true));
+        await Promise.all(
+          counters.map(async (counter) => counter.cleared === true && counter.limiter.delete(counter.key)),
+        );
+        if (seenKey !== undefined) await records.put(seenKey, {}, { expiresAt: now() + SEEN_MS });
+        return true;
+      });
     },
   };
 }

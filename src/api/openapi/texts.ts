@@ -96,7 +96,11 @@ export const HEADERS = {
   },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' }, example: 'POST' },
   CacheControl: { description: 'This answer must not be cached.', schema: { type: 'string', const: 'no-store' } },
-  WwwAuthenticate: { description: 'How to authenticate.', schema: { type: 'string', const: 'Bearer' } },
+  WwwAuthenticate: {
+    description: 'The scheme to authenticate by; below `/oauth` HTTP Basic to a request that used it.',
+    schema: { type: 'string' },
+    example: 'Bearer',
+  },
 } as const;
 
 export const PARAMETERS = {

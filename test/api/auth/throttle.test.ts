@@ -14,9 +14,10 @@ function setUp(): { clock: Clock; records: MemoryRecords; one: Throttle; other: 
   return { clock, records, one: throttle(records, hash, clock.now), other: throttle(records, hash, clock.now) };
 }
 
-const by = (name: string | undefined, address = '203.0.113.1'): Attempt => ({
-  address,
-  ...(name === undefined ? {} : { usernameHash: hash('username', name) }),
+const by = (name: string, address = '203.0.113.1'): Attempt => ({ address, usernameHash: hash('username', name) });
+const byClient = (clientId: string, address = '203.0.113.1', sessionId?: string): Attempt => ({
+  clientId,
+  by: { address, sessionId },
 });
 
 /** One attempt: `true`, `false`, or how many seconds it has to wait. */
@@ -84,21 +85,60 @@ test('a hundred failures for one username from anywhere', async () => {
   assert.is(await tries(other, by('bob', '192.0.2.1'), true), true);
 });
 
-test('a hundred failures from one address, of whatever kind; its successes are not counted', async () => {
+test('refuses users after a hundred failures of users from one address; successes are not counted', async () => {
   const { one, other } = setUp();
-  for (let count = 0; count < 50; count += 1) {
-    await fails(one, [by(`user ${count}`), by(undefined)]);
-    assert.is(await tries(one, by('bob'), true), count < 49 ? true : 900);
+  for (let count = 0; count < 100; count += 1) {
+    assert.is(await tries(one, by(`new ${count}`), true), true);
+    await fails(one, [by(`user ${count}`)]);
   }
-  assert.is(await tries(other, by(undefined), true), 900);
   assert.is(await tries(other, by('ada'), true), 900);
-  await one.check(by(undefined, '203.0.113.2'));
-  try {
-    await one.check(by(undefined));
-    assert.unreachable();
-  } catch (error) {
-    assert.is((error as HttpError).code, 'too_many_requests');
+  assert.is(await tries(other, by('ada', '203.0.113.2'), true), true);
+});
+
+test('keeps out no user who has logged in from there, save for failures of their own there', async () => {
+  const { clock, one, other } = setUp();
+  assert.is(await tries(one, by('ada'), true), true);
+  clock.ms += 89 * 24 * 60 * MINUTE;
+  for (let count = 0; count < 100; count += 1)
+    await fails(one, [by(`user ${count}`), by('ada', `198.51.100.${count}`)]);
+  assert.is(await tries(one, by('bob'), true), 900);
+  assert.is(await tries(one, by('ada', '198.51.100.200'), true), 900);
+  assert.is(await tries(other, by('ada'), true), true);
+  await fails(
+    one,
+    Array.from({ length: 10 }, () => by('ada')),
+  );
+  assert.is(await tries(other, by('ada'), true), 900);
+});
+
+test('counts failures of clients by client and address, and apart from those of users', async () => {
+  const { one, other } = setUp();
+  await fails(
+    one,
+    Array.from({ length: 10 }, () => byClient('app')),
+  );
+  assert.is(await tries(other, byClient('app'), true), 900);
+  assert.is(await tries(other, byClient('app', '203.0.113.2'), true), true);
+  for (let count = 0; count < 90; count += 1) {
+    assert.is(await tries(other, byClient('pos'), true), true);
+    await fails(one, [byClient(`client ${count}`)]);
   }
+  assert.is(await tries(other, byClient('pos'), true), 900);
+  assert.is(await tries(other, by('ada'), true), true);
+});
+
+test("counts failures of a token's holder by its session alone", async () => {
+  const { one } = setUp();
+  await fails(
+    one,
+    Array.from({ length: 100 }, (_, count) => byClient(`client ${count}`)),
+  );
+  await fails(
+    one,
+    Array.from({ length: 10 }, () => byClient('app', '203.0.113.1', 'a')),
+  );
+  assert.is(await tries(one, byClient('app', '203.0.113.2', 'a'), true), 900);
+  assert.is(await tries(one, byClient('app', '203.0.113.1', 'b'), true), true);
 });
 
 test('nothing is checked where a counter is full, and the wait is for the last of those that are', async () => {
@@ -144,7 +184,7 @@ test('guesses side by side, in several processes, do not outrun the counters', a
 test('no count is lost under contention', async () => {
   const { records, one, other } = setUp();
   await Promise.all(
-    Array.from({ length: 60 }, async (_, index) => tries(index % 2 === 0 ? one : other, by(undefined))),
+    Array.from({ length: 60 }, async (_, index) => tries(index % 2 === 0 ? one : other, by(`user ${index}`))),
   );
   assert.is((await records.list<{ points: number }>('throttle-address'))[0]?.value.points, 60);
 });
@@ -199,7 +239,7 @@ test('a reservation that finds a counter full gives the others back', async () =
   const { records, one } = setUp();
   // The address is used up between the check and the reservation.
   const late = one.attempt(by('ada'), async (reserve) => {
-    await Promise.all(Array.from({ length: 100 }, async () => tries(one, by(undefined))));
+    await Promise.all(Array.from({ length: 100 }, async (_, index) => tries(one, by(`user ${index}`))));
     await reserve();
     return true;
   });
@@ -208,8 +248,8 @@ test('a reservation that finds a counter full gives the others back', async () =
     (error) => assert.is((error as HttpError).code, 'too_many_requests'),
   );
   const counters = [
-    ...(await records.list<{ points: number }>('throttle-pair')),
-    ...(await records.list<{ points: number }>('throttle-username')),
+    ...(await records.list<{ points: number }>(`throttle-pair:${hash('username', 'ada')}`)),
+    ...(await records.list<{ points: number }>(`throttle-username:${hash('username', 'ada')}`)),
   ];
   assert.equal(
     counters.map(({ value }) => value.points),
@@ -242,7 +282,7 @@ test('what is given back after a success has cleared its counter takes no later 
   );
   while (ends.length < 2) await new Promise((resolve) => setImmediate(resolve));
   assert.is(await tries(one, by('ada'), true), true);
-  await fails(one, [by('ada')]);
+  await fails(one, [by('ada', '192.0.2.3')]);
   for (const end of ends) end();
   await Promise.all(undecided);
   const [counter] = await records.list<{ points: number }>('throttle-username');
@@ -251,7 +291,8 @@ test('what is given back after a success has cleared its counter takes no later 
 
 test('no key or counter shows a username or an address', async () => {
   const { records, one } = setUp();
-  await fails(one, [by('ada'), by('ada', '2001:db8::1'), by(undefined)]);
+  await fails(one, [by('ada'), by('ada', '2001:db8::1'), byClient('app')]);
+  assert.is(await tries(one, by('ada', '203.0.113.7'), true), true);
   assert.not.match(records.text(), /ada|203\.0|2001:|db8/);
 });
 

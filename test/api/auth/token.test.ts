@@ -43,6 +43,7 @@ interface Process {
   readonly server: Server;
   /** Asks for a token; an object is sent as JSON, a string as it is. */
   token(body: object | string, headers?: Record<string, string>): Promise<Answered>;
+  revoke(body: object, headers?: Record<string, string>): Promise<Answered>;
   login(username?: string, password?: string, client?: string): Promise<Answered>;
   refresh(refreshToken: string, client?: string, secret?: string): Promise<Answered>;
   clientToken(id?: string): Promise<string>;
@@ -172,6 +173,8 @@ async function start(parts: {
             { 'Content-Type': 'application/json', ...headers },
             JSON.stringify(body),
           ),
+    revoke: async (body, headers = {}) =>
+      send(server, 'POST', '/oauth/revoke', { 'Content-Type': 'application/json', ...headers }, JSON.stringify(body)),
     login: async (username = 'ada', password = PASSWORD, client = 'app') =>
       process.token(
         { grant_type: 'password', username, password },
@@ -222,9 +225,13 @@ test.after.each(async ({ here, there }) => {
 function refused(answer: Answered, status: number, error: string): void {
   assert.is(answer.status, status);
   assert.equal(answer.body, { error });
-  assert.is(answer.headers['www-authenticate'], status === 401 ? 'Bearer' : undefined);
+  if (status !== 401) assert.is(answer.headers['www-authenticate'], undefined);
 }
-const failed = (answer: Answered): void => refused(answer, 401, 'Authentication failed.');
+function failed(answer: Answered, challenge = 'Bearer'): void {
+  refused(answer, 401, 'Authentication failed.');
+  assert.is(answer.headers['www-authenticate'], challenge);
+}
+const BASIC = 'Basic realm="gift", charset="UTF-8"';
 
 // What each grant gives.
 
@@ -256,9 +263,11 @@ test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', as
     { Authorization: 'Basic ' },
     { Authorization: 'Basic bm9jb2xvbg==' },
   ]) {
-    failed(await here.token({ grant_type: 'client_credentials' }, headers));
+    failed(await here.token({ grant_type: 'client_credentials' }, headers), BASIC);
+    failed(await here.token({ grant_type: 'refresh_token', refresh_token: 'x' }, headers), BASIC);
+    failed(await here.revoke({ token: 'x' }, headers), BASIC);
   }
-  failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
+  failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)), BASIC);
 });
 
 test('takes a form-encoded id in a Basic header, and a secret encoded or not', () => {
@@ -391,7 +400,7 @@ test('ignores parameters that a grant does not know, and those without a value (
   );
   // Clients that send HTTP Basic to get a token send it to refresh it, too (RFC 6749 2.3.1).
   const refresh = { grant_type: 'refresh_token', refresh_token: login.body.refresh_token, scope: '' };
-  failed(await here.token({ ...refresh, client_id: 'other' }, basic('app')));
+  failed(await here.token({ ...refresh, client_id: 'other' }, basic('app')), BASIC);
   assert.is((await here.token({ ...refresh, client_id: 'app' }, basic('app'))).status, 200);
 });
 
@@ -706,25 +715,25 @@ test("where the log can't be reached, or hangs, the read model alone says who ma
   }
 });
 
-test('a remembered client secret is forgotten with its credentials, and after some minutes', async ({
+test('a right client secret is remembered in every process, until the client gets another one', async ({
   here,
+  there,
   accounts,
-  clock,
   records,
 }) => {
-  await here.clientToken();
-  accounts.change('client-app', {
-    credential: 2,
-    secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash,
-  });
-  failed(await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET }));
-  assert.ok(await here.clientToken('other'));
-  const charged = records.calls.put;
-  await here.clientToken('other');
-  assert.is(records.calls.put, charged + 1);
-  clock.ms += 300_000;
-  await here.clientToken('other');
-  assert.ok(records.calls.put > charged + 2);
+  const charged = async (one: Process, secret: string): Promise<[status: number, charged: boolean]> => {
+    const before = records.calls.put;
+    const grant = { grant_type: 'client_credentials', client_id: 'app', client_secret: secret };
+    const { status } = await one.token(grant);
+    // A token's session is a record, too.
+    return [status, records.calls.put > before + (status === 200 ? 1 : 0)];
+  };
+  assert.equal(await charged(here, SECRET), [200, true]);
+  for (const one of [here, there]) assert.equal(await charged(one, SECRET), [200, false]);
+  accounts.change('client-app', { secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash });
+  for (const one of [here, there]) assert.equal(await charged(one, SECRET), [401, true]);
+  assert.equal(await charged(there, PASSWORD), [200, true]);
+  for (const one of [here, there]) assert.equal(await charged(one, PASSWORD), [200, false]);
 });
 
 test('a secret that was right is remembered for its own client alone', async ({ here, accounts }) => {
@@ -766,41 +775,118 @@ test("a success resets the username's failures", async ({ here }) => {
   }
 });
 
-test('a hundred failures for one username from anywhere, or from one address: 429', async ({
+test('answers users 429 after a hundred failures for one username from anywhere, or from one address', async ({
   here,
   records,
   clock,
 }) => {
   const counters = throttle(records, hash, clock.now);
   const wrong = async (reserve: () => Promise<void>): Promise<boolean> => (await reserve(), false);
-  const { refresh_token } = (await here.login()).body;
   const Authorization = `Bearer ${await here.clientToken()}`;
+  const from = async (address: string, username: string, password: string): Promise<Answered> =>
+    here.token({ grant_type: 'password', username, password }, { Authorization, 'X-Forwarded-For': address });
+  assert.is((await from('203.0.113.9', 'bob', PASSWORD)).status, 200);
   for (let count = 0; count < 99; count += 1) {
     await counters.attempt({ address: `192.0.2.${count}`, usernameHash: hash('username', 'ada') }, wrong);
-    await counters.attempt({ address: '203.0.113.9' }, wrong);
+    await counters.attempt({ address: '203.0.113.9', usernameHash: hash('username', `user ${count}`) }, wrong);
   }
-  const from = async (address: string, body: object): Promise<Answered> =>
-    here.token(body, { Authorization, 'X-Forwarded-For': address });
-  failed(await from('198.51.100.1', { grant_type: 'password', username: 'ada', password: 'wrong' }));
-  refused(
-    await from('198.51.100.2', { grant_type: 'password', username: 'ada', password: PASSWORD }),
-    429,
-    'Too many requests.',
-  );
-  failed(await from('203.0.113.9', { grant_type: 'client_credentials', client_id: 'app', client_secret: 'wrong' }));
-  const own = { client_id: 'app', client_secret: SECRET };
-  const whole = [
-    { grant_type: 'password', username: 'bob', password: PASSWORD },
-    { grant_type: 'client_credentials', ...own },
-    { grant_type: 'refresh_token', refresh_token, ...own },
-  ];
-  // Before what a body lacks is told (docs/decisions.md#order-of-checks).
-  for (const body of [...whole.map(({ grant_type }) => ({ grant_type })), ...whole]) {
-    const answer = await from('203.0.113.9', body);
+  failed(await from('198.51.100.1', 'ada', 'wrong'));
+  failed(await from('203.0.113.9', 'nobody', 'wrong'));
+  for (const address of ['198.51.100.2', '203.0.113.9']) {
+    const answer = await from(address, 'ada', PASSWORD);
     refused(answer, 429, 'Too many requests.');
     assert.is(answer.headers['retry-after'], '900');
   }
-  assert.is((await from('198.51.100.2', { grant_type: 'refresh_token', refresh_token, ...own })).status, 200);
+  // Who has logged in from there is kept out by nobody's failures but their own.
+  assert.is((await from('203.0.113.9', 'bob', PASSWORD)).status, 200);
+});
+
+/** Wrong secrets of all grants until the limits are reached, and beyond them. */
+async function guess(here: Process, address: string, refreshToken: string): Promise<void> {
+  const headers = { 'X-Forwarded-For': address };
+  for (let count = 0; count < 120; count += 1) {
+    const client = { client_id: count % 2 === 0 ? 'app' : `unknown ${count}`, client_secret: `wrong ${count}` };
+    const grants = [
+      here.token({ grant_type: 'client_credentials', ...client }, headers),
+      here.revoke({ token: 'x', ...client }, headers),
+      here.token({ grant_type: 'refresh_token', refresh_token: refreshToken, ...client }, headers),
+    ];
+    for (const { status } of await Promise.all(grants)) assert.ok([401, 429].includes(status), String(status));
+  }
+}
+
+test('refuses no right client secret, refresh or revocation for wrong ones from its address', async ({
+  here,
+  there,
+  clock,
+}) => {
+  const headers = { 'X-Forwarded-For': '203.0.113.9' };
+  const grant = (id: string, secret = SECRET): object => ({
+    grant_type: 'client_credentials',
+    client_id: id,
+    client_secret: secret,
+  });
+  const login = (await here.login()).body;
+  const guessers = (await here.login('bob')).body;
+  await guess(here, '203.0.113.9', guessers.refresh_token);
+  // What the guesser sends tells nothing more: neither of a known client, nor of an unknown one.
+  for (const id of ['app', 'other', 'gone', 'nobody']) {
+    const answer = await here.token(grant(id, 'wrong'), headers);
+    refused(answer, 429, 'Too many requests.');
+    assert.is(answer.headers['retry-after'], '900');
+  }
+  const own = { client_id: 'app', client_secret: SECRET };
+  for (const one of [here, there]) {
+    assert.is((await one.token(grant('app'), headers)).status, 200, 'a secret that was right before');
+    assert.is((await one.token(grant('other'), headers)).status, 200, 'a secret that never was');
+  }
+  const next = await here.token({ grant_type: 'refresh_token', refresh_token: login.refresh_token, ...own }, headers);
+  assert.is(next.status, 200);
+  failed(await here.token({ grant_type: 'refresh_token', refresh_token: 'x', ...own }, headers));
+  failed(
+    await here.token(
+      { grant_type: 'refresh_token', refresh_token: next.body.refresh_token, ...own, client_secret: 'wrong' },
+      headers,
+    ),
+  );
+  for (const token of ['x', next.body.access_token, guessers.refresh_token])
+    assert.is((await here.revoke({ token, ...own }, headers)).status, 200);
+  assert.is(await here.opens(next.body.access_token), 401);
+  // Users' logins from there are not refused either.
+  assert.is(
+    (
+      await here.token(
+        { grant_type: 'password', username: 'ada', password: PASSWORD },
+        { Authorization: `Bearer ${await here.clientToken()}`, ...headers },
+      )
+    ).status,
+    200,
+  );
+  clock.ms += 900_000;
+  failed(await here.token(grant('app', 'wrong'), headers));
+});
+
+test("a flood of a client's wrong secrets, which was never proved, holds one check at a time", async ({
+  here,
+  accounts,
+}) => {
+  const headers = { 'X-Forwarded-For': '203.0.113.9' };
+  const ask = async (secret: string): Promise<number> =>
+    (await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: secret }, headers)).status;
+  for (let count = 0; count < 10; count += 1) assert.is(await ask('wrong'), 401);
+  const [right, ...wrong] = await Promise.all([
+    ask(SECRET),
+    ...Array.from({ length: 30 }, async (_, index) => ask(`wrong ${index}`)),
+  ]);
+  assert.equal([right, [...new Set(wrong)]], [200, [429]]);
+  assert.ok(accounts.documents.has('client-app'));
+});
+
+test('answers a forged refresh token without the costly check of a secret', async ({ here, records }) => {
+  const before = records.calls.put;
+  failed(await here.refresh('x'.repeat(90)));
+  failed(await here.refresh('x', 'app', 'wrong'));
+  assert.is(records.calls.put, before);
 });
 
 // Trouble and secrets.

@@ -50,11 +50,18 @@ async function leaves(
   { userId, usernames, numbers, phoneIds }: typeof ADA | typeof BOB,
 ): Promise<void> {
   for (const n of [1, 2]) await records.put(`${SESSIONS}${userId}-${n}`, { user: userId });
-  const failed = { address: '203.0.113.1', usernameHash: hash('username', usernames[0]) };
-  await throttle(records, hash, Date.now).attempt(failed, async (reserve) => {
-    await reserve();
-    return false;
-  });
+  for (const [address, right] of [
+    ['203.0.113.1', false],
+    ['203.0.113.2', true],
+    ['203.0.113.1', false],
+  ] as const)
+    await throttle(records, hash, Date.now).attempt(
+      { address, usernameHash: hash('username', usernames[0]) },
+      async (reserve) => {
+        await reserve();
+        return right;
+      },
+    );
   const unit = { transactionId: `t-${userId}`, buyerId: userId, number: numbers[0] };
   await smsLimits(records, hash, Date.now).admit(unit);
   const ledger = await openLedger(records, Date.now, logger);
