@@ -12,7 +12,7 @@ import { afterTicks } from '../../lib/clock.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
 import { openPool, type Pool } from './pool.js';
-import { afterFailure, NotOursError, NotYetError, type RetryPolicy } from './retry.js';
+import { afterFailure, NotOursError, NotYetError, passes, type RetryPolicy } from './retry.js';
 import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
@@ -48,10 +48,14 @@ interface InHand {
   told: boolean;
 }
 
-/** `since`: by `JobDeps.ticks`; `before`: attempts until then. A limit of our own is no failure. */
+/**
+ * `since`: by `JobDeps.ticks`; `before`: attempts until then. A limit of our own is no failure. `failures`: those that
+ * do not pass by themselves, so that an outage is not counted among them.
+ */
 interface Failing {
   readonly since: number;
   readonly before: number;
+  readonly failures: number;
 }
 
 interface JobDeps {
@@ -138,13 +142,13 @@ export function jobRunner({
     return pool;
   };
 
-  const start = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0 });
+  const start = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0, failures: 0 });
 
   const attempt = (job: Job, own: InHand, number: number, failing: Failing): void => {
     own.again = undefined;
     poolOf(job.pool).add(job.transactionId, async () => {
       let again: { waitMs: number } | { cause: string } | undefined;
-      let limited = false;
+      let next = failing;
       try {
         await inSpan(
           () => stepSpan(job, number),
@@ -154,8 +158,14 @@ export function jobRunner({
         if (signal.aborted) return;
         const failed = !(error instanceof NotYetError || error instanceof NotOursError);
         if (failed) tally.failed(job.parkAs.step);
-        again = afterFailure(error, number - failing.before, ticks() - failing.since, retryPolicy, Math.random());
-        limited = error instanceof RetryLaterError && error.limited;
+        const { since, before } = failing;
+        const failures = failing.failures + (passes(error) ? 0 : 1);
+        const moment = { attempt: number - before, failures, heldUpMs: ticks() - since };
+        again = afterFailure(error, moment, retryPolicy, Math.random());
+        next =
+          error instanceof RetryLaterError && error.limited
+            ? { since: ticks(), before: number, failures: 0 }
+            : { since, before, failures };
         if (number === 1 && failed && !own.told) {
           own.told = true;
           logger.warn(
@@ -183,7 +193,7 @@ export function jobRunner({
         own.wake = undefined;
         endWait();
         waits.delete(endWait);
-        attempt(own.again ?? job, own, number + 1, limited ? { since: ticks(), before: number } : failing);
+        attempt(own.again ?? job, own, number + 1, next);
       };
       return undefined;
     });

@@ -68,8 +68,10 @@ export function answered<R extends { readonly outcome: string }>(reply: R | Work
   throw new RetryLaterError(reply.cause, reply.after_ms, reply);
 }
 
-function passes(error: unknown): boolean {
+/** Whether the failure passes by itself. */
+export function passes(error: unknown): boolean {
   return (
+    error instanceof NotYetError ||
     error instanceof UnavailableError ||
     error instanceof NoRespondersError ||
     error instanceof DeadlineError ||
@@ -96,10 +98,13 @@ export function waitAfter(
   return Math.min(retryAtMostMs, retryMs * 2 ** Math.min(attempt - 1, 30)) * (1 - chance / 2);
 }
 
+/**
+ * After attempt number `attempt` (from 1) has failed. `failures`: those so far, with this one, that do not pass by
+ * themselves. `chance`: from 0 to 1.
+ */
 export function afterFailure(
   error: unknown,
-  attempt: number,
-  heldUpMs: number,
+  { attempt, failures, heldUpMs }: { readonly attempt: number; readonly failures: number; readonly heldUpMs: number },
   retryPolicy: RetryPolicy,
   chance: number,
 ): { readonly waitMs: number } | { readonly cause: string } {
@@ -114,6 +119,6 @@ export function afterFailure(
   const later =
     error instanceof RetryLaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
   if (later !== undefined && (error as RetryLaterError).limited) return later;
-  if (passes(error) ? heldUpMs >= retryPolicy.giveUpMs : attempt >= retryPolicy.attempts) return { cause };
+  if (passes(error) ? heldUpMs >= retryPolicy.giveUpMs : failures >= retryPolicy.attempts) return { cause };
   return later ?? { waitMs };
 }

@@ -2,6 +2,9 @@
  * Twilio knows no idempotency keys: a message is claimed first. An unknown outcome is looked up among the messages to
  * the number, by the gift's address in their text.
  */
+import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
 import twilio from 'twilio';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import { type SendReply, notificationKey } from '../../messages/notifications.js';
@@ -139,7 +142,9 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
 function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
   // The library limits only silence: an answer that comes byte by byte would keep its caller for ever.
-  base.axios.interceptors.request.use((config) => Object.assign(config, { signal: AbortSignal.timeout(timeout) }));
+  base.axios.interceptors.request.use((config) =>
+    Object.assign(config, { signal: AbortSignal.timeout(timeout), transport: { request: watchedRequest } }),
+  );
   const request = base.request.bind(base);
   base.request = async (options) => {
     const { pathname, search } = new URL(options.uri);
@@ -154,6 +159,23 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
     return response;
   };
   return base;
+}
+
+/** Requests of which nothing has left this process: they have no connection yet, or never had one. */
+const unsent = new WeakSet<object>();
+
+function watchedRequest(options: RequestOptions, answered: (answer: IncomingMessage) => void): ClientRequest {
+  const request = options.protocol === 'http:' ? http.request(options, answered) : https.request(options, answered);
+  unsent.add(request);
+  const connected = (): void => void unsent.delete(request);
+  request.once('socket', (socket: Socket) => (socket.connecting ? socket.once('connect', connected) : connected()));
+  return request;
+}
+
+/** The library's errors name their request. */
+function hasLeft(error: unknown): boolean {
+  const request = error instanceof Error && 'request' in error ? error.request : undefined;
+  return !(neverSent(error) || (request instanceof Object && unsent.has(request)));
 }
 
 /** A proxy may answer in Twilio's place: only a message id proves that Twilio has the message. */
@@ -171,7 +193,7 @@ class NumberFault extends Error {
 function failed(error: unknown): never {
   if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
   if (!(error instanceof twilio.RestException))
-    throw new ProviderError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
+    throw new ProviderError('Twilio did not answer', { outcomeUnknown: hasLeft(error), cause: error });
   const { status, code } = error;
   const where = `HTTP ${status}${code === undefined ? '' : `, code ${code}`}`;
   const fault = code === undefined ? undefined : NUMBER_FAULTS.get(code);

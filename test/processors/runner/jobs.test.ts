@@ -117,6 +117,39 @@ test('gives nothing up at the first failure after a day under a limit of ours', 
   );
 });
 
+test('parks nothing at its first odd failure after an outage that passed', async () => {
+  const parked: unknown[] = [];
+  let attempts = 0;
+  await new Promise<void>((resolve) => {
+    const runner = jobRunner({
+      writer: { append: async (_stream, event) => (parked.push(event), resolve(), SEEN) },
+      logger: pino({ level: 'silent' }),
+      ticks: () => 0,
+      retryPolicy: { ...RETRY_POLICY, retryMs: 1, retryAtMostMs: 1 },
+      tally: processTally(),
+      held: () => true,
+      mayAct: () => undefined,
+      signal: new AbortController().signal,
+      timesParked: () => 0,
+    });
+    runner.takeOn({
+      key: 'notify',
+      pool: { atOnce: 1 },
+      transactionId: 't',
+      parkAs: { name: 'notification', entity: 'gift', step: 'notify' },
+      cause: () => SEEN,
+      done: resolve,
+      async run(attempt) {
+        attempts = attempt;
+        if (attempt <= 30) throw new RemoteError('the worker is in trouble');
+        // Nine, in between which the worker is in trouble again.
+        if (attempt <= 48) throw attempt % 2 === 0 ? new RemoteError('again') : new Error('nobody knows yet');
+      },
+    });
+  });
+  assert.equal([attempts, parked], [49, []]);
+});
+
 test('counts no failure where another process may have the work, and tries later', async () => {
   const lines: string[] = [];
   const tally = processTally();

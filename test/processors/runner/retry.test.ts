@@ -16,6 +16,13 @@ import {
 
 const test = suite('retry');
 
+/** The moment at which an attempt has failed, each before it in the same way. */
+const on = (attempt: number, heldUpMs: number): Parameters<typeof afterFailure>[1] => ({
+  attempt,
+  failures: attempt,
+  heldUpMs,
+});
+
 test('waits longer after each failure, up to a bound, less up to half by chance', () => {
   const retryPolicy = { retryMs: 50, retryAtMostMs: 1_000 };
   assert.equal(
@@ -34,23 +41,25 @@ test('tries passing failures for a day, then parks', () => {
     new RemoteError('trouble'),
     later,
   ]) {
-    assert.equal(afterFailure(error, 500, RETRY_POLICY.giveUpMs - 1, RETRY_POLICY, 0), { waitMs: 15_000 });
-    const given = afterFailure(error, 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0);
+    assert.equal(afterFailure(error, on(500, RETRY_POLICY.giveUpMs - 1), RETRY_POLICY, 0), { waitMs: 15_000 });
+    const given = afterFailure(error, on(500, RETRY_POLICY.giveUpMs), RETRY_POLICY, 0);
     assert.ok('cause' in given && given.cause.startsWith(error.name));
   }
 });
 
 test('anything else is tried a few times, then parked', () => {
-  assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts - 1, 0, RETRY_POLICY, 0), { waitMs: 12_800 });
-  assert.equal(afterFailure(new TypeError('odd'), RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), {
+  assert.equal(afterFailure(new TypeError('odd'), on(RETRY_POLICY.attempts - 1, 0), RETRY_POLICY, 0), {
+    waitMs: 12_800,
+  });
+  assert.equal(afterFailure(new TypeError('odd'), on(RETRY_POLICY.attempts, 0), RETRY_POLICY, 0), {
     cause: 'TypeError: odd',
   });
-  assert.equal(afterFailure('odd', RETRY_POLICY.attempts, 0, RETRY_POLICY, 0), { cause: 'odd' });
+  assert.equal(afterFailure('odd', on(RETRY_POLICY.attempts, 0), RETRY_POLICY, 0), { cause: 'odd' });
 });
 
 test('parks at once what is given up, and what can’t be decrypted', () => {
-  assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, RETRY_POLICY, 0), { cause: 'too late' });
-  assert.equal(afterFailure(new AlteredDataError('a message', undefined), 1, 0, RETRY_POLICY, 0), {
+  assert.equal(afterFailure(new GiveUpError('too late'), on(1, 0), RETRY_POLICY, 0), { cause: 'too late' });
+  assert.equal(afterFailure(new AlteredDataError('a message', undefined), on(1, 0), RETRY_POLICY, 0), {
     cause: "a message can't be decrypted: it was altered",
   });
 });
@@ -58,25 +67,25 @@ test('parks at once what is given up, and what can’t be decrypted', () => {
 test('retries after the requested pause, and not all at once', () => {
   const later = (afterMs: number, limited = false): RetryLaterError =>
     new RetryLaterError('limited', afterMs, { limited });
-  assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 0), { waitMs: 60_000 });
-  assert.equal(afterFailure(later(60_000), 1, 0, RETRY_POLICY, 1), { waitMs: 75_000 });
-  assert.equal(afterFailure(later(1), 5, 0, RETRY_POLICY, 0), { waitMs: 800 });
-  assert.equal(afterFailure(later(1), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), {
+  assert.equal(afterFailure(later(60_000), on(1, 0), RETRY_POLICY, 0), { waitMs: 60_000 });
+  assert.equal(afterFailure(later(60_000), on(1, 0), RETRY_POLICY, 1), { waitMs: 75_000 });
+  assert.equal(afterFailure(later(1), on(5, 0), RETRY_POLICY, 0), { waitMs: 800 });
+  assert.equal(afterFailure(later(1), on(500, RETRY_POLICY.giveUpMs), RETRY_POLICY, 0), {
     cause: 'RetryLaterError: limited',
   });
-  assert.equal(afterFailure(later(60_000, true), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { waitMs: 60_000 });
+  assert.equal(afterFailure(later(60_000, true), on(500, RETRY_POLICY.giveUpMs), RETRY_POLICY, 0), { waitMs: 60_000 });
 });
 
 test('gives a wait up only where it may never end', () => {
-  assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), {
+  assert.equal(afterFailure(new NotYetError('the buyer', 7), on(500, RETRY_POLICY.giveUpMs), RETRY_POLICY, 0), {
     waitMs: 7,
   });
   const mayNeverCome = new NotYetError('the charge', 1_000, { mayNeverCome: true });
   assert.equal(
-    [1, 9].map((attempt) => afterFailure(mayNeverCome, attempt, RETRY_POLICY.giveUpMs - 1, RETRY_POLICY, 0)),
+    [1, 9].map((attempt) => afterFailure(mayNeverCome, on(attempt, RETRY_POLICY.giveUpMs - 1), RETRY_POLICY, 0)),
     [{ waitMs: 1_000 }, { waitMs: 12_800 }],
   );
-  assert.equal(afterFailure(mayNeverCome, 9, RETRY_POLICY.giveUpMs, RETRY_POLICY, 0), { cause: 'the charge' });
+  assert.equal(afterFailure(mayNeverCome, on(9, RETRY_POLICY.giveUpMs), RETRY_POLICY, 0), { cause: 'the charge' });
 });
 
 test('an answer, or why there is none', () => {

@@ -1,3 +1,4 @@
+import dns from 'node:dns';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -229,6 +230,23 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     assert.is(server.sent(request.launch_url), 0);
   });
 }
+
+test('sends again what never left this process, since no connection came about', async ({ server, records, sms }) => {
+  const { lookup } = dns;
+  const request = ask();
+  const unreachable = await open(server, records, { apiUrl: 'http://no-answer.test:1' }, { timeoutMs: 150 });
+  // A name server that is silent, as a firewall that drops what goes out.
+  dns.lookup = (() => undefined) as unknown as typeof dns.lookup;
+  try {
+    const error = await rejects(unreachable.send(request), ProviderError, /did not answer/);
+    assert.not(error.outcomeUnknown);
+  } finally {
+    dns.lookup = lookup;
+  }
+  assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
+  assert.is((await sms.send(request)).outcome, 'sent');
+  assert.is(server.sent(request.launch_url), 1);
+});
 
 test('looks a message up after an answer of another shape', async ({ server, records, sms }) => {
   for (const body of ['{}', '[]', 'null', '"ok"', '17', 'true', '{"sid":null}', '{"sid":17}', '{"messages":[]}']) {
