@@ -3,8 +3,7 @@
  * runs those whose path holds NAME (`projections`, `test/api/gifts/gifts.test.ts`). `--coverage` (npm run coverage)
  * measures them and fails below 95 % of lines or branches. `--every-engine` runs those that start the service on
  * servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines. The last line
- * is `N passed, N failed`, and `, N skipped` where some were; above it stand the files that failed at first and passed
- * when run again, alone.
+ * is `N passed, N failed`, and `, N skipped` where some were; above it stand the files that failed. Nothing runs twice.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
@@ -32,8 +31,6 @@ const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-
 const rawCoverage = join(root, 'coverage', 'tmp');
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const skippedNames = [];
-/** Files that failed beside others, and their result when run again, alone. */
-const alone = [];
 const failing = [];
 /** Servers that run beside the tests. */
 let mixes;
@@ -89,37 +86,23 @@ function count(result) {
 /** @param runs each a file, the label of its run, and its environment */
 async function runAll(runs) {
   const waiting = byLength(inBatches(runs));
-  const suspects = [];
-  const runBatch = async (batch, mapped) => {
-    const files = batch.map(({ file }) => join('dist/test', file));
-    const results = await runTestFiles(files, environment(batch[0].env), mapped);
-    return batch.map((run, at) => ({ run, result: results[at], failed: results[at].failed > 0 }));
-  };
   await Promise.all(
     Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => {
       // One lane starts with the longest, the others with the shortest: so few long files run side by side, and none is
       // left for the end.
       const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
       for (let batch = next(); batch !== undefined; batch = next()) {
-        for (const { run, result, failed } of await runBatch(batch, names.length > 0)) {
-          if (failed) suspects.push(run);
-          else count(result);
-          tell(run.file, run.label, result);
+        const files = batch.map(({ file }) => join('dist/test', file));
+        const results = await runTestFiles(files, environment(batch[0].env), names.length > 0);
+        for (const [at, { file, label }] of batch.entries()) {
+          count(results[at]);
+          tell(file, label, results[at]);
+          if (results[at].failed > 0)
+            failing.push(`test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`);
         }
       }
     }),
   );
-  // Some tests measure time or wait for processes: a file that failed beside others is run again, alone. Only a second
-  // failure counts.
-  for (const run of suspects) {
-    console.log(`again, alone: ${run.file.replace(/\.test\.js$/, '')}${run.label === '' ? '' : ` (${run.label})`}`);
-    const [{ result, failed }] = await runBatch([run], true);
-    count(result);
-    tell(run.file, run.label, result);
-    (failed ? failing : alone).push(
-      `test/${run.file.replace(/\.js$/, '.ts')}${run.label === '' ? '' : ` (${run.label})`}`,
-    );
-  }
 }
 
 /** A file of types alone compiles to no code. */
@@ -184,5 +167,5 @@ if (good) {
   console.log('The sources could not be built: no test was run.');
   totals.failed = 1;
 }
-console.log(lastLines(totals, { alone, failing, skipped: skippedNames }));
+console.log(lastLines(totals, { failing, skipped: skippedNames }));
 if (totals.failed > 0 || !good) process.exitCode = 1;

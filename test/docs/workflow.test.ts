@@ -39,6 +39,22 @@ test('one job does what .ci/run does, the other runs the tests on real engines',
   assert.equal(workflow.permissions, { contents: 'read' });
 });
 
+test('.ci/run checks formatting, types and lint after the install, and runs the tests last', () => {
+  const said = [...textOf('.ci/run').matchAll(/^ *(?:npm ci|for step in|npm test|exit).*$/gm)].map(([line]) =>
+    line.trim().replace(/ --no-audit --no-fund/, ''),
+  );
+  assert.equal(
+    said.map((line) => line.replace(/ (\|\||2>&1).*/, '')),
+    [
+      'npm ci',
+      'for step in format:check typecheck lint; do',
+      'npm ci --prefix test/clients',
+      'npm test -- --every-engine',
+      'exit "$failed"',
+    ],
+  );
+});
+
 test('every action is pinned to a commit, and says of which version', () => {
   const uses = WORKFLOW.split('\n').filter((line) => line.includes('uses:'));
   assert.ok(uses.length > 1);
