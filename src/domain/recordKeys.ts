@@ -15,6 +15,9 @@ export const SEND_CLAIMS = 'send/';
 /** `{hash of the username}.{hash of the address}`: the user has logged in from there. */
 export const LOGIN_SEEN = 'login-seen:';
 
+/** `{hash of the username}`: a hash of the user's password. */
+export const LOGIN_HASHES = 'login-hash:';
+
 /** Prefixes of counters, followed by `:` and what is counted. */
 export const COUNTERS = {
   /** Failed logins, by hash of the username; `pair`: `{hash of the username}.{hash of the address}`. */

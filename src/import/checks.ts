@@ -54,7 +54,7 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   await inSlices(wanted.clients ?? [], ({ index, secret }) => {
     if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');
   });
-  await checkGivenHashes(wanted, faults);
+  await checkGivenHashes(wanted, input.log, faults);
   await inSlices(wanted.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
   await inSlices(wanted.voucher_codes ?? [], ({ index, id, value }) => {
     const stored = input.log.codes.get(id)?.state;

@@ -1,33 +1,40 @@
 /** Checks that a log-in can verify hashes from another system, and at what cost. */
 import { inParallel } from '../lib/async/inParallel.js';
-import { verifyPassword } from '../lib/passwordHash.js';
+import { costOf, PRESENT_COST, verifyPassword } from '../lib/passwordHash.js';
 import type { FaultCollector } from './faults.js';
+import type { LogState } from './logState.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 
 const PARALLEL = 4;
 
 /**
- * Limits in KiB, and in KiB times passes. Few log-ins are verified at once: a username with a costlier hash could be used
- * to keep all others waiting.
+ * Limits in KiB, and in KiB times passes: from the cheapest to the costliest default of known libraries. Below, a stolen
+ * log gives passwords away; above, anybody who guesses keeps a core busy.
  */
-const MOST_MEMORY = 262_144;
-const MOST_WORK = 1_048_576;
+const LEAST = { memory: 4_096, work: 12_288 };
+const MOST = { memory: 131_072, work: 262_144 };
+/** With the present one. A failed log-in takes a check of each. */
+const MOST_COSTS = 4;
 
 const PARAMETERS = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(\$.*)$/;
 
 const BROKEN = 'is no whole argon2id hash: no log-in could succeed';
-const TOO_DEAR = `costs too much to check: m is at most ${MOST_MEMORY}, m times t at most ${MOST_WORK}`;
+const TOO_CHEAP = `costs too little to guess: m is at least ${LEAST.memory}, m times t at least ${LEAST.work}`;
+const TOO_DEAR = `costs too much to check: m is at most ${MOST.memory}, m times t at most ${MOST.work}`;
+const TOO_MANY = `has a cost (m, t and p) beyond ${MOST_COSTS} of all users and clients: every failed log-in takes as long as all of them`;
 
 export async function checkGivenHashes(
   { users = [], clients = [] }: WantedImport,
+  log: LogState,
   faults: FaultCollector,
 ): Promise<void> {
+  const costs = storedCosts(log);
   const known = new Map<string, Promise<string | undefined>>();
   const check =
     (array: 'users' | 'clients', field: string) =>
     async ({ index, secret }: { readonly index: number; readonly secret: GivenSecret | undefined }): Promise<void> => {
       if (secret === undefined || !('hash' in secret)) return;
-      const asked = known.get(secret.hash) ?? faultOf(secret.hash);
+      const asked = known.get(secret.hash) ?? faultOf(secret.hash, costs);
       known.set(secret.hash, asked);
       const fault = await asked;
       if (fault !== undefined) faults.add(array, index, field, fault);
@@ -36,15 +43,33 @@ export async function checkGivenHashes(
   await inParallel(clients, PARALLEL, check('clients', '.secret_hash'));
 }
 
-async function faultOf(hash: string): Promise<string | undefined> {
+function storedCosts({ entries: { user, client } }: LogState): Set<string> {
+  const costs = new Set([PRESENT_COST]);
+  const note = (hash: string): void => {
+    const cost = costOf(hash);
+    if (cost !== undefined) costs.add(cost);
+  };
+  for (const { state } of user.values()) if (state.status !== 'none') note(state.value.password_hash);
+  for (const { state } of client.values()) if (state.status !== 'none') note(state.value.secret_hash);
+  return costs;
+}
+
+/** Adds the cost of a good hash to `costs`. */
+async function faultOf(hash: string, costs: Set<string>): Promise<string | undefined> {
   const [, m, t, p, encoded] = PARAMETERS.exec(hash) ?? [];
   const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];
   // RFC 9106: no number is 0 or has a leading 0.
   if (memory < 8 * lanes || [m, t, p].some((number) => number === undefined || number.startsWith('0'))) return BROKEN;
-  if (memory > MOST_MEMORY || memory * passes > MOST_WORK) return TOO_DEAR;
   // Reads salt and hash as a log-in does, with the cheapest parameters.
-  return verifyPassword(`$argon2id$v=19$m=8,t=1,p=1${encoded}`, '').then(
-    () => undefined,
-    () => BROKEN,
+  const readable = await verifyPassword(`$argon2id$v=19$m=8,t=1,p=1${encoded}`, '').then(
+    () => true,
+    () => false,
   );
+  if (!readable) return BROKEN;
+  if (memory < LEAST.memory || memory * passes < LEAST.work) return TOO_CHEAP;
+  if (memory > MOST.memory || memory * passes > MOST.work) return TOO_DEAR;
+  const cost = costOf(hash) ?? '';
+  if (!costs.has(cost) && costs.size >= MOST_COSTS) return TOO_MANY;
+  costs.add(cost);
+  return undefined;
 }

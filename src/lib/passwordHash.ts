@@ -1,8 +1,15 @@
 /** Argon2id with OWASP's parameters (19 MiB, 2 passes, 1 lane), as PHC strings, computed off the event loop. */
+import { randomBytes } from 'node:crypto';
 import { hash, verify } from '@node-rs/argon2';
 
 /** Argon2id is the library's default, which a test checks: the constant can't be imported under `isolatedModules`. */
 const OPTIONS = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
+
+/** The cost of hashes that are made here: KiB, passes and lanes, as in a PHC string. */
+export const PRESENT_COST = `m=${OPTIONS.memoryCost},t=${OPTIONS.timeCost},p=${OPTIONS.parallelism}`;
+
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
 
 export async function hashPassword(password: string): Promise<string> {
   return hash(password, OPTIONS);
@@ -11,4 +18,15 @@ export async function hashPassword(password: string): Promise<string> {
 /** @throws Error when the hash is not a PHC string of argon2; imports refuse those */
 export async function verifyPassword(passwordHash: string, password: string): Promise<boolean> {
   return verify(passwordHash, password);
+}
+
+/** In the spelling of the PHC string; `undefined`: it is not a hash that an import takes. */
+export function costOf(passwordHash: string): string | undefined {
+  return /^\$argon2id\$v=19\$(m=\d+,t=\d+,p=\d+)\$/.exec(passwordHash)?.[1];
+}
+
+/** No password fits. Checking one takes what it takes for hashes of this cost. */
+export function hashOfNobody(cost: string): string {
+  const random = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
+  return `$argon2id$v=19$${cost}$${random(SALT_BYTES)}$${random(HASH_BYTES)}`;
 }

@@ -6,6 +6,7 @@ import { catalogueProjection } from './catalogue/catalogue.js';
 import { giftsProjection } from './gifts.js';
 import { feedProjection } from './feed/feed.js';
 import { readYourWrites, type LogEnds } from '../runtime/readmodels/readYourWrites.js';
+import { passwordCostsProjection } from './passwordCosts.js';
 import { parkedProjection } from './parked.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import { openReadModel, type ReadModel } from '../runtime/readmodels/readModel.js';
@@ -29,6 +30,7 @@ const ALL = {
   feed: feedProjection,
   webhookEndpoints: webhookEndpointsProjection,
   schedule: scheduleProjection,
+  passwordCosts: passwordCostsProjection,
 } as const;
 
 /** A new read model is listed here for a release: until it is built, only the routes that read it refuse requests. */
@@ -41,6 +43,7 @@ const BY_SOME = [
   'feed',
   'webhookEndpoints',
   'schedule',
+  'passwordCosts',
 ] as const satisfies readonly (keyof typeof ALL)[];
 
 /**

@@ -203,10 +203,17 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
     'clients[0].secret_hash: is no whole argon2id hash: no log-in could succeed',
     (file) => void (file['clients']![0]!['secret_hash'] = hashWith('m=8,t=1,p=2')),
   ],
-  ...['m=9999999,t=1,p=1', 'm=262145,t=1,p=1', 'm=65536,t=17,p=1', 'm=19456,t=999,p=1'].map(
+  ...['m=8,t=1,p=1', 'm=4095,t=9,p=1', 'm=4096,t=2,p=1', 'm=12287,t=1,p=1'].map(
     (parameters) =>
       [
-        'users[0].password_hash: costs too much to check: m is at most 262144, m times t at most 1048576',
+        'clients[0].secret_hash: costs too little to guess: m is at least 4096, m times t at least 12288',
+        (file: AnyFile) => void (file['clients']![0]!['secret_hash'] = hashWith(parameters)),
+      ] as const,
+  ),
+  ...['m=9999999,t=1,p=1', 'm=131073,t=1,p=1', 'm=65536,t=5,p=1', 'm=19456,t=999,p=1'].map(
+    (parameters) =>
+      [
+        'users[0].password_hash: costs too much to check: m is at most 131072, m times t at most 262144',
         (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters)),
       ] as const,
   ),
@@ -378,13 +385,37 @@ test('refuses blanks around and invisible characters in exact values', async () 
 });
 
 test('hashes of other systems are taken as they are', async () => {
-  for (const parameters of ['m=8,t=1,p=1', 'm=65536,t=3,p=4', 'm=262144,t=4,p=1', 'm=4096,t=3,p=255']) {
+  for (const parameters of [
+    'm=4096,t=3,p=255',
+    'm=65536,t=3,p=4',
+    'm=65536,t=4,p=1',
+    'm=102400,t=2,p=8',
+    'm=131072,t=2,p=1',
+  ]) {
     const { unchanged, events } = await importInto(
       memoryEvents(),
       fileWith((file) => void (file['users']![0]!['password_hash'] = hashWith(parameters))),
     );
     assert.ok(events > 0 && unchanged === 0, parameters);
   }
+});
+
+test('refuses hashes of a fifth cost, in the file or with those in the log', async () => {
+  const userWith = (index: number, parameters: string): object => ({
+    id: `h${index}`,
+    username: `h${index}`,
+    password_hash: hashWith(parameters),
+  });
+  const fault = /^users\[\d\]\.password_hash: has a cost \(m, t and p\) beyond 4 of all users and clients/;
+  const four = ['m=19456,t=2,p=1', 'm=4096,t=3,p=1', 'm=65536,t=3,p=4', 'm=65536,t=4,p=1'];
+  const events = memoryEvents();
+  const all = [...four, 'm=65536,t=3,p=1', 'm=65536,t=3,p=4'];
+  const faults = await faultsOf({ users: all.map((parameters, index) => userWith(index, parameters)) }, events);
+  assert.is(faults.length, 1);
+  assert.match(faults[0] ?? '', fault);
+  await importInto(events, { users: four.map((parameters, index) => userWith(index, parameters)) });
+  assert.match((await faultsOf({ users: [userWith(9, 'm=65536,t=2,p=1')] }, events))[0] ?? '', fault);
+  await importInto(events, { users: [userWith(9, 'm=65536,t=4,p=1')] });
 });
 
 test("reports all faults at once, in the order of the file, an entry's own and its references'", async () => {

@@ -60,6 +60,7 @@ test(
       'by_user',
       'feed',
       'parked',
+      'password_costs',
       'redemptions',
       'reversals',
       'schedule',

@@ -2,6 +2,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import { clockMs } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import type { Subjects } from '../../runtime/personal/subjects.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
@@ -10,8 +11,10 @@ import { accessTokens } from './accessTokens.js';
 import { type CallerAddress, callerAddress } from './address.js';
 import { type Authenticator, authenticator } from './authenticate.js';
 import { clientAuthentication } from './clients.js';
+import { FRESH_MS, freshCache } from './freshCache.js';
 import { grants } from './grants.js';
 import { oauthRoutes } from './oauth.js';
+import { loginHashes } from './loginHashes.js';
 import { passwords } from './passwords.js';
 import { revokeRoutes } from './revoke.js';
 import { type Lifetimes, sessions } from './sessions.js';
@@ -20,6 +23,7 @@ import { throttle } from './throttle.js';
 
 export interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
+  readonly passwordCosts: Pick<ReadModel<object>, 'find'>;
   /** The read model may be behind. */
   readonly log: Pick<EventStore, 'read' | 'end'>;
   readonly records: Records;
@@ -50,7 +54,7 @@ export function createAuth(options: AuthOptions): Auth {
   const accountsNow = accounts({ model: options.accounts, log: options.log }, now);
   const allSessions = sessions({ records, tokens, hash, ttl, now });
   const counters = throttle(records, hash, now);
-  const checker = passwords();
+  const checker = passwords({ costs: storedCosts(options.passwordCosts, now) });
   const callers = authenticator({ tokens, sessions: allSessions, accounts: accountsNow });
   const clients = clientAuthentication({
     accounts: accountsNow,
@@ -69,6 +73,7 @@ export function createAuth(options: AuthOptions): Auth {
         accounts: accountsNow,
         clients,
         passwords: checker,
+        hashes: loginHashes(records, hash, now),
         sessions: allSessions,
         throttle: counters,
         hash,
@@ -77,5 +82,25 @@ export function createAuth(options: AuthOptions): Auth {
       return routerOf('/oauth', [...oauthRoutes(all), ...revokeRoutes(all)]);
     },
     close: async () => checker.close(),
+  };
+}
+
+/** Until they are first known, after a deployment, unknown names take as long as those that were hashed here. */
+function storedCosts(model: Pick<ReadModel<object>, 'find'>, now: () => number): () => Promise<readonly string[]> {
+  const cache = freshCache<readonly string[]>({
+    max: 1,
+    maxAgeMs: FRESH_MS,
+    now,
+    look: async () => (await model.find({})).map(({ id }) => id),
+  });
+  return async () => {
+    const known = cache.peek('');
+    if (known !== undefined) return known.value;
+    try {
+      return await cache.load('');
+    } catch (error) {
+      if (error instanceof UnavailableError) return [];
+      throw error;
+    }
   };
 }

@@ -6,6 +6,7 @@ import type { Subjects } from '../../runtime/personal/subjects.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Authenticator } from './authenticate.js';
 import { authenticationFailed, type ClientCredentials } from './clients.js';
+import type { LoginHashes } from './loginHashes.js';
 import type { Passwords } from './passwords.js';
 import type { Sessions, TokenHolder, TokenPair } from './sessions.js';
 import { type Accounts, sessionAccounts } from './accountStatus.js';
@@ -30,12 +31,13 @@ export function grants(deps: {
   accounts: Accounts;
   clients: { authenticate(credentials: ClientCredentials, by: Claimant): Promise<ClientDocument> };
   passwords: Passwords;
+  hashes: LoginHashes;
   sessions: Sessions;
   throttle: Throttle;
   hash: KeyedHash;
   subjects: Pick<Subjects, 'find'>;
 }): Grants {
-  const { authenticator, accounts, clients, passwords, sessions, throttle, hash, subjects } = deps;
+  const { authenticator, accounts, clients, passwords, hashes, sessions, throttle, hash, subjects } = deps;
   return {
     loginClient: async (header) => authenticator.client(header),
 
@@ -55,13 +57,14 @@ export function grants(deps: {
         },
         // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
         async (account) =>
-          throttle.attempt(
-            { address, usernameHash },
-            async (reserve) =>
-              (await passwords.verify(account?.password_hash, candidates, reserve)) !== undefined &&
-              account?.active === true &&
-              accounts.isCurrent(account),
-          ),
+          throttle.attempt({ address, usernameHash }, async (reserve) => {
+            const stored = await hashes.of(usernameHash, account);
+            const right = await passwords.verify(stored, candidates, reserve);
+            if (account === undefined || stored === undefined || right === undefined) return false;
+            if (!(await accounts.isCurrent(account))) return false;
+            await hashes.renew(usernameHash, account, stored, opaqueString(password));
+            return true;
+          }),
       );
       if (user === undefined) throw authenticationFailed();
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');

@@ -1,7 +1,6 @@
-/** Each check takes 19 MiB and a core, so few run at once. */
-import { randomBytes } from 'node:crypto';
+/** Each check takes some memory and a core, so few run at once. */
 import { availableParallelism } from 'node:os';
-import { hashPassword, verifyPassword } from '../../lib/passwordHash.js';
+import { costOf, hashOfNobody, PRESENT_COST, verifyPassword } from '../../lib/passwordHash.js';
 import { gate } from '../limits/gate.js';
 
 /** The longest queue of checks. */
@@ -9,8 +8,9 @@ const PLACES = 500;
 
 export interface Passwords {
   /**
-   * The candidate that fits the hash; none without a hash (an unknown user or client), after the same time. `reserve`
-   * runs at this check's turn, and may throw.
+   * The candidate that fits the hash; none without a hash (an unknown user or client). Where none fits, one check of
+   * each cost that is stored was made for each candidate, so that the time taken tells no name. `reserve` runs at this
+   * check's turn, and may throw.
    * @throws HttpError too_many_requests at a full queue; Error for a malformed hash
    */
   verify(
@@ -21,32 +21,48 @@ export interface Passwords {
   close(): Promise<void>;
 }
 
-/** Leaves one core to the event loop where there are several. */
-export function passwords(width: number = Math.max(1, Math.min(3, availableParallelism() - 1))): Passwords {
+export interface PasswordOptions {
+  /** The costs of all stored hashes. */
+  readonly costs: () => Promise<readonly string[]>;
+  /** Default: leaves one core to the event loop where there are several. */
+  readonly width?: number;
+  /** For tests, which count. */
+  readonly fits?: typeof verifyPassword;
+}
+
+export function passwords({
+  costs,
+  width = Math.max(1, Math.min(3, availableParallelism() - 1)),
+  fits = verifyPassword,
+}: PasswordOptions): Passwords {
   const turns = gate(width, PLACES);
-  // Hash of an unknown secret. Made at the start, so that the first unknown user takes no longer than the next.
-  const dummy = hashPassword(randomBytes(32).toString('base64url'));
   const underWay = new Set<Promise<string | undefined>>();
+
+  const check = async (hash: string | undefined, candidates: readonly string[]): Promise<string | undefined> => {
+    const others = new Set([PRESENT_COST, ...(await costs())]);
+    if (hash !== undefined) {
+      for (const candidate of candidates) if (await fits(hash, candidate)) return candidate;
+      others.delete(costOf(hash) ?? '');
+    }
+    for (const cost of others) for (const candidate of candidates) await fits(hashOfNobody(cost), candidate);
+    return undefined;
+  };
+
   return {
     async verify(hash, candidates, reserve) {
-      const check = turns.run(async () => {
+      const checked = turns.run(async () => {
         await reserve();
-        const against = hash ?? (await dummy);
-        let right: string | undefined;
-        for (const candidate of candidates) {
-          if (right === undefined && (await verifyPassword(against, candidate))) right = candidate;
-        }
-        return hash === undefined ? undefined : right;
+        return check(hash, candidates);
       });
-      underWay.add(check);
+      underWay.add(checked);
       try {
-        return await check;
+        return await checked;
       } finally {
-        underWay.delete(check);
+        underWay.delete(checked);
       }
     },
     async close() {
-      await Promise.allSettled([dummy, ...underWay]);
+      await Promise.allSettled(underWay);
     },
   };
 }

@@ -2,7 +2,7 @@
 import { type AccessRequest, subjectOfCall } from '../../domain/access.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername } from '../../domain/precis.js';
-import { ANSWERS, COUNTERS, LOGIN_SEEN, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
+import { ANSWERS, COUNTERS, LOGIN_HASHES, LOGIN_SEEN, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
 import { inJson } from '../../lib/quotedText.js';
 import { allRecords } from './allRecords.js';
@@ -52,6 +52,7 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   }
   for (const username of usernames.map((name) => hash('username', name))) {
     await records.delete(`${COUNTERS.loginUsername}:${username}`);
+    await records.delete(LOGIN_HASHES + username);
     await remove(`${COUNTERS.loginPair}:${username}.`);
     await remove(`${LOGIN_SEEN}${username}.`);
   }

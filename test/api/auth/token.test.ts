@@ -2,6 +2,7 @@
 import { hashedSubjects } from '../../support/fixtures/memorySubjects.js';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hash as argon2 } from '@node-rs/argon2';
 import { decodeJwt } from 'jose';
 import pino from 'pino';
 import { suite } from 'uvu';
@@ -16,7 +17,7 @@ import type { PipelineDeps } from '../../../src/api/pipeline/exchange.js';
 import { serve } from '../../../src/api/pipeline/pipeline.js';
 import { routerMaker } from '../../../src/api/pipeline/router.js';
 import { application } from '../../../src/api/pipeline/server.js';
-import { hashPassword } from '../../../src/lib/passwordHash.js';
+import { costOf, hashPassword, PRESENT_COST } from '../../../src/lib/passwordHash.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
@@ -124,6 +125,7 @@ async function start(parts: {
 }): Promise<Process> {
   const auth = createAuth({
     ...parts,
+    passwordCosts: { find: async () => [] },
     now: parts.clock.now,
     tokenKeys: [TOKEN_KEY],
     hash,
@@ -740,6 +742,27 @@ test('a secret that was right is remembered for its own client alone', async ({ 
   await here.clientToken('app');
   accounts.change('client-other', { secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash });
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other', client_secret: SECRET }));
+});
+
+test('logs a user with a hash of another cost in, hashes the password again, and ends no session', async ({
+  here,
+  there,
+  accounts,
+  records,
+}) => {
+  accounts.change('user-ada', {
+    password_hash: await argon2(PASSWORD, { memoryCost: 64, timeCost: 3, parallelism: 1 }),
+  });
+  const first = (await here.login()).body;
+  const [renewed] = await records.list<{ hash: string }>('login-hash:');
+  assert.is(costOf(renewed?.value.hash ?? ''), PRESENT_COST);
+  const second = await there.login();
+  assert.is(second.status, 200);
+  for (const { access_token } of [first, second.body]) assert.is(await here.opens(access_token), 200);
+  failed(await there.login('ada', 'wrong'));
+  accounts.change('user-ada', { password_hash: await hashPassword('another'), credential: 2 });
+  failed(await here.login());
+  assert.is((await here.login('ada', 'another')).status, 200);
 });
 
 // Guessing.

@@ -73,6 +73,7 @@ async function served(
           schedule: caughtUp,
           byUser: caughtUp,
           voucherCodes: caughtUp,
+          passwordCosts: caughtUp,
         },
       },
     ),

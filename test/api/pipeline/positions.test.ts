@@ -18,6 +18,7 @@ const NONE = {
   schedule: follower,
   byUser: follower,
   voucherCodes: follower,
+  passwordCosts: follower,
   webhookEndpoints: follower,
 };
 
@@ -72,6 +73,7 @@ test('waits for followers that all routes read, and for others where a route rea
     schedule: told('schedule', true),
     byUser: told('byUser', true),
     voucherCodes: told('codes', true),
+    passwordCosts: told('costs', true),
     webhookEndpoints: told('endpoints', true),
   };
   const gate = positionGate(log, { always: [told('a', true), told('b', true)], where });

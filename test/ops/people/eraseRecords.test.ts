@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { throttle } from '../../../src/api/auth/throttle.js';
 import { type StoredAnswer, takeKey } from '../../../src/api/pipeline/idempotency.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
-import { SESSIONS } from '../../../src/domain/recordKeys.js';
+import { LOGIN_HASHES, SESSIONS } from '../../../src/domain/recordKeys.js';
 import { eraseRecordsOf } from '../../../src/ops/people/eraseRecords.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import { openLedger } from '../../../src/providers/notifications/ledger.js';
@@ -62,6 +62,7 @@ async function leaves(
         return right;
       },
     );
+  await records.put(LOGIN_HASHES + hash('username', usernames[0]), { hash: 'of a password' });
   const unit = { transactionId: `t-${userId}`, buyerId: userId, number: numbers[0] };
   await smsLimits(records, hash, Date.now).admit(unit);
   const ledger = await openLedger(records, Date.now, logger);

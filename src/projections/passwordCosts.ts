@@ -1,0 +1,28 @@
+/**
+ * Which costs the hashes of passwords and client secrets have, or had: a check of an unknown name takes all of them
+ * (docs/decisions.md#usernames-and-passwords). The ids of its documents are the costs.
+ */
+import { HIDDEN_FIELDS } from './hiddenFields.js';
+import type { Client, ClientEvent, User, UserEvent } from '../domain/account.js';
+import { costOf } from '../lib/passwordHash.js';
+import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+
+type Folded = Extract<UserEvent | ClientEvent, { type: `${string}${'Added' | 'Changed'}` }>['type'];
+const TYPES = typesOf<Folded>({ UserAdded: true, UserChanged: true, ClientAdded: true, ClientChanged: true });
+
+const NO_FIELDS = {};
+
+export const passwordCostsProjection: Projection<object> = {
+  name: 'password_costs',
+  version: 1,
+  hidden: HIDDEN_FIELDS,
+  indexes: [],
+  types: TYPES,
+  creates: TYPES,
+  documentIds({ data }) {
+    const { password_hash, secret_hash } = data as Partial<User & Client>;
+    const cost = costOf(password_hash ?? secret_hash ?? '');
+    return cost === undefined ? [] : [cost];
+  },
+  evolve: () => NO_FIELDS,
+};
