@@ -38,12 +38,12 @@ import { keyOwner } from './pipeline/idempotency.js';
 import { metricsPage } from './metrics.js';
 import { openLimits } from './limits/limits.js';
 import { docs } from './openapi/docs.js';
-import { openApiDocument } from './openapi/openapi.js';
+import { type ApiInfo, openApiDocument } from './openapi/openapi.js';
 import { opsRouters } from './ops/opsRouters.js';
 import type { PipelineDeps } from './pipeline/exchange.js';
 import { serve } from './pipeline/pipeline.js';
 import { type Follower, positionGate } from './pipeline/positions.js';
-import { routerMaker } from './pipeline/router.js';
+import { routerMaker, type SubjectRouter } from './pipeline/router.js';
 import { type OnAnswer, application } from './pipeline/server.js';
 import { attemptRoutes } from './webhookEndpoints/attempts.js';
 import { DELIVERED } from './webhookEndpoints/delivered.js';
@@ -67,6 +67,8 @@ export interface ApiOptions {
   /** For the temporary copy of a verification. */
   readonly openScratch: () => Promise<ScratchStore>;
   readonly publicUrl: string;
+  /** Where `/ops` is answered apart. */
+  readonly opsUrl?: string | undefined;
   readonly version: string;
   readonly logger: Logger;
   readonly followers: Pick<Followers, 'start'>;
@@ -81,14 +83,21 @@ export interface ApiOptions {
   readonly reset: SandboxReset;
 }
 
+export interface Apis {
+  readonly api: Koa;
+  /** What is under `/ops`; `undefined`: `api` has it. */
+  readonly ops: Koa | undefined;
+}
+
 /** @throws UnavailableError */
-export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
+export async function createApi(options: ApiOptions, open: Resources): Promise<Apis> {
   const { config, engines, models, hash, subjects, publicUrl, logger, followers } = options;
   const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }));
   const outcomes = open.add(await openChargeOutcomes(engines.events, followers));
   const auth = open.add(
     createAuth({
       accounts: models.accounts,
+      passwordCosts: models.passwordCosts,
       log: engines.events,
       records: options.recordsInTime,
       tokenKeys: options.tokenKeys,
@@ -193,30 +202,46 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       isPublic: config.sealPublic,
       now: deps.now,
     }),
-    ...opsRouters(routerOf, {
-      gifts: deps,
-      hash,
-      engines,
-      models,
-      upkeep: { tasks, status, logger, openScratch: options.openScratch, signedLog: options.evidence },
-      payments: config,
-      proofs: options.evidence,
-      erasure: options.erasure,
-    }),
   ];
-  const routes = routers.flatMap((one) => one.routes);
-  return application(
-    logger,
-    [
-      ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
-      ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
-      docs(
-        openApiDocument(routes, { version: options.version, publicUrl, webhooks: DELIVERED, sandbox: config.sandbox }),
-        { firstSteps: config.payments === 'simulated' && config.notifications === 'simulated' },
-      ),
-    ],
-    { routers, onAnswer: options.onAnswer, corsOrigins: config.corsOrigins },
-  );
+  const staffRouters = opsRouters(routerOf, {
+    gifts: deps,
+    hash,
+    engines,
+    models,
+    upkeep: { tasks, status, logger, openScratch: options.openScratch, signedLog: options.evidence },
+    payments: config,
+    proofs: options.evidence,
+    erasure: options.erasure,
+  });
+  const { opsUrl, version, onAnswer } = options;
+  const { corsOrigins, sandbox } = config;
+  const all = opsUrl === undefined ? [...routers, ...staffRouters] : routers;
+  const describe = (described: readonly SubjectRouter[], info: Omit<ApiInfo, 'version' | 'publicUrl'>): object =>
+    openApiDocument(
+      described.flatMap(({ routes }) => routes),
+      { version, publicUrl, sandbox, ...info },
+    );
+  return {
+    api: application(
+      logger,
+      [
+        ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
+        ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
+        docs(describe(all, { webhooks: DELIVERED }), {
+          firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',
+        }),
+      ],
+      { routers: all, onAnswer, corsOrigins },
+    ),
+    ops:
+      opsUrl === undefined
+        ? undefined
+        : application(logger, [docs(describe(staffRouters, { serverUrl: opsUrl }), { firstSteps: false })], {
+            routers: staffRouters,
+            onAnswer,
+            corsOrigins,
+          }),
+  };
 }
 
 /** Ready only once the catalogue has been read for the first time. */

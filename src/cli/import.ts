@@ -85,6 +85,10 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
     );
     progress.clear();
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
+    for (const id of report.mixedClients)
+      terminal.stderr.write(
+        `gift: staff and others log in through client ${id}, and its entry does not say whether staff may: give it "staff": false, or a client of its own with "staff": true to staff\n`,
+      );
     if (report.unread.length > 0)
       terminal.stderr.write(
         `gift: fields of ${report.unread.join(', ')} were altered in the log; what the file says of them was written anew\n`,

@@ -32,7 +32,10 @@ export interface User {
   readonly permissions: readonly Permission[];
 }
 
-/** `users: null`: the client may log in every user. */
+/**
+ * `users: null`: the client may log in every user. `staff`: whether roles count through it; null: they do, until the
+ * operator says so. Absent in entries of before.
+ */
 export interface Client {
   readonly id: string;
   /** Argon2id, PHC string. Secret. */
@@ -40,6 +43,7 @@ export interface Client {
   readonly name: string;
   readonly active: boolean;
   readonly users: readonly string[] | null;
+  readonly staff?: boolean | null;
 }
 
 export interface PaymentMethod {

@@ -38,7 +38,8 @@ export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEven
 function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   const changed: Partial<V> = {};
   for (const field of Object.keys(wanted) as (keyof V)[])
-    if (!sameJson(present[field], wanted[field])) changed[field] = wanted[field];
+    // An entry of before may lack a field that has a default since.
+    if (!sameJson(present[field] ?? null, wanted[field] ?? null)) changed[field] = wanted[field];
   return changed;
 }
 

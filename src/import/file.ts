@@ -34,7 +34,7 @@ export const DEFAULTS = {
     merchant_id: null,
     permissions: [],
   },
-  clients: { active: true, users: null },
+  clients: { active: true, users: null, staff: null },
   payment_methods: { customer: null, prepaid: false },
   voucher_codes: { pin: null },
 } as const;

@@ -12,6 +12,7 @@ import { checkEntries } from './checks.js';
 import { type ImportFault, ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
+import { mixedClients } from './mixedClients.js';
 import { inParallel } from '../lib/async/inParallel.js';
 import { type ImportChange, type ImportPlan, type PlannedAppend, planImport } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
@@ -56,6 +57,8 @@ export interface ImportReport {
   readonly position?: Position;
   /** Streams of users and payment methods with altered fields: what the file says of these was written anew. */
   readonly unread: readonly string[];
+  /** Clients through which staff and others log in, and of which no entry says whether they may. */
+  readonly mixedClients: readonly string[];
 }
 
 /** Ended by the signal. A repeat finishes the import. */
@@ -101,12 +104,12 @@ export async function importCatalogue(
   /** Of the first attempt: later ones find its changes in the log. */
   let unchanged: number | undefined;
   for (let attempt = 1; ; attempt++) {
-    const { plan, hashes, proposals } = await check(run, parsed, secrets);
+    const { plan, hashes, proposals, mixedClients } = await check(run, parsed, secrets);
     secrets = hashes;
     unchanged ??= plan.unchanged;
     if (options.dryRun === true) {
       const changes = plan.phases.flat().flatMap((planned) => planned.changes);
-      return { dryRun: true, changes, unchanged, events: 0, unread: [...run.unread] };
+      return { dryRun: true, changes, unchanged, events: 0, unread: [...run.unread], mixedClients };
     }
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
     const kept = await deps.subjects.keep(proposals);
@@ -115,7 +118,15 @@ export async function importCatalogue(
     if (kept && conflict === undefined && (await deps.subjects.stand(proposals))) {
       const { changes, events, position } = run;
       const unread = [...run.unread];
-      return { dryRun: false, changes, unchanged, events, ...(position === undefined ? {} : { position }), unread };
+      return {
+        dryRun: false,
+        changes,
+        unchanged,
+        events,
+        ...(position === undefined ? {} : { position }),
+        unread,
+        mixedClients,
+      };
     }
     if (attempt === ATTEMPTS) throw conflict ?? new UnavailableError('other imports keep adding the same users');
   }
@@ -137,7 +148,12 @@ async function check(
   run: Run,
   parsed: unknown,
   known: SecretHashes,
-): Promise<{ plan: ImportPlan; hashes: SecretHashes; proposals: readonly Proposal[] }> {
+): Promise<{
+  plan: ImportPlan;
+  hashes: SecretHashes;
+  proposals: readonly Proposal[];
+  mixedClients: readonly string[];
+}> {
   const { deps, options } = run;
   const { prune, signal } = options;
   const faults = faultCollector();
@@ -155,7 +171,7 @@ async function check(
   const hashes = await secretHashes(wanted, log, known, signal);
   refuseInterrupted(run);
   const plan = await planImport({ wanted, log, secrets: hashes, pruneReason: prune?.reason });
-  return { plan, hashes, proposals };
+  return { plan, hashes, proposals, mixedClients: mixedClients(wanted, log) };
 }
 
 function reservedIds(names: readonly PersonName[], proposals: readonly Proposal[]): ReservedIds {

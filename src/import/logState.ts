@@ -44,7 +44,8 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
     kinds.add(KIND_OF_ARRAY[array]);
     for (const kind of Object.values(REFERENCES[array])) kinds.add(kind);
   }
-  if (file.users !== undefined) kinds.add('username').add('phone');
+  // Clients, for `mixedClients.ts`.
+  if (file.users !== undefined) kinds.add('username').add('phone').add('client');
   if (file.payment_methods?.some(({ entry }) => entry.top_ups !== undefined) === true) kinds.add('wallet');
 
   const streams = new Map<string, Map<string, { revision: number; state: unknown }>>();

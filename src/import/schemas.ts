@@ -144,7 +144,7 @@ const PROPERTIES: Readonly<Record<ArrayName, Readonly<Record<string, object>>>> 
     merchant_id: id,
     permissions: { type: 'array', items: { enum: PERMISSIONS }, uniqueItems: true },
   },
-  clients: { id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids },
+  clients: { id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids, staff: bool },
   payment_methods: {
     reference: id,
     kind: { enum: ['card', 'wallet'] },

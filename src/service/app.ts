@@ -78,7 +78,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
 
 async function startRoles(config: Config, logger: Logger, options: AppOptions, stage: Stage): Promise<RunningRoles> {
   const { projections = PROJECTIONS, through = (engines) => engines } = options;
-  const { listener, healthListener } = stage;
+  const { listener, opsListener, healthListener } = stage;
   const open = resources();
   try {
     const { engines: found, subjects, keyStore, stored, keys } = await openWithKeys(config, logger, open);
@@ -188,7 +188,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       },
     );
     const stopping = new AbortController();
-    let api: Awaited<ReturnType<typeof createApi>> | undefined;
+    let apis: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {
       const shown = healthListener === undefined ? { readiness, metrics } : {};
       const serving = reportServing({ records: engines.store.records, holder, logger });
@@ -199,7 +199,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       };
       // Routes take longest to load, so other roles do not load them.
       const { createApi: create } = await import('../api/api.js');
-      api = await create(
+      apis = await create(
         {
           config,
           engines,
@@ -216,6 +216,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           },
           openScratch: async () => openScratch(config.dataDir, scratchWriter),
           publicUrl,
+          opsUrl: opsListener === undefined ? undefined : addressOf(config.host, opsListener.port),
           version: VERSION,
           logger,
           followers: parts,
@@ -241,11 +242,15 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       open.add(healthListener, async (one) => leave(one));
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
     }
-    if (listener !== undefined && api !== undefined) {
-      open.add(listener, async (one) => leave(one));
-      open.add(stopping, async (waits) => waits.abort());
-      listener.serve(api.callback());
+    for (const [one, api] of [
+      [opsListener, apis?.ops],
+      [listener, apis?.api],
+    ] as const) {
+      if (one === undefined || api === undefined) continue;
+      open.add(one, async (it) => leave(it));
+      one.serve(api.callback());
     }
+    open.add(stopping, async (waits) => waits.abort());
     return {
       logId: engines.events.logId,
       close: () => open.close(),

@@ -313,10 +313,16 @@ const SETTINGS = {
     '`/healthz`, `/readyz` and `/metrics` on this port alone',
     'beside the API',
   ),
+  opsPort: optional(
+    'OPS_PORT',
+    wholeNumber(0, 65_535),
+    '`/ops` and its description on this port alone, of processes with the role `api`; tokens are got where they always are',
+    'beside the API',
+  ),
   eventStoreUrl: optional(
     'EVENTSTORE_URL',
     cluster(/^esdb(\+discover)?:\/\/[^/]/, 'esdb://host:2113?tls=false'),
-    '`esdb://…`: EventStoreDB 23.10, or 24.10.5 or later',
+    '`esdb://…`: EventStoreDB 23.10, or 24.10.5 or later, or KurrentDB 25.0.1 or later ([versions](docs/deployment.md#versions))',
     'the embedded event store',
   ),
   mongodbUrl: optional(
@@ -366,9 +372,13 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     return value === '' ? undefined : value;
   };
   const values = readSettings(SETTINGS, text, faults);
-  const { port, metricsPort, publicUrl, sealDir } = values;
-  if (values.roles.has('api') && port !== 0 && port === metricsPort)
-    faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
+  const { port, metricsPort, opsPort, publicUrl, sealDir } = values;
+  const ports = Object.entries({ PORT: port, METRICS_PORT: metricsPort, OPS_PORT: opsPort });
+  for (const [at, [name, one]] of ports.entries()) {
+    const taken = ports.slice(0, at).find(([, other]) => other === one);
+    if (values.roles.has('api') && taken !== undefined && one !== undefined && one !== 0)
+      faults.push(`${name} must be another than ${taken[0]}, which is ${one}`);
+  }
   if (text('EVENTSTORE_URL') !== undefined)
     for (const name of ['TOKEN_KEY', 'HASH_KEY', 'MASTER_KEY', 'SEAL_KEY', 'KEYS_URL'])
       if (text(name) === undefined)

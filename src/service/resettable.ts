@@ -22,6 +22,8 @@ export interface App {
   readonly url: string | undefined;
   /** The address for health and metrics alone; `undefined` without METRICS_PORT. */
   readonly healthUrl: string | undefined;
+  /** The address for `/ops` alone; `undefined` without OPS_PORT. */
+  readonly opsUrl: string | undefined;
   readonly logId: string;
   /** Refuses new connections, finishes open requests, releases everything: within 10 s. */
   close(): Promise<void>;
@@ -31,6 +33,7 @@ export interface App {
 export interface Stage {
   readonly listener: Listener | undefined;
   readonly healthListener: Listener | undefined;
+  readonly opsListener: Listener | undefined;
   readonly reset: SandboxReset;
 }
 
@@ -66,8 +69,10 @@ export async function startResettable(
     // First, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
+    const opsListener =
+      listener === undefined || config.opsPort === undefined ? undefined : await listening(config.opsPort);
     const lock = config.sandbox && isAllEmbedded(config) ? open.add(sharedBy(config)) : undefined;
-    const stage: Stage = { listener, healthListener, reset: { begin } };
+    const stage: Stage = { listener, healthListener, opsListener, reset: { begin } };
     running = await start(stage);
 
     function begin(): { readonly logId: string } {
@@ -80,7 +85,7 @@ export async function startResettable(
       const { logId } = running;
       logger.info({ log: logId }, 'resetting the sandbox');
       const meanwhile = whileReset(config, logger);
-      for (const one of [listener, healthListener]) one?.serve(meanwhile);
+      for (const one of [listener, healthListener, opsListener]) one?.serve(meanwhile);
       try {
         await running.handOver();
         const to = await resetData(config, logger);
@@ -104,6 +109,7 @@ export async function startResettable(
     return {
       url: listener === undefined ? undefined : addressOf(config.host, listener.port),
       healthUrl: healthListener === undefined ? undefined : addressOf(config.host, healthListener.port),
+      opsUrl: opsListener === undefined ? undefined : addressOf(config.host, opsListener.port),
       get logId() {
         return running.logId;
       },

@@ -36,6 +36,7 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
       {
         url: app.url,
         health: app.healthUrl,
+        ops: app.opsUrl,
         roles: [...config.roles],
         dataDir: config.dataDir,
         log: app.logId,

@@ -752,4 +752,37 @@ test('refuses a number that is not valid any more for users who did not have it'
   assert.equal(await refused(), [{ place: 'users[1].phone_number', fault }]);
 });
 
+test('names clients that staff and others log in through and that do not say whether staff may', async () => {
+  const user = (id: string, more = {}): object => ({ id, username: id, password_hash: PASSWORD_HASH, ...more });
+  const client = (id: string, more = {}): object => ({ id, name: id, secret_hash: PASSWORD_HASH, ...more });
+  const events = memoryEvents();
+  const users = [user('ann'), user('sue', { roles: ['support'] }), user('left', { roles: ['auditor'], active: false })];
+  const clients = [
+    client('all'),
+    client('both', { users: ['ann', 'sue'] }),
+    client('customers', { users: ['ann', 'left'] }),
+    client('staff', { users: ['sue'] }),
+    client('off', { active: false }),
+    client('said-no', { staff: false }),
+    client('said-yes', { staff: true }),
+  ];
+  const mixed = async (file: object, dryRun = false): Promise<readonly string[]> =>
+    (await importInto(events, file, { dryRun })).mixedClients;
+  assert.equal(await mixed({ users, clients }, true), ['all', 'both']);
+  assert.equal(await mixed({ users: [users[0]], clients }), []);
+  assert.equal(await mixed({ users }), ['all', 'both']);
+  assert.equal(await mixed({ clients: [client('all', { staff: false })] }), ['both']);
+  const report = await importInto(events, { users, clients: [client('all', { staff: false })] });
+  assert.is(report.events, 0);
+});
+
+test('takes an entry of before that lacks a field with a default for the same', async () => {
+  const events = memoryEvents();
+  const file = { clients: [{ id: 'app', name: 'App', secret_hash: PASSWORD_HASH }] };
+  await importInto(events, file);
+  const [added] = events.log;
+  delete (added?.data as { staff?: null }).staff;
+  assert.is((await importInto(events, file)).events, 0);
+});
+
 test.run();

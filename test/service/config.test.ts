@@ -347,14 +347,20 @@ test('wants keys and providers said with an event store that others share', () =
     assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
 });
 
-test('wants a port each for the API and its health', () => {
-  for (const env of [{ PORT: '4000', METRICS_PORT: '4000' }, { METRICS_PORT: '3000' }])
+test('wants a port each for the API, its health and /ops', () => {
+  for (const [env, fault] of [
+    [{ PORT: '4000', METRICS_PORT: '4000' }, 'METRICS_PORT must be another than PORT'],
+    [{ METRICS_PORT: '3000' }, 'METRICS_PORT must be another than PORT'],
+    [{ OPS_PORT: '3000' }, 'OPS_PORT must be another than PORT'],
+    [{ METRICS_PORT: '9000', OPS_PORT: '9000' }, 'OPS_PORT must be another than METRICS_PORT'],
+  ] as const)
     assert.deepEqual(
-      faultsOf(env).map((fault) => fault.split(',')[0]),
-      ['METRICS_PORT must be another than PORT'],
+      faultsOf(env).map((one) => one.split(',')[0]),
+      [fault],
     );
   for (const env of [
-    { PORT: '0', METRICS_PORT: '0' },
+    { PORT: '0', METRICS_PORT: '0', OPS_PORT: '0' },
+    { METRICS_PORT: '9000', OPS_PORT: '9001' },
     { PORT: '4000', METRICS_PORT: '4000', ROLES: 'worker' },
   ])
     assert.deepEqual(faultsOf(env), []);

@@ -1,5 +1,6 @@
 /** docs/contract.md#show-the-caller */
-import { accountStream, PERMISSIONS, type User } from '../../domain/account.js';
+import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/account.js';
+import { isStaffClient } from '../auth/principal.js';
 import { userOf } from '../gifts/deps.js';
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
@@ -20,7 +21,11 @@ const meSchema = entity('Me', {
     items: { type: 'string', enum: PERMISSIONS },
     description: 'What the user may do at the merchant’s locations.',
   },
-  roles: { type: 'array', items: { type: 'string', enum: ['support', 'auditor'] } },
+  roles: {
+    type: 'array',
+    items: { type: 'string', enum: ['support', 'auditor'] },
+    description: 'None through a client that serves no staff.',
+  },
 });
 
 const meExample = {
@@ -34,7 +39,10 @@ const meExample = {
   roles: [],
 };
 
-function meEntity({ id, username, name, phone_number, locale, merchant_id, permissions, roles }: User): object {
+function meEntity(
+  { id, username, name, phone_number, locale, merchant_id, permissions }: User,
+  roles: readonly Role[],
+): object {
   return { id, username, name, phone_number: phone_number ?? '', locale, merchant_id, permissions, roles };
 }
 
@@ -55,7 +63,7 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
         // The caller's own entry may be half a second old.
         const user = await accounts.get(accountStream('user', id));
         if (user?.entry !== 'user') throw new Error('the user of a session is no account');
-        return { status: 200, body: { data: meEntity(user) } };
+        return { status: 200, body: { data: meEntity(user, isStaffClient(call.principal) ? user.roles : []) } };
       },
     },
   ];

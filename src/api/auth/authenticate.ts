@@ -62,7 +62,10 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
 }
 
 function principalOf({ client, user }: SessionAccounts, sessionId: string, need: RouteCaller): Principal {
-  if (user !== undefined) return { kind: 'user', clientId: client.id, sessionId, user };
+  if (user !== undefined) {
+    const principal = { kind: 'user', clientId: client.id, sessionId, user } as const;
+    return client.staff === false ? copyWith(principal, { staff: false }) : principal;
+  }
   if (need === 'user') throw new HttpError('forbidden');
   return { kind: 'client', clientId: client.id, sessionId };
 }

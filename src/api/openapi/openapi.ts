@@ -16,6 +16,8 @@ import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js
 export interface ApiInfo {
   readonly version: string;
   readonly publicUrl: string;
+  /** Of what is described. Default: `publicUrl`, where tokens are. */
+  readonly serverUrl?: string;
   /** Default: it is none. */
   readonly sandbox?: boolean;
   /** Requests that the service makes, by name. */
@@ -67,7 +69,7 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
       contact: { name: 'Gift Commerce', url: info.publicUrl },
       license: { name: 'Not licensed to the public', identifier: 'LicenseRef-UNLICENSED' },
     },
-    servers: [{ url: info.publicUrl }],
+    servers: [{ url: info.serverUrl ?? info.publicUrl }],
     tags: [
       ...known.map(([name, description]) => ({ name, description })),
       ...[...used].filter((name) => TAGS[name] === undefined).map((name) => ({ name })),

@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../commands/context.js';
 import type { Caller } from '../../ports/eventStore.js';
-import type { Principal } from '../auth/principal.js';
+import { type Principal, rolesOf } from '../auth/principal.js';
 import type { EarlyCall } from './route.js';
 
 /** @param now ISO 8601, UTC, milliseconds */
@@ -23,7 +23,7 @@ function callerOf(principal: Principal): Caller {
       return { client: principal.clientId };
     case 'user': {
       const { clientId: client, user } = principal;
-      return { user: user.id, client, roles: [...user.roles, ...user.permissions] };
+      return { user: user.id, client, roles: [...rolesOf(principal), ...user.permissions] };
     }
     default:
       return principal satisfies never;

@@ -7,6 +7,7 @@ import { Readable } from 'node:stream';
 import { clockMs } from '../../lib/clock.js';
 import { shortened } from '../../lib/quotedText.js';
 import { giftIdOf } from '../../domain/giftIds.js';
+import { rolesOf } from '../auth/principal.js';
 import { readBody, readBytes } from './body.js';
 import { type ErrorCode, fieldHeader, HttpError } from './errors.js';
 import type { Exchange, PipelineDeps } from './exchange.js';
@@ -61,8 +62,7 @@ export const authorise: Step = {
     roles === undefined
       ? undefined
       : ({ principal }) => {
-          if (principal.kind !== 'user' || !principal.user.roles.some((role) => roles.includes(role)))
-            throw new HttpError('forbidden');
+          if (!rolesOf(principal).some((role) => roles.includes(role))) throw new HttpError('forbidden');
         },
 };
 

@@ -1,0 +1,59 @@
+/** Through which clients staff have their roles, and on which port `/ops` is answered (docs/decisions.md#ops-roles). */
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { freePort } from '../../support/engines/serverProcess.js';
+import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { request, type Service, startService } from '../../support/service/service.js';
+
+const test = suite('clients of staff, and a port for /ops');
+let service: Service;
+let ops: string;
+
+test.before(async () => {
+  const port = await freePort();
+  ops = `http://127.0.0.1:${port}`;
+  service = await startService({ env: { OPS_PORT: String(port) } });
+  await service.import({
+    clients: [
+      ...CATALOGUE.clients,
+      { id: 'shop', name: 'Shop', secret: 'shop-secret', staff: false },
+      { id: 'desk', name: 'Desk', secret: 'desk-secret', staff: true },
+    ],
+  });
+});
+test.after(() => service.close());
+
+const STAFF = { sue: '/ops/parked', aud: '/ops/access' } as const;
+
+test('gives staff their roles through clients that say so or nothing, and through no other', async () => {
+  for (const [user, path] of Object.entries(STAFF))
+    for (const [client, status, count] of [
+      ['app', 200, 1],
+      ['desk', 200, 1],
+      ['shop', 403, 0],
+    ] as const) {
+      const token = await service.userToken(user, client);
+      assert.equal((await request(ops + path, 'GET', { token })).status, status, `${user} through ${client}`);
+      const me = await service.ask('GET', '/api/v2/me', { token });
+      assert.deepEqual([me.status, me.json.data.roles.length], [200, count]);
+    }
+});
+
+test('answers /ops and its description on a port of its own alone, and nothing else there', async () => {
+  const token = await service.userToken('sue', 'desk');
+  for (const path of ['/ops/parked', '/ops/projections', '/ops/nothing']) {
+    const reply = await service.ask('GET', path, { token });
+    assert.deepEqual([reply.status, reply.json], [404, { error: 'Not found.' }], path);
+  }
+  for (const path of ['/api/v2/me', '/oauth/token', '/healthz', '/metrics'])
+    assert.equal((await request(ops + path, 'GET', { token })).status, 404, path);
+  const pathsOf = async (url: string): Promise<readonly string[]> => {
+    const { servers, paths } = (await request(`${url}/openapi.json`, 'GET')).json;
+    assert.deepEqual(servers, [{ url }]);
+    return Object.keys(paths as object);
+  };
+  assert.ok((await pathsOf(ops)).every((path) => path.startsWith('/ops/')));
+  assert.ok((await pathsOf(service.url)).every((path) => !path.startsWith('/ops/')));
+});
+
+test.run();
