@@ -10,3 +10,24 @@ export class EngineError extends Error {
 
 /** The server does not answer in time. A starting service retries, as long as its settings allow. */
 export class NoAnswerError extends EngineError {}
+
+/** Node's and OpenSSL's words, which gRPC's errors only quote. */
+const UNVERIFIED =
+  /self[- ]signed certificate(?: in certificate chain)?|unable to [a-z ]*certificate|(?:unsuitable|invalid)[a-z ]* certificate(?: purpose)?|certificate (?:has expired|is not yet valid|revoked|not trusted|rejected|signature failure|chain too long)|hostname\/IP does not match certificate's altnames/i;
+
+/** Where an authority is named for clients that take one in their address. */
+export const AUTHORITY_IN_ADDRESS = 'by tlsCAFile=… in the address, or in NODE_EXTRA_CA_CERTS (files, PEM)';
+
+/** `undefined`: no certificate is the cause. @param remedy where the authority is named, in words */
+export function certificateFault(error: unknown, setting: string, remedy: string): EngineError | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const [reason] = UNVERIFIED.exec(cause.message) ?? [];
+    if (reason !== undefined)
+      return new EngineError(
+        setting,
+        `the server's certificate can't be verified (${reason}): name the authority that signed it ${remedy}, or give the server a certificate that is valid for the name in the address`,
+        error,
+      );
+  }
+  return undefined;
+}

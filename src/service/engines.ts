@@ -5,7 +5,7 @@ import { openEmbeddedBus } from '../adapters/embedded/bus/bus.js';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
-import { EngineError, NoAnswerError } from '../lib/engineError.js';
+import { AUTHORITY_IN_ADDRESS, certificateFault, EngineError, NoAnswerError } from '../lib/engineError.js';
 import type { Resources } from '../lib/async/resources.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
@@ -46,16 +46,20 @@ export async function openStoredEvents(
   logger?: Logger,
 ): Promise<EventStore> {
   if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived });
-  const { EventStoreDbError, openEventStoreDb } = await import('../adapters/eventstoredb/eventStore.js');
+  const { EventStoreDbError, openEventStoreDb, tlsErrorAt } = await import('../adapters/eventstoredb/eventStore.js');
   try {
     return await openEventStoreDb({ url: eventStoreUrl, logger });
   } catch (error) {
     if (error instanceof EventStoreDbError) throw new EngineError('EVENTSTORE_URL', error.message, error);
     if (error instanceof UnavailableError)
-      throw new NoAnswerError(
-        'EVENTSTORE_URL',
-        'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)',
-        error,
+      throw (
+        certificateFault(error, 'EVENTSTORE_URL', AUTHORITY_IN_ADDRESS) ??
+        certificateFault(await tlsErrorAt(eventStoreUrl), 'EVENTSTORE_URL', AUTHORITY_IN_ADDRESS) ??
+        new NoAnswerError(
+          'EVENTSTORE_URL',
+          'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)',
+          error,
+        )
       );
     throw error;
   }

@@ -4,9 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer } from 'node:tls';
 import { suite } from 'uvu';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
@@ -17,6 +19,7 @@ import type { NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { putAnchor } from '../../src/runtime/log/logAnchor.js';
+import { HOOKS_CERTIFICATE, HOOKS_KEY } from '../support/fixtures/hooksCertificate.js';
 import { gift } from '../support/service/cli.js';
 import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
 import { HELLO, openedWell, startFakeMongo } from '../support/engines/fakeMongo.js';
@@ -55,6 +58,27 @@ async function refused(env: Readonly<Record<string, string>>, message: RegExp): 
   assert.ok(!errors.includes(SECRET), errors);
   assert.ok(performance.now() - began < 20_000, `${performance.now() - began} ms`);
 }
+
+test('names a certificate that can not be verified, and its setting, at once', async ({ dir }) => {
+  const server = createServer({ cert: HOOKS_CERTIFICATE, key: HOOKS_KEY, ALPNProtocols: ['h2'] });
+  // The clients end the handshakes.
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const at = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const env = { DATA_DIR: dir, ENGINES_WAIT_MS: '600000' };
+  const fault = (setting: string): RegExp =>
+    new RegExp(
+      `^${setting}: the server's certificate can't be verified \\(self-signed certificate\\): name the authority that signed it by tlsCAFile=… in the address, or in NODE_EXTRA_CA_CERTS`,
+    );
+  try {
+    for (const EVENTSTORE_URL of [`esdb://x:${SECRET}@${at}`, `esdb://${at},${at}`, `esdb+discover://${at}`])
+      await refused({ ...env, ...SAID, EVENTSTORE_URL }, fault('EVENTSTORE_URL'));
+    for (const setting of ['MONGODB_URL', 'KEYS_URL'])
+      await refused({ ...env, [setting]: `mongodb://${at}/gift?tls=true` }, fault(setting));
+  } finally {
+    server.close();
+  }
+});
 
 test('EVENTSTORE_URL: reports a missing server, an invalid address, a server without TLS', async ({ dir }) => {
   const port = await freePort();
@@ -128,6 +152,22 @@ test('NATS_URL: reports a missing server, and a server that is too old', async (
 
 const noNats = natsMissing({ own: true });
 if (noNats === undefined) {
+  test('NATS_URL: names a certificate that can not be verified, at once', async ({ dir }) => {
+    const [cert, key] = ['certificate.pem', 'key.pem'].map((name) => join(dir, name)) as [string, string];
+    writeFileSync(cert, HOOKS_CERTIFICATE);
+    writeFileSync(key, HOOKS_KEY);
+    const nats = await startNats({ args: ['--tls', '--tlscert', cert, '--tlskey', key] });
+    try {
+      for (const NATS_URL of [nats.url, nats.url.replace('nats:', 'tls:')])
+        await refused(
+          { DATA_DIR: dir, ENGINES_WAIT_MS: '600000', NATS_URL },
+          /^NATS_URL: the server's certificate can't be verified \(self-signed certificate\): name .* NODE_EXTRA_CA_CERTS/,
+        );
+    } finally {
+      await nats.stop();
+    }
+  });
+
   test('NATS_URL: reports refused credentials', async ({ dir }) => {
     const server = await startNats({ args: ['--user', 'u', '--pass', 'p'] });
     await refused(
@@ -136,7 +176,7 @@ if (noNats === undefined) {
     );
     await server.stop();
   });
-} else console.log(`skipped: NATS_URL: credentials that are refused: ${noNats}`);
+} else console.log(`skipped: NATS_URL: credentials that are refused, and certificates: ${noNats}`);
 
 test("DATA_DIR: refuses another installation's read store in every role and command", async ({ dir }) => {
   const events = await openEmbeddedEventStore({ dir });

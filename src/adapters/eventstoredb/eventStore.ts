@@ -15,6 +15,7 @@ import { type EncodedEvent, encode, isPosition } from './records.js';
 import { openSeal } from './seal.js';
 
 export { EventStoreDbError } from './log.js';
+export { tlsErrorAt } from './tlsTrial.js';
 
 export interface EventStoreDbOptions {
   /**

@@ -7,7 +7,7 @@ import {
   type MongoClientOptions,
 } from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { EngineError, NoAnswerError } from '../../lib/engineError.js';
+import { AUTHORITY_IN_ADDRESS, certificateFault, EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 export interface MongoStore {
   /** For messages. */
@@ -84,6 +84,10 @@ function selectionFault(error: MongoServerSelectionError, setting: string): Engi
       `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`,
       error,
     );
+  for (const fault of [error, ...faults]) {
+    const unverified = certificateFault(fault, setting, AUTHORITY_IN_ADDRESS);
+    if (unverified !== undefined) return unverified;
+  }
   return new NoAnswerError(
     setting,
     `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`,

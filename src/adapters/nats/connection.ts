@@ -1,6 +1,6 @@
 import { connect, type ConnectionOptions, type NatsConnection, NatsError } from 'nats';
 import { within } from '../../lib/async/within.js';
-import { EngineError, NoAnswerError } from '../../lib/engineError.js';
+import { certificateFault, EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 const SETTING = 'NATS_URL';
 /** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
@@ -11,7 +11,8 @@ const CONNECT_MS = 5_000;
 
 /**
  * For good: whatever ends the connection, it is made again.
- * @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old
+ * @throws EngineError naming NATS_URL when no server answers, its certificate can't be verified, the credentials are
+ * refused, or the server is too old
  */
 export async function connected(url: string): Promise<NatsConnection> {
   const servers = url.split(',').map((one) => new URL(one.trim()));
@@ -80,6 +81,8 @@ function faultOf(error: unknown): EngineError {
       'the server has no TLS: begin the address with nats://, or give the server a certificate',
       error,
     );
+  const unverified = certificateFault(error, SETTING, 'in NODE_EXTRA_CA_CERTS (a file, PEM)');
+  if (unverified !== undefined) return unverified;
   return new NoAnswerError(
     SETTING,
     'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)',

@@ -39,7 +39,8 @@ export async function startNats({
       // Any answer, also a refusal, means that it is up.
       const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then(
         (one) => one.close().then(() => true),
-        (error: { code?: string }) => error.code === 'AUTHORIZATION_VIOLATION',
+        (error: { code?: string }) =>
+          error.code === 'AUTHORIZATION_VIOLATION' || error.code === 'DEPTH_ZERO_SELF_SIGNED_CERT',
       );
       if (up) return child;
       await sleep(25);
