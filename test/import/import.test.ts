@@ -94,6 +94,7 @@ test('everything is appended, what is referred to first, with its defaults', asy
     name: 'App',
     active: true,
     users: ['u1'],
+    staff: null,
   });
   assert.equal(dataOf('paymentMethod-card_1'), {
     reference: 'card_1',
@@ -133,7 +134,7 @@ test('what an entry says itself stands', async () => {
   await importInto(events, { merchants: wholeFile().merchants, users: [user], clients });
   assert.equal(
     events.log.filter(({ type }) => type === 'UserAdded' || type === 'ClientAdded').map(({ data }) => data),
-    [user, { ...clients[0], users: null }, { ...clients[1], active: true }],
+    [user, { ...clients[0], users: null, staff: null }, { ...clients[1], active: true, staff: null }],
   );
 });
 
@@ -163,7 +164,7 @@ test('the same file again appends nothing', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const report = await importInto(events, wholeFile());
-  assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0, unread: [] });
+  assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0, unread: [], mixedClients: [] });
 });
 
 test('takes a code under another hash key, as of a restored log, for the same code', async () => {
@@ -412,6 +413,7 @@ test('appends nothing in a dry run and reports what would be done', async () => 
     unchanged: 1,
     events: 0,
     unread: [],
+    mixedClients: [],
   });
 });
 
@@ -541,6 +543,7 @@ test('an empty file does nothing', async () => {
     unchanged: 0,
     events: 0,
     unread: [],
+    mixedClients: [],
   });
 });
 
@@ -769,8 +772,9 @@ test('names clients that staff and others log in through and that do not say whe
   const mixed = async (file: object, dryRun = false): Promise<readonly string[]> =>
     (await importInto(events, file, { dryRun })).mixedClients;
   assert.equal(await mixed({ users, clients }, true), ['all', 'both']);
-  assert.equal(await mixed({ users: [users[0]], clients }), []);
-  assert.equal(await mixed({ users }), ['all', 'both']);
+  assert.equal(await mixed({ users: [users[0]], clients: [clients[0]] }), []);
+  assert.equal(await mixed({ users, clients }), ['all', 'both']);
+  assert.equal(await mixed({ users: [user('bob')] }), ['all', 'both']);
   assert.equal(await mixed({ clients: [client('all', { staff: false })] }), ['both']);
   const report = await importInto(events, { users, clients: [client('all', { staff: false })] });
   assert.is(report.events, 0);

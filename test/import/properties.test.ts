@@ -175,6 +175,7 @@ test('30,000 entries go through the embedded log in seconds, and again without a
       unchanged: 30_003,
       events: 0,
       unread: [],
+      mixedClients: [],
     });
     const seconds = (performance.now() - began) / 1000;
     assert.ok(seconds < 20, `it took ${seconds} s`);
