@@ -23,7 +23,7 @@ test.before(async () => {
 });
 test.after(() => service.close());
 
-const STAFF = { sue: '/ops/parked', aud: '/ops/access' } as const;
+const STAFF = { sue: '/ops/parked', aud: '/ops/access?day=2026-03-01' } as const;
 
 test('gives staff their roles through clients that say so or nothing, and through no other', async () => {
   for (const [user, path] of Object.entries(STAFF))
