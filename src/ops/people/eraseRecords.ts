@@ -2,7 +2,15 @@
 import { type AccessRequest, subjectOfCall } from '../../domain/access.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername } from '../../domain/precis.js';
-import { ANSWERS, COUNTERS, LOGIN_HASHES, LOGIN_SEEN, SEND_CLAIMS, SESSIONS, smsMarker } from '../../domain/recordKeys.js';
+import {
+  ANSWERS,
+  COUNTERS,
+  LOGIN_HASHES,
+  LOGIN_SEEN,
+  SEND_CLAIMS,
+  SESSIONS,
+  smsMarker,
+} from '../../domain/recordKeys.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
 import { inJson } from '../../lib/quotedText.js';
 import { allRecords } from './allRecords.js';
