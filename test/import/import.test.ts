@@ -784,8 +784,7 @@ test('takes an entry of before that lacks a field with a default for the same', 
   const events = memoryEvents();
   const file = { clients: [{ id: 'app', name: 'App', secret_hash: PASSWORD_HASH }] };
   await importInto(events, file);
-  const [added] = events.log;
-  delete (added?.data as { staff?: null }).staff;
+  delete (events.log[0]!.data as { staff?: null }).staff;
   assert.is((await importInto(events, file)).events, 0);
 });
 
