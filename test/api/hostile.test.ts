@@ -592,7 +592,6 @@ test('query keys twice, in brackets, malformed, and many', async () => {
 });
 
 test('embed bombs', async () => {
-  const started = performance.now();
   const body = purchaseOf('latte') as object;
   refused(
     await ask('POST', '/api/v2/transactions', { ...body, embed: Array(10_000).fill('gifts.purchase.brand.stores') }),
@@ -628,7 +627,6 @@ test('embed bombs', async () => {
     ),
   );
   assert.deepEqual([bomb?.status, errorOf(bomb)], [431, 'Request too large.']);
-  assert.ok(performance.now() - started < 5_000);
 });
 
 test('paths', async () => {

@@ -24,7 +24,7 @@ test.before.each(async () => {
 test.after.each(async () => {
   await free();
   const gift = await buyOne(service);
-  await eventually(async () => (await look(gift, 'ann')).json.data?.gift_status === 'sent', 10_000);
+  await eventually(async () => (await look(gift, 'ann')).json.data?.gift_status === 'sent');
   await service.close();
 });
 

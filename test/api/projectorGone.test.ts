@@ -101,8 +101,7 @@ test('knows what was just imported in purchases, tills, tokens and look-ups', as
   // Which names exist shows in nothing: a wrong password of a user who is known is answered so as well.
   unavailable(await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }));
   free();
-  for (const [status, ask] of asked)
-    await eventually(async () => (await ask()).status === status, 20_000, ask.toString());
+  for (const [status, ask] of asked) await eventually(async () => (await ask()).status === status, ask.toString());
   refused(
     await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }),
     401,

@@ -20,8 +20,6 @@ import { eventually } from '../support/assertions/until.js';
 
 const test = suite('a rebuild whose engine is lost');
 const NAME = 'it waits for the engine and goes on from where it was';
-/** For a server that has to share the processor. */
-const PATIENCE_MS = 60_000;
 const INTERRUPTED = 'interrupted while it waits, it says how it goes on';
 let server: MongoServer;
 
@@ -49,7 +47,7 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
       holder: 'first',
     });
     try {
-      await eventually(async () => projector.kept().some(({ caughtUp }) => caughtUp), PATIENCE_MS);
+      await eventually(async () => projector.kept().some(({ caughtUp }) => caughtUp));
     } finally {
       await projector.close();
     }
@@ -59,7 +57,7 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
     begin(env);
     const stored = async (): Promise<string | undefined> =>
       store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`);
-    await eventually(stored, PATIENCE_MS);
+    await eventually(stored);
     assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'building', 'it is lost in the middle');
     await go({ env, store });
   } finally {
@@ -86,9 +84,9 @@ async function lost(): Promise<void> {
       const target = (await rebuildOf(store, 'gifts'))?.value.target;
       server.signal('SIGKILL');
       // What comes back before anybody has missed it need not be waited for.
-      await eventually(waits, PATIENCE_MS);
+      await eventually(waits);
       await server.restart();
-      await eventually(async () => store.records.delete('serving/somebody').catch(() => undefined), PATIENCE_MS);
+      await eventually(async () => store.records.delete('serving/somebody').catch(() => undefined));
       const { code } = (await running) as Ran;
       const lines = said();
       assert.is(code, 0, err.text());
@@ -112,7 +110,7 @@ async function interrupted(): Promise<void> {
   await building(
     async () => {
       server.signal('SIGKILL');
-      await eventually(async () => err.text().includes('waiting for it'), PATIENCE_MS);
+      await eventually(async () => err.text().includes('waiting for it'));
       stop.abort();
       assert.is((await running)?.code, 130, err.text());
       assert.match(err.text(), /interrupted: repeat the command, and the rebuild of gifts goes on from where it was/);

@@ -10,6 +10,7 @@ import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase
 import { issueGifts } from '../../src/domain/purchase/decisions.js';
 import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 import { refusal } from '../support/assertions/rejects.js';
+import { FOR_EVER_MS } from '../support/assertions/until.js';
 
 const test = suite('refunding gifts');
 const TRANSACTION = transactionStream('t1');
@@ -166,8 +167,7 @@ test('ends the wait by its time or its signal, with the last position that was r
   assert.deepEqual([late.refund.status, late.position], ['requested', events.log.at(-1)?.position]);
   const leaving = new AbortController();
   setTimeout(() => leaving.abort(), 20);
-  const left = await refundGifts(events, mine, order(), { ms: 10_000, signal: leaving.signal });
-  assert.ok(performance.now() - began < 10_000);
+  const left = await refundGifts(events, mine, order(), { ms: FOR_EVER_MS, signal: leaving.signal });
   assert.deepEqual([left.refund.status, left.replayed], ['requested', true]);
 });
 

@@ -1,5 +1,6 @@
 /** What reaches a webhook endpoint, in which order, and what becomes of what does not. */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WEBHOOK_LEASE } from '../../src/deliveries/deliveries.js';
 import { type AddressPolicy, UnresolvedNameError } from '../../src/deliveries/addresses.js';
@@ -121,15 +122,15 @@ test('a dead, a silent and a slow endpoint hold up nobody else', async ({ hooks 
   const dead = await hooks.receiver();
   await dead.close();
   const silent = await hooks.receiver(() => undefined);
-  const slow = await hooks.receiver((_, response) => void setTimeout(() => response.end(), 3_000));
+  const held: ServerResponse[] = [];
+  const slow = await hooks.receiver((_, response) => void held.push(response));
   for (const { url } of [dead, silent, slow, silent, silent]) await hooks.endpoint(url, { owner });
   const live = await hooks.receiver();
   await hooks.endpoint(live.url, { owner });
   const deliveries = hooks.process();
   for (let n = 0; n < 20; n++) await hooks.gift('shared');
-  const asked = performance.now();
   await until(() => live.received.length >= 40);
-  assert.ok(performance.now() - asked < 2_000, `${performance.now() - asked} ms`);
+  for (const response of held) response.end();
   await until(() => deliveries.status().endpoints.some(({ state }) => state === 'failing'));
   assert.equal(deliveries.status().endpoints.length, 6);
   await until(() => (deliveries.status().outcomes.get('delivered') ?? 0) >= 40);

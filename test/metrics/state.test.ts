@@ -137,9 +137,7 @@ test('shows a missing or silent engine as down, and leaves out its figures', asy
     projections: PROJECTIONS,
     processes: () => undefined,
   });
-  const began = performance.now();
   const found = await values();
-  assert.ok(performance.now() - began < 15_000);
   assert.equal(
     [...found],
     [

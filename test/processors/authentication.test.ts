@@ -322,7 +322,7 @@ for (const seed of seeds(1, 2)) {
     house.process({ bus: faultyBus(house.bus, seed + 100), ...retryPolicy });
     const bought = await Promise.all(Array.from({ length: 16 }, () => house.buy([{}], { reference })));
     const buyer = async (transactionId: string): Promise<void> => {
-      await house.until(async () => intentOf(providers, transactionId) !== undefined, 15_000);
+      await house.until(async () => intentOf(providers, transactionId) !== undefined);
       await sleep(chance() * 500);
       const intent = intentOf(providers, transactionId);
       if (intent?.status !== 'requires_action' || chance() < 0.2) return;
@@ -340,7 +340,7 @@ for (const seed of seeds(1, 2)) {
     };
     await Promise.all(bought.map(({ transactionId }) => buyer(transactionId)));
     for (const { transactionId } of bought) {
-      await house.until(() => isSettled(house, transactionId), 20_000);
+      await house.until(() => isSettled(house, transactionId));
       const types = await house.types(`transaction-${transactionId}`);
       const paid = types.includes('PaymentCharged');
       assert.is(

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
@@ -6,19 +5,8 @@ import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase/events.js';
 import type { Processors } from '../../src/processors/runner/run.js';
 import { type Bought, type House, openHouse, phone } from '../support/service/house.js';
+import { heldDuring } from '../support/assertions/loopHold.js';
 import { mortal } from '../support/faults/mortal.js';
-
-/**
- * Processor time of the main thread, ms: unlike the clock's it does not count what other processes of the machine take.
- * 0 where the system doesn't tell.
- */
-function ownTime(): number {
-  try {
-    return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
-  } catch {
-    return 0;
-  }
-}
 
 const test = suite('a purchase of 10,000 receivers');
 const RECEIVERS = 10_000;
@@ -56,29 +44,16 @@ function inUse(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test('issues and notifies within 10 s, and never holds the event loop for 50 ms', async () => {
+test('issues and notifies all, and never holds the event loop for 50 ms', async () => {
   first = house.process();
   await house.buy([{}]);
   await house.until(async () => (await house.all('GiftIssued')).length === 1);
 
-  let longest = 0;
-  let last = ownTime();
-  let ticking = true;
-  const tick = (): void => {
-    const now = ownTime();
-    longest = Math.max(longest, now - last);
-    last = now;
-    if (ticking) setImmediate(tick);
-  };
-  setImmediate(tick);
-  const began = performance.now();
-  await house.buy(receivers());
-  await untilTold(RECEIVERS);
-  const took = performance.now() - began;
-  ticking = false;
-
-  assert.ok(took < 10_000, `took ${took} ms`);
-  assert.ok(longest < 50, `the event loop was held for ${longest} ms`);
+  const { longestMs } = await heldDuring(async () => {
+    await house.buy(receivers());
+    await untilTold(RECEIVERS);
+  });
+  assert.ok(longestMs < 50, `the event loop was held for ${longestMs} ms`);
   assert.is((await house.all('GiftIssued')).length, 1 + RECEIVERS);
   assert.is(sent, RECEIVERS);
 });
@@ -89,7 +64,7 @@ test('goes on after two kills, and keeps nothing in memory', async () => {
   await first.close();
   const processes = doomed.map(({ deps }) => house.process({ ...deps, leaseMs: 500 }));
   second = await house.buy(receivers());
-  await house.until(async () => doomed.every(({ dead }) => dead), 120_000);
+  await house.until(async () => doomed.every(({ dead }) => dead));
   last = house.process({ leaseMs: 2_000 });
   await untilTold(2 * RECEIVERS);
   await Promise.all(processes.map((one) => one.close()));
@@ -117,9 +92,9 @@ test('refunds all once though killed on the way', async () => {
     voided: false,
     reason: 'event cancelled',
   });
-  await house.until(async () => doomed.dead, 120_000);
+  await house.until(async () => doomed.dead);
   house.process({ leaseMs: 2_000 });
-  await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('GiftsRefunded'), 120_000);
+  await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('GiftsRefunded'));
   assert.equal(
     (await house.all('GiftsRefunded')).map(({ data }) => (data as { amount: number }).amount),
     [RECEIVERS * 250],

@@ -92,7 +92,6 @@ async function makeHistory(service: Service): Promise<void> {
     async () =>
       (await countOf(service, 'NotificationSent', 'NotificationFailed')) >=
       (await countOf(service, 'NotificationStarted')),
-    120_000,
   );
 }
 
@@ -115,13 +114,10 @@ test('repeats no charge, notification or refund', async () => {
     refunds: stripe.refunds.length,
     messages: twilio.messages.length,
   };
-  const began = performance.now();
   const again = await start();
   try {
-    const ready = performance.now() - began;
     const end = await again.events.end();
-    await eventually(async () => again.log.some((line) => line.includes('process managers have caught up')), 120_000);
-    const caughtUp = performance.now() - began;
+    await eventually(async () => again.log.some((line) => line.includes('process managers have caught up')));
     await sleep(1_000);
     const events = await countOf(
       again,
@@ -133,9 +129,7 @@ test('repeats no charge, notification or refund', async () => {
       'NotificationStarted',
       'NotificationSent',
     );
-    console.log(
-      `${PURCHASES} purchases, ${events} events of theirs: ready after ${Math.round(ready)} ms, the process managers after ${Math.round(caughtUp)} ms`,
-    );
+    console.log(`${PURCHASES} purchases, ${events} events of theirs`);
     assert.equal(await again.events.end(), end, 'nothing was appended');
     assert.deepEqual(
       {
@@ -165,7 +159,6 @@ test('repeats no charge, notification or refund', async () => {
     });
     assert.equal(reply.status, 201);
     assert.equal(stripe.charges(reply.json.data.id as string), 1);
-    assert.ok(caughtUp < 60_000, `took ${caughtUp} ms`);
   } finally {
     await again.close();
   }

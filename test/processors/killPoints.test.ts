@@ -46,10 +46,10 @@ for (const moment of ['before', 'after'] as const) {
       const doomed = mortal(part.deps, at, moment);
       const first = part.process({ ...doomed.deps, retryPolicy, leaseMs: LEASE_MS });
       const bought = await buyTwo(part, at);
-      await house.until(async () => doomed.dead || (await bothSettled(house, bought)), 60_000);
+      await house.until(async () => doomed.dead || (await bothSettled(house, bought)));
       const died = doomed.dead;
       const second = part.process({ retryPolicy, leaseMs: LEASE_MS });
-      await house.until(() => bothSettled(house, bought), 60_000);
+      await house.until(() => bothSettled(house, bought));
       await Promise.all([first.close(), second.close()]);
       await check(house, providers, bought, at, `died ${moment} effect ${at}`);
       return died;
@@ -72,13 +72,13 @@ for (const moment of ['before', 'after'] as const) {
       part.process({ retryPolicy: { ...house.deps.retryPolicy, ...RETRY_POLICY }, leaseMs: 5_000 });
       const bought = await buyTwo(part, at);
       worker.begin(bought);
-      await house.until(async () => worker.dead || (await bothSettled(house, bought)), 60_000);
+      await house.until(async () => worker.dead || (await bothSettled(house, bought)));
       const where = `worker died ${moment} ${fatal}`;
       const died = worker.dead;
       // Nothing reaches it any more; it is not waited for.
       void worker.close();
       await part.work(await providers.workers(house.deps.records));
-      await house.until(() => bothSettled(house, bought), 60_000);
+      await house.until(() => bothSettled(house, bought));
       await check(house, providers, bought, at, where);
       const parked = (await house.all('WorkParked')).some(
         ({ data }) => (data as { entity: string }).entity === bought[0].giftIds[0],
@@ -234,7 +234,7 @@ for (const seed of seeds(11, 12)) {
       bought.push(await buyForThree(house, n, isDeclined(n) ? DECLINED : 'pm_card_visa'));
       await sleep(chance() * 5);
     }
-    await house.until(() => bothSettled(house, bought), 60_000);
+    await house.until(() => bothSettled(house, bought));
     // What the bus delays is still to come.
     await sleep(100);
     for (const [n, one] of bought.entries())

@@ -13,20 +13,8 @@ import type { Asked, Fault } from '../support/providers/standIn.js';
 
 const test = houseWithProvidersSuite('purchases by the real providers');
 
-async function untilSettled(house: House, bought: readonly Bought[], withinMs: number): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  for (const one of bought) {
-    while (!(await isSettled(house, one))) {
-      if (performance.now() > deadline)
-        throw new Error(
-          `not settled in time:\n${house.lines
-            .map((line) => JSON.stringify(line))
-            .join('\n')
-            .slice(-4_000)}`,
-        );
-      await sleep(20);
-    }
-  }
+async function untilSettled(house: House, bought: readonly Bought[]): Promise<void> {
+  for (const one of bought) await house.until(() => isSettled(house, one));
 }
 
 for (const seed of seeds(1, 2)) {
@@ -45,7 +33,7 @@ for (const seed of seeds(1, 2)) {
         buy(house, n, isDeclined(n) ? 'pm_card_chargeDeclinedInsufficientFunds' : 'pm_card_visa'),
       ),
     );
-    await untilSettled(house, bought, 40_000);
+    await untilSettled(house, bought);
     // What the bus delays is still to come.
     await sleep(100);
     for (const [n, one] of bought.entries())
@@ -65,7 +53,7 @@ for (const when of ['done', 'undone'] as const) {
       providers.fault(() => (++requests === at ? silence : undefined));
       const [good, bad] = [at * 2, at * 2 + 1];
       const bought = await Promise.all([buy(house, good), buy(house, bad, 'pm_card_chargeDeclined')]);
-      await untilSettled(house, bought, 40_000);
+      await untilSettled(house, bought);
       for (const [index, one] of bought.entries())
         await checkLedgers(house, providers, one, index === 0 ? good : bad, index === 1, `silent at request ${at}`);
       return requests >= at;
@@ -89,7 +77,7 @@ test('parks what the provider refuses at once, and stops nothing else', async ({
       : undefined;
   const wrong = await buy(house, 1, 'pm_card_mastercard');
   const right = await buy(house, 2);
-  await untilSettled(house, [right], 40_000);
+  await untilSettled(house, [right]);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   const [parked] = (await house.all('WorkParked')).map(({ data }) => data as { entity: string; cause: string });
   assert.is(parked?.entity, wrong.transactionId);
@@ -107,7 +95,7 @@ test('a purchase that the provider can never take is declined, and stops nothing
   await house.work(await providers.workers(house.deps.records));
   house.process();
   const never = await buy(house, 1, 'card-of-nobody');
-  await untilSettled(house, [await buy(house, 2)], 40_000);
+  await untilSettled(house, [await buy(house, 2)]);
   await house.until(async () => (await house.all('PaymentDeclined')).length === 1);
   const [declined] = (await house.all('PaymentDeclined')).map(({ stream, data }) => ({
     stream,
@@ -124,7 +112,7 @@ test('Retry-After is waited for, by everybody', async ({ house, providers }) => 
   providers.stripe.fault = () => (limited++ === 0 ? { kind: 'limited', retryAfter: '1' } : undefined);
   const began = performance.now();
   const bought = await Promise.all([1, 2, 3].map((n) => buy(house, n)));
-  await untilSettled(house, bought, 40_000);
+  await untilSettled(house, bought);
   assert.ok(performance.now() - began >= 1_000);
   for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index + 1, false);
 });
@@ -142,7 +130,7 @@ test('stops calling a failing provider alone, and notifies each once afterwards'
   assert.ok(more <= 8, `asked ${more} times by 30 who try every 40 ms`);
   assert.is(providers.fcm.messages.length, 0);
   providers.fcm.fault = () => undefined;
-  await untilSettled(house, bought, 30_000);
+  await untilSettled(house, bought);
   for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, false, `purchase ${n}`);
   assert.equal(await house.all('WorkParked'), []);
 });

@@ -48,15 +48,13 @@ const SAID = {
 /** Stands in addresses, and in no message. */
 const SECRET = 's3cret';
 
-/** Ends with code 1 and this one line, soon. */
+/** Ends with code 1 and this one line. */
 async function refused(env: Readonly<Record<string, string>>, message: RegExp): Promise<void> {
-  const began = performance.now();
   const { code, errors } = await runs({ PORT: '0', NODE_NO_WARNINGS: '1', ...env });
   assert.equal(code, 1, errors);
   assert.match(errors, message);
   assert.match(errors, /^[^\n]+\n$/, 'one line, no stack');
   assert.ok(!errors.includes(SECRET), errors);
-  assert.ok(performance.now() - began < 20_000, `${performance.now() - began} ms`);
 }
 
 test('names a certificate that can not be verified, and its setting, at once', async ({ dir }) => {

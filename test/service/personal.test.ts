@@ -229,7 +229,7 @@ testWhere(
       await eventually(async () => {
         const { status, json } = await service.ask('GET', '/readyz');
         return status === 503 && json['parts']?.['key store']?.ready === false;
-      }, 10_000);
+      });
     } finally {
       await service.close();
     }

@@ -67,7 +67,6 @@ test('makes one trace of a purchase over four processes, from request to notific
     ];
     await eventually(
       async () => wanted.every((name) => named(name).length > 0) && named('append notification').length === 2,
-      10_000,
     );
 
     const spans = collector.spans.filter((span) => span.traceId === TRACE);

@@ -24,7 +24,13 @@ export interface Pace {
   rest(events: number, signal?: AbortSignal): Promise<void>;
 }
 
-export function considerate(records: Records): Pace {
+/** Time as a pace sees it, in ms; default the monotonic clock. */
+const CLOCK = {
+  now: (): number => performance.now(),
+  sleep: (ms: number, signal: AbortSignal | undefined): Promise<void> => sleep(ms, undefined, { signal }),
+};
+
+export function considerate(records: Records, clock = CLOCK): Pace {
   let polite = false;
   let rate = RATE.first;
   let lookedAt = Number.NEGATIVE_INFINITY;
@@ -49,12 +55,12 @@ export function considerate(records: Records): Pace {
       return polite;
     },
     async rest(events, signal) {
-      const now = performance.now();
+      const now = clock.now();
       if (now - lookedAt >= LOOK_MS) await look(now);
       if (!polite) return;
       next = Math.max(next, now) + (events / rate) * 1_000;
-      const wait = next - performance.now();
-      if (wait >= 1) await sleep(wait, undefined, { signal }).catch(() => undefined);
+      const wait = next - clock.now();
+      if (wait >= 1) await clock.sleep(wait, signal).catch(() => undefined);
     },
   };
 }

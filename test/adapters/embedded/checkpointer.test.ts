@@ -10,7 +10,7 @@ import { moveNow } from '../../../src/adapters/embedded/checkpoint.js';
 import { type Checkpointer, checkpointer } from '../../../src/adapters/embedded/checkpointer.js';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { threadData } from '../../../src/adapters/embedded/thread.js';
-import { until } from '../../support/assertions/until.js';
+import { DEADLINE_MS, until } from '../../support/assertions/until.js';
 
 const test = suite<{ dir: string; file: string; database: Database; checkpoints: Checkpointer }>(
   'Moving a WAL into its file',
@@ -58,7 +58,7 @@ test('lets a WAL that is written all the while start from its beginning again', 
 }) => {
   let written = 0;
   const longEnough = (): boolean => written >= 5_000 && statSync(`${file}-wal`).size < (written / 2) * PAGE;
-  for (const end = performance.now() + 20_000; !longEnough() && performance.now() < end; await wait(1)) {
+  for (const end = performance.now() + DEADLINE_MS; !longEnough() && performance.now() < end; await wait(1)) {
     write(database, 50);
     written += 50;
     checkpoints.move();

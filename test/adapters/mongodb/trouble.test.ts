@@ -7,13 +7,12 @@ import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openedWell, startFakeMongo } from '../../support/engines/fakeMongo.js';
 import { type MongoServer, mongoMissing, startMongo } from '../../support/engines/mongoServer.js';
-import { everyCall, failing, recovered } from '../../support/engines/mongoTrouble.js';
+import { everyCall, recovered } from '../../support/engines/mongoTrouble.js';
 import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/engines/readStoreDocuments.js';
 import { skipSuite } from '../../support/assertions/testWhere.js';
+import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
 
 const missing = mongoMissing();
-/** An unanswered write is given up after 20 s, and the next one goes through. */
-const GOES_ON_MS = 40_000;
 
 if (missing === undefined) {
   const test = suite<{ server: MongoServer; store: ReadStore }>('MongoDB: in trouble');
@@ -63,9 +62,7 @@ if (missing === undefined) {
         await sleep(50);
         const before = acknowledged;
         await server.restart();
-        for (const end = performance.now() + GOES_ON_MS; acknowledged <= before + 20 && performance.now() < end;)
-          await sleep(20);
-        assert.ok(acknowledged > before + 20, `it goes on; the last failure: ${failures.at(-1)?.message}`);
+        await until(() => acknowledged > before + 20, 'it to go on');
         const known = acknowledged;
         const checkpoint = Number(await store.checkpoint(projectionOf(collection)));
         assert.ok(checkpoint >= known, `${known} was acknowledged, ${checkpoint} is stored`);
@@ -81,21 +78,20 @@ if (missing === undefined) {
     for (const failure of failures) assert.instance(failure, UnavailableError);
   });
 
-  test('fails calls and waiters within 3 s while the server is down, however long', async ({ server, store }) => {
+  test('fails calls and waiters while the server is down, however long', async ({ server, store }) => {
     const collection = newCollection([['n']]);
     await store.ensure(collection);
     server.signal('SIGKILL');
     await sleep(100);
-    const waiting = rejectionOf(store.reached(projectionOf(collection), at(1), 10_000));
+    const waiting = rejectionOf(store.reached(projectionOf(collection), at(1), FOR_EVER_MS));
     for (let round = 0; round < 2; round++) {
-      for (const { error, ms } of await Promise.all(Object.values(everyCall(store, collection)).map(failing))) {
+      const calls = Object.values(everyCall(store, collection));
+      for (const error of await Promise.all(calls.map(async (call) => rejectionOf(call()))))
         assert.instance(error, UnavailableError);
-        assert.ok(ms < 4_900, `${ms} ms`);
-      }
     }
     assert.instance(await waiting, UnavailableError);
     await server.restart();
-    assert.ok((await recovered(() => store.ping())) < 12_000);
+    await recovered(() => store.ping());
   });
 
   test.run();
@@ -130,7 +126,7 @@ fakes('however many calls there are, they share 32 connections', async () => {
   const calls = Promise.allSettled(Array.from({ length: 300 }, (_, n) => store.get(newCollection(), `d${n}`)));
   try {
     // The first are given up after seconds, and their places taken.
-    for (const end = performance.now() + 20_000; server.connections() < 32 && performance.now() < end;) await sleep(10);
+    await until(() => server.connections() >= 32, 'the connections');
     await sleep(200);
     // The driver looks after the server over two more.
     assert.ok(server.connections() >= 32 && server.connections() <= 34, `${server.connections()} connections`);

@@ -299,14 +299,12 @@ test('fields of a form are flat', async ({ here }) => {
 });
 
 test('a Basic header of spaces is read as fast as any', () => {
-  const started = performance.now();
   assert.throws(
-    () => readBasic(`basic${' '.repeat(60_000)}x`),
+    () => readBasic(`basic${' '.repeat(1_000_000)}x`),
     (error: unknown) => error instanceof HttpError,
   );
-  assert.is(readBasic(`basic${' '.repeat(60_000)}x y`), undefined);
-  // In every way that spaces can be parted it took seconds.
-  assert.ok(performance.now() - started < 1_000);
+  assert.is(readBasic(`basic${' '.repeat(1_000_000)}x y`), undefined);
+  // In every way that spaces can be parted it took seconds for 60,000 of them, and would take hours for these.
 });
 
 test('a username with blanks around it, and one in another width; a password composed or not', async ({

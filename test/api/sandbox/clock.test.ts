@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { suite } from 'uvu';
-import { eventually } from '../../support/assertions/until.js';
+import { DEADLINE_MS, eventually } from '../../support/assertions/until.js';
 import { purchaseOf, refused } from '../../support/service/giftFlow.js';
 import {
   type Json,
@@ -17,7 +17,6 @@ import { faultsOf } from '../openapi/check.js';
 
 const DAY = 86_400;
 /** Within this others follow, ms, and a little for the machine. */
-const FOLLOW_MS = 2_000;
 
 const test = suite("the sandbox's clock");
 let service: Service;
@@ -63,7 +62,7 @@ test('goes ahead by seconds, or to a time, and goes on from there', async () => 
   const named = await move({ now: target.toISOString().replace('Z', '+00:00') });
   assert.equal(named.status, 200, named.text);
   const late = Date.parse(named.json.data.now) - target.getTime();
-  assert.ok(late >= 0 && late < FOLLOW_MS, `${late} ms late`);
+  assert.ok(late >= 0 && late < DEADLINE_MS, `${late} ms late`);
   const after = await clockAt();
   assert.equal(after.offset_seconds, named.json.data.offset_seconds);
   assert.ok(after.now >= named.json.data.now);
@@ -217,9 +216,7 @@ test('is kept by a process that starts later, and followed by every other', asyn
     await eventually(async () => (await request(`${url}/readyz`, 'GET')).status === 200);
     assert.equal((await clockAt(url)).offset_seconds, offset_seconds);
     const moved = await move({ advance: 60 }, url);
-    const since = performance.now();
     await eventually(async () => (await clockAt()).offset_seconds === moved.json.data.offset_seconds);
-    assert.ok(performance.now() - since < FOLLOW_MS);
     await advance(60);
     const both = (await clockAt()).offset_seconds;
     assert.equal(both, moved.json.data.offset_seconds + 60);

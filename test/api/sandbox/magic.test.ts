@@ -99,14 +99,10 @@ const ofCharge = (transaction: string): Promise<string | undefined> => outcome(`
 const ofNotification = (gift: string): Promise<string | undefined> => outcome(`notification-${gift}`, SETTLED);
 
 async function parked(step: string, entity: string): Promise<true> {
-  return eventually(
-    async () => {
-      const reply = await service.ask('GET', '/ops/parked', { token: await userTokenOf(service.url, 'sue') });
-      return (reply.json.data as Json[]).some((work) => JSON.stringify(work).includes(entity)) || undefined;
-    },
-    20_000,
-    `${step} of ${entity} to be parked`,
-  );
+  return eventually(async () => {
+    const reply = await service.ask('GET', '/ops/parked', { token: await userTokenOf(service.url, 'sue') });
+    return (reply.json.data as Json[]).some((work) => JSON.stringify(work).includes(entity)) || undefined;
+  }, `${step} of ${entity} to be parked`);
 }
 
 test('stand in docs/sandbox.md, all of them', () => {
@@ -122,7 +118,7 @@ test('cards are charged, declined, parked, or wait for the buyer or an hour', as
   const waiting = cards.filter(({ ends }) => ends === 'waits');
   for (const { card, ends, transaction } of cards)
     if (ends === 'parked') await parked('charge', transaction);
-    else if (ends !== 'waits') assert.equal(await eventually(() => ofCharge(transaction), 20_000, card), ends, card);
+    else if (ends !== 'waits') assert.equal(await eventually(() => ofCharge(transaction), card), ends, card);
   for (const { card, transaction } of waiting) assert.equal(await ofCharge(transaction), undefined, card);
   const store = await service.openStore();
   const kept = await store.records.list('charge/');
@@ -132,7 +128,7 @@ test('cards are charged, declined, parked, or wait for the buyer or an hour', as
   assert.equal(charges.filter((key) => key.includes(lost?.transaction ?? '')).length, 1);
   await advance(AWAY_SECONDS);
   const later = await Promise.all(
-    waiting.map(async ({ card, transaction }) => [card, await eventually(() => ofCharge(transaction), 20_000, card)]),
+    waiting.map(async ({ card, transaction }) => [card, await eventually(() => ofCharge(transaction), card)]),
   );
   assert.deepEqual(Object.fromEntries(later), {
     pm_card_authenticationRequired: 'PaymentDeclined authentication_required',
@@ -154,7 +150,7 @@ test('a card that can not be refunded leaves its refund parked', async () => {
 test('cards are disputed, or refunded by hand, once they are charged', async () => {
   const ends = async (reference: string, of: 'gift' | 'transaction', type: string): Promise<string> => {
     const made = await bought({}, reference);
-    await eventually(() => outcome(`${of}-${made[of]}`, [type]), 20_000, `${type} of ${reference}`);
+    await eventually(() => outcome(`${of}-${made[of]}`, [type]), `${type} of ${reference}`);
     return made.gift;
   };
   const [, won, lost] = await Promise.all([
@@ -182,8 +178,7 @@ test('numbers and devices are reached, can not be, or have to wait an hour', asy
   );
   const { gift: toDevice } = await bought({ user_id: 'lia' });
   for (const { phone_number, ends, gift } of numbers)
-    if (ends !== 'waits')
-      assert.equal(await eventually(() => ofNotification(gift), 20_000, phone_number), ends, phone_number);
+    if (ends !== 'waits') assert.equal(await eventually(() => ofNotification(gift), phone_number), ends, phone_number);
   assert.equal(await eventually(() => ofNotification(toDevice)), 'NotificationFailed device token is gone');
   const undelivered = numbers.find(({ phone_number }) => phone_number === '+15005550006');
   const reported = (): Promise<string | undefined> =>

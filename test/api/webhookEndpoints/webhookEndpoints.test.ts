@@ -70,7 +70,7 @@ test.before(async () => {
     clients: [{ id: 'many', secret_hash: hashed('many-secret'), name: 'many' }],
   });
   for (const caller of ['many', 'hooks-coffee', 'hooks-coffee-2', 'hooks-cinema'])
-    await eventually(() => tokenOf(caller).catch(() => undefined), undefined, `${caller} to be known`);
+    await eventually(() => tokenOf(caller).catch(() => undefined), `${caller} to be known`);
 });
 test.after(async () => {
   await unharmed(service);

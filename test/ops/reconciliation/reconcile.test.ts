@@ -437,7 +437,7 @@ test("Stripe's list, page by page, as the log says; then with everything that ca
         }),
       ),
     );
-    await house.until(async () => (await house.all('PaymentCharged', 'PaymentDeclined')).length === 120, 20_000);
+    await house.until(async () => (await house.all('PaymentCharged', 'PaymentDeclined')).length === 120);
     const refunded = bought.slice(0, 3);
     for (const [n, { transactionId, giftIds }] of refunded.entries()) {
       await house.append(`transaction-${transactionId}`, 'RefundRequested', {
@@ -553,13 +553,11 @@ test('Stripe that wants its list read later is waited for', async ({ house }) =>
     assert.is(await ledger.find('refund', 're_unknown', 't'), undefined);
     assert.is(await ledger.find('charge', 'pi_unknown', 't'), undefined);
     stripe.fault = () => ({ kind: 'limited', retryAfter: '600' });
-    const began = performance.now();
     assert.is(
       (await rejects(run(house, ledger), RetryLaterError, /limits our requests/)).afterMs,
       600_000,
       'nobody waits for so long',
     );
-    assert.ok(performance.now() - began < 5_000);
   } finally {
     await stripe.close();
   }

@@ -393,12 +393,12 @@ test('a purchase of thousands: blocked and freed, its processes dying on the way
   await tell(house, bought, opened());
   const doomed = mortal(house.deps, 1_500, 'after');
   const first = house.process({ ...doomed.deps, leaseMs: 500 });
-  await house.until(async () => doomed.dead, 30_000);
+  await house.until(async () => doomed.dead);
   const second = house.process({ leaseMs: 500 });
-  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 1, 30_000);
+  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 1);
   assert.is((await house.all('GiftBlocked')).length, 2_000);
   await tell(house, bought, closed('won'));
-  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 2, 30_000);
+  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 2);
   assert.is((await house.all('GiftUnblocked')).length, 2_000);
   await Promise.all([first.close(), second.close()]);
 });

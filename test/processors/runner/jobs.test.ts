@@ -8,6 +8,7 @@ import { type Job, type JobRunner, jobRunner } from '../../../src/processors/run
 import { GiveUpError, NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { processTally } from '../../../src/processors/runner/status.js';
 import type { Writer } from '../../../src/processors/runner/writing.js';
+import { until } from '../../support/assertions/until.js';
 
 const test = suite('jobs');
 
@@ -226,8 +227,7 @@ test('parks only in a process that may still act', async () => {
       throw new GiveUpError('the provider does not know');
     },
   });
-  for (const deadline = performance.now() + 20_000; parked.length === 0 && performance.now() < deadline;)
-    await sleep(1);
+  await until(() => parked.length > 0, 'it to be parked');
   assert.equal([runs, parked.length], [3, 1]);
 });
 

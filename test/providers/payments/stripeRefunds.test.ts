@@ -20,13 +20,16 @@ const HOUR = 3_600_000;
 let now = Date.now();
 let serial = 0;
 
+const open = (server: StripeServer, timeoutMs: number): PaymentProvider =>
+  stripePayments(
+    { secretKey: server.secretKey, apiUrl: server.url },
+    { logger: pino({ level: 'silent' }), now: () => now, timeoutMs, circuitBreaker: { failures: 50 } },
+  );
+
 test.before.each(async (context) => {
   now = Date.now();
   const server = await openStripeServer();
-  const payments = stripePayments(
-    { secretKey: server.secretKey, apiUrl: server.url },
-    { logger: pino({ level: 'silent' }), now: () => now, timeoutMs: 300, circuitBreaker: { failures: 50 } },
-  );
+  const payments = open(server, 5_000);
   const chargeOf = async (method: string, amount = 1_000): Promise<RefundRequest> => {
     const transaction_id = `t-${++serial}`;
     const started_at = new Date(now).toISOString();
@@ -124,7 +127,7 @@ test("an unknown outcome is found among the payment's refunds, on whatever page 
   for (const when of ['done', 'undone'] as const) {
     const one = { ...request, refund_id: `silent-${when}` };
     once(server, { kind: 'silence', when });
-    assert.ok((await rejects(payments.refund(one), ProviderError, /did not answer/)).outcomeUnknown);
+    assert.ok((await rejects(open(server, 150).refund(one), ProviderError, /did not answer/)).outcomeUnknown);
     assert.is((await payments.lookUpRefund(one)).outcome, when === 'done' ? 'refunded' : 'never');
     assert.is((await payments.refund(one)).outcome, 'refunded');
   }

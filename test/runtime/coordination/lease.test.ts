@@ -9,11 +9,12 @@ import { acquireLease, type Lease, type LeaseOptions } from '../../../src/runtim
 import { processLife } from '../../../src/runtime/coordination/processLife.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
-import { until } from '../../support/assertions/until.js';
+import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
 
 const TTL = 120;
 /** Time of a lease that runs out in no test, in ms. */
-const LONG = 6_000;
+/** Nobody waits for it to run out. */
+const LONG = FOR_EVER_MS;
 const test = suite('lease');
 
 const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({
@@ -72,10 +73,8 @@ test('a released lease is acquired without waiting for its time', async () => {
   const records = memoryRecords(Date.now);
   const first = await acquire(records, 'a', LONG);
   const waiting = acquire(records, 'b', LONG);
-  const released = performance.now();
   await first.release();
   const second = await waiting;
-  assert.ok(performance.now() - released < LONG / 2);
   await second.release();
 });
 
@@ -196,9 +195,7 @@ test('a late release does not disturb the next holder', async () => {
 test('a process acquires again at once a lease that it lost and none took', async () => {
   const records = memoryRecords(Date.now);
   await records.put('lease/work', { holder: 'a', fence: 5 });
-  const began = performance.now();
   const lease = await acquire(records, 'a', LONG);
-  assert.ok(performance.now() - began < LONG / 2);
   assert.is(lease.fence, 6);
   await lease.release();
 });
@@ -224,7 +221,7 @@ test('the lease of a process killed on this machine is acquired at once, any oth
   await once(child, 'exit');
   // Where the system does not tell, the lease's time is waited for.
   if (life === undefined) assert.ok((await had({})) >= TTL);
-  else assert.ok((await had({ life }, LONG)) < LONG / 2);
+  else await had({ life }, LONG);
 });
 
 test('waiting ends with the signal', async () => {

@@ -9,50 +9,57 @@ import { reportServing, servingNow } from '../../../src/runtime/readmodels/servi
 import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
+import { turnsDuring } from '../../support/assertions/turns.js';
 import { until } from '../../support/assertions/until.js';
 
 const test = suite('pace');
 const POLITE: Pace = { polite: true, rest: async () => undefined };
 
-/** How long so many events take at that pace, in ms. */
-async function took(pace: Pace, events: number): Promise<number> {
-  const began = performance.now();
+/** A clock that goes on only by what is slept. */
+function madeUpClock(): { now(): number; sleep(ms: number): Promise<void>; advance(ms: number): void } {
+  let at = 0;
+  return {
+    now: () => at,
+    sleep: async (ms) => void (at += ms),
+    advance: (ms) => void (at += ms),
+  };
+}
+
+/** How long so many events take at that pace, in ms of that clock. */
+async function took(clock: { now(): number }, pace: Pace, events: number): Promise<number> {
+  const began = clock.now();
   await pace.rest(events);
-  return performance.now() - began;
+  return clock.now() - began;
 }
 
 test('work rests only while requests are answered, by how late their processes are', async () => {
   const records = memoryRecords(Date.now);
-  assert.ok((await took(FULL_SPEED, 1_000_000)) < 50);
-  const free = considerate(records);
-  assert.ok((await took(free, 1_000_000)) < 5_000);
+  const clock = madeUpClock();
+  assert.ok((await turnsDuring(async () => FULL_SPEED.rest(1_000_000))) < 10);
+  const free = considerate(records, clock);
+  assert.is(await took(clock, free, 1_000_000), 0);
   assert.is(free.polite, false);
   await records.put('serving/one', { requests: 20, delayMs: 1 });
-  const calm = considerate(records);
-  const calmMs = await took(calm, 800);
-  assert.ok(calm.polite && calmMs > 80 && calmMs < 1_200, `${calmMs} ms at 8,000 events a second`);
+  const calm = considerate(records, clock);
+  assert.equal([await took(clock, calm, 800), calm.polite], [100, true], '8,000 events a second');
   await records.put('serving/other', { requests: 5, delayMs: 40 });
-  const held = considerate(records);
-  const heldMs = await took(held, 100);
-  assert.ok(heldMs > 180 && heldMs < 5_000, `${heldMs} ms at 500 events a second: of several the worst counts`);
+  assert.is(await took(clock, considerate(records, clock), 100), 200, '500 a second: of several the worst counts');
 });
 
 test('the pace follows the delay every second, and is full once no requests are answered', async () => {
   const records = memoryRecords(Date.now);
+  const clock = madeUpClock();
   const put = async (delayMs: number): Promise<unknown> => records.put('serving/one', { requests: 20, delayMs });
   await put(1);
-  const pace = considerate(records);
+  const pace = considerate(records, clock);
   await pace.rest(0);
-  await sleep(1_010);
-  const faster = await took(pace, 24_000);
-  assert.ok(faster > 2_350 && faster < 2_950, `${faster} ms at 10,000 a second`);
+  clock.advance(1_000);
+  assert.is(await took(clock, pace, 24_000), 2_400, '10,000 a second');
   await put(30);
-  await sleep(1_010);
-  const slower = await took(pace, 1_000);
-  assert.ok(slower > 190, `${slower} ms at 5,000 a second`);
+  assert.is(await took(clock, pace, 1_000), 200, '5,000 a second');
   await records.delete('serving/one');
-  await sleep(1_010);
-  assert.ok((await took(pace, 1_000_000)) < 5_000);
+  clock.advance(1_000);
+  assert.is(await took(clock, pace, 1_000_000), 0);
 });
 
 test('a rest ends with the signal; the pace stays while the store does not answer', async () => {
@@ -66,9 +73,7 @@ test('a rest ends with the signal; the pace stays while the store does not answe
   await pace.rest(0);
   const stop = new AbortController();
   setTimeout(() => stop.abort(), 20);
-  const began = performance.now();
-  await pace.rest(1_000_000, stop.signal);
-  assert.ok(performance.now() - began < 10_000);
+  await pace.rest(10_000_000, stop.signal);
   down = true;
   await sleep(1_010);
   await pace.rest(0, AbortSignal.abort());
@@ -149,7 +154,7 @@ test('a process that answers requests reports once a second', async () => {
     reporter.answered(route);
   await until(async () => (await records.get('serving/one')) !== undefined, 'the first report');
   const { requests, delayMs } = await servingNow(records);
-  assert.ok(requests === 2 && delayMs >= 0 && delayMs < 500, JSON.stringify({ requests, delayMs }));
+  assert.ok(requests === 2 && delayMs >= 0, JSON.stringify({ requests, delayMs }));
   await records.put('serving/other', { requests: 3, delayMs: 900 });
   assert.equal(await servingNow(records), { requests: 5, delayMs: 900 });
   await records.delete('serving/other');

@@ -28,7 +28,7 @@ import {
 import { depsFor, inUse, rebuild } from '../../support/fixtures/rebuilding.js';
 import { deferred } from '../../../src/lib/async/deferred.js';
 import { within } from '../../../src/lib/async/within.js';
-import { until } from '../../support/assertions/until.js';
+import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
 
 const GIFTS = collectionOf(giftsProjection);
 const TRANSACTIONS = collectionOf(transactionsProjection);
@@ -403,9 +403,7 @@ test(
     silentNow = true;
     await redeem(events, gift);
     await until(() => late.length > 0, 'the late write');
-    const began = performance.now();
     await until(() => standby.kept().length > 0, 'the other to take over');
-    assert.ok(performance.now() - began < LEASE_TEST_MS * 10);
     await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
     await settled(standby, events);
     const before = await store.get(GIFTS, gift);
@@ -769,7 +767,7 @@ test(
 test(
   'closing stores what is folded, gives the lease up and ends all writing',
   installed(async ({ events, store, project }) => {
-    const first = await project({ leaseMs: 20_000 });
+    const first = await project({ leaseMs: FOR_EVER_MS });
     await settled(first, events);
     await first.close();
     await first.close();
@@ -777,10 +775,9 @@ test(
     const { position } = await buy(events);
     await sleep(50);
     assert.not(await store.reached(`gifts@${V}`, position, 20));
-    const began = performance.now();
-    const second = await project({ leaseMs: 20_000 });
+    // Without waiting for the lease to run out.
+    const second = await project({ leaseMs: FOR_EVER_MS });
     await settled(second, events);
-    assert.ok(performance.now() - began < 10_000, 'without waiting for the lease to run out');
   }),
 );
 

@@ -2,22 +2,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
+ * The longest wait of a test, in ms: it tells what hangs from a slow machine, and is a bar for nothing. The runner, who
+ * kills what says nothing, is more patient.
+ */
+export const DEADLINE_MS = 240_000;
+
+/** For what must not be waited for: a test that did would hang. In ms. */
+export const FOR_EVER_MS = 600_000;
+
+/**
  * Looks again until `look` gives anything but `undefined` or `false`. @returns that. @throws Error naming `what` where
- * it takes longer than `withinMs`
+ * it takes longer than `DEADLINE_MS`
  */
 export async function eventually<T>(
   look: () => T | Promise<T>,
-  withinMs = 60_000,
   what = 'what is looked for',
 ): Promise<Exclude<T, undefined | false>> {
-  for (const end = performance.now() + withinMs; ; await sleep(10)) {
+  for (const end = performance.now() + DEADLINE_MS; ; await sleep(10)) {
     const found = await look();
     if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
-    if (performance.now() > end) throw new Error(`waited ${withinMs} ms in vain for ${what}`);
+    if (performance.now() > end) throw new Error(`waited ${DEADLINE_MS} ms in vain for ${what}`);
   }
 }
 
-/** Waits until it holds, at most a minute. @throws Error naming `what` when it does not */
+/** Waits until it holds, at most `DEADLINE_MS`. @throws Error naming `what` when it does not */
 export async function until(holds: () => boolean | Promise<boolean>, what = 'the condition'): Promise<void> {
-  await eventually(holds, undefined, what);
+  await eventually(holds, what);
 }

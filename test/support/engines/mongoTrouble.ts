@@ -1,29 +1,18 @@
-/** Calls of tests with a server in trouble, and their deadlines. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import * as assert from 'uvu/assert';
+/** Calls of tests with a server in trouble. */
 import type { CollectionSpec, ReadStore } from '../../../src/ports/readStore.js';
-import { at, batch, doc, projectionOf, rejectionOf } from './readStoreDocuments.js';
+import { until } from '../assertions/until.js';
+import { at, batch, doc, projectionOf } from './readStoreDocuments.js';
 
-/** A call's time, in ms, and its rejection. */
-export async function failing(work: () => Promise<unknown>): Promise<{ readonly error: Error; readonly ms: number }> {
-  const started = performance.now();
-  const error = await rejectionOf(work());
-  return { error, ms: performance.now() - started };
-}
-
-/** Asks again and again until it is answered. @returns after how many ms. */
-export async function recovered(ask: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  for (;;) {
-    const answered = await ask().then(
-      () => true,
-      () => false,
-    );
-    const ms = performance.now() - started;
-    if (answered) return ms;
-    assert.ok(ms < 60_000, 'it never recovers');
-    await sleep(20);
-  }
+/** Asks again and again until it is answered. */
+export async function recovered(ask: () => Promise<unknown>): Promise<void> {
+  await until(
+    async () =>
+      ask().then(
+        () => true,
+        () => false,
+      ),
+    'an answer',
+  );
 }
 
 /** Everything that a caller may ask, on a collection of one document. */

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'nats';
 import { freePort, killed } from './serverProcess.js';
+import { DEADLINE_MS } from '../assertions/until.js';
 
 /** A running server. */
 export interface NatsServer {
@@ -35,7 +36,7 @@ export async function startNats({
   const url = `nats://127.0.0.1:${port}`;
   const start = async (more: readonly string[]): Promise<ChildProcess> => {
     const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), ...more], { stdio: 'ignore' });
-    for (const end = performance.now() + 30_000; performance.now() < end;) {
+    for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
       // Any answer, also a refusal, means that it is up.
       const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then(
         (one) => one.close().then(() => true),

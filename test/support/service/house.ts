@@ -23,6 +23,7 @@ import type { Processors } from '../../../src/processors/runner/run.js';
 import type { Subjects } from '../../../src/runtime/personal/subjects.js';
 import { memorySubjects } from '../fixtures/memorySubjects.js';
 import { startWorkers, type WorkerDeps } from '../../../src/providers/workers.js';
+import { DEADLINE_MS } from '../assertions/until.js';
 
 /** What was bought. */
 export interface Bought {
@@ -61,8 +62,8 @@ export interface House {
   types(stream: string): Promise<string[]>;
   /** Every event of some type in the log. */
   all(...types: string[]): Promise<RecordedEvent[]>;
-  /** Waits until it holds, at most 20 s or `withinMs`. */
-  until(holds: () => Promise<boolean>, withinMs?: number): Promise<void>;
+  /** Waits until it holds, at most `DEADLINE_MS`. */
+  until(holds: () => Promise<boolean>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -180,15 +181,15 @@ export async function openHouse(): Promise<House> {
       for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
       return found;
     },
-    async until(holds, withinMs = 60_000) {
-      const deadline = performance.now() + withinMs;
+    async until(holds) {
+      const deadline = performance.now() + DEADLINE_MS;
       while (!(await holds())) {
         if (performance.now() > deadline)
           throw new Error(
-            `did not come to hold within ${withinMs} ms; the log says:\n${lines
+            `did not come to hold within ${DEADLINE_MS} ms; the log says:\n${lines
               .map((line) => JSON.stringify(line))
               .join('\n')
-              .slice(0, 4_000)}`,
+              .slice(-4_000)}`,
           );
         await sleep(5);
       }

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DEADLINE_MS } from '../assertions/until.js';
 
 /** A command of the runbook. */
 export interface RunbookCommand {
@@ -99,7 +100,7 @@ export async function runCommand(command: RunbookCommand, env: Readonly<Record<s
     !/^gift .*(rebuild|repair|rollback|retry|discard|backup|restore|refund|resend|extend|reassign|block)\b/.test(
       command.command,
     );
-  for (const until = performance.now() + 20_000; ; await sleep(100)) {
+  for (const until = performance.now() + DEADLINE_MS; ; await sleep(100)) {
     const { code, output } = await runTyped(command.command, env);
     const missing = missingIn(output, command, code);
     if (missing === undefined) return output;

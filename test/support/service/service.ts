@@ -21,6 +21,7 @@ import { type TestEngines, openTestEngines } from '../engines/engines.js';
 import { cleanEnv } from './mainProcess.js';
 import { MAIN } from './programs.js';
 import { CATALOGUE } from '../fixtures/testCatalogue.js';
+import { DEADLINE_MS } from '../assertions/until.js';
 
 /** An answer, read whole. */
 export interface Reply {
@@ -272,7 +273,7 @@ async function startProcesses(env: Readonly<Record<string, string>>): Promise<Ru
 
 /** Waits until `/readyz` says so. */
 export async function untilReady(url: string): Promise<void> {
-  for (const end = performance.now() + 60_000; performance.now() < end;) {
+  for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
     const reply = await request(`${url}/readyz`, 'GET').catch(() => undefined);
     if (reply?.status === 200) return;
     await sleep(25);

@@ -21,7 +21,7 @@ import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { batchesOf, event, events, failureOf, readUntil, within } from '../../../support/engines/eventStoreEvents.js';
 import { inFolder } from '../../../support/engines/eventStoreFolder.js';
-import { until } from '../../../support/assertions/until.js';
+import { DEADLINE_MS, until } from '../../../support/assertions/until.js';
 
 const test = suite('Embedded event store: its parts');
 
@@ -166,7 +166,7 @@ test('leaves other writers their turn, though its disk is slow and its groups fo
         stop,
       },
     });
-    const done = once(waiter, 'message') as Promise<[{ readonly kinds: readonly string[]; readonly ms: number }]>;
+    const done = once(waiter, 'message') as Promise<[{ readonly kinds: readonly string[] }]>;
     const commit = groupCommit(slow(busy), file);
     await once(waiter, 'online');
     const request = (sequence: number): AppendRequest => [
@@ -175,16 +175,16 @@ test('leaves other writers their turn, though its disk is slow and its groups fo
       'none',
       ['A', `busy-${sequence}`, 'at', '{}', '{}'],
     ];
-    const until = performance.now() + 20_000;
+    const until = performance.now() + DEADLINE_MS;
     let groups = 0;
     while (Atomics.load(stop, 0) === 0 && performance.now() < until) commit([request(++groups)]);
-    const [{ kinds, ms }] = await done;
+    const [{ kinds }] = await done;
     busy.close();
     assert.equal(
       kinds,
       Array.from({ length: 10 }, () => 'appended'),
     );
-    assert.ok(ms < 4_000, `ten appends took ${ms.toFixed(0)} ms beside ${groups} groups`);
+    assert.ok(groups < 100, `ten appends beside ${groups} groups`);
   }));
 
 /** Ten groups, one after the other, on a thread of its own. */
@@ -193,12 +193,10 @@ const WAITER = `
   Promise.all([import(commit), import(log)]).then(([{ groupCommit }, { openEventLog }]) => {
     const database = openEventLog(file, { openElsewhere: true });
     const group = groupCommit(database, file);
-    const begun = performance.now();
     const kinds = Array.from({ length: 10 }, (_, at) => group([[at, 'waiter-' + at, 'none', ['A', 'waiter-' + at, 'at', '{}', '{}']]])[0].kind);
-    const ms = performance.now() - begun;
     Atomics.store(stop, 0, 1);
     database.close();
-    parentPort.postMessage({ kinds, ms });
+    parentPort.postMessage({ kinds });
   });
 `;
 

