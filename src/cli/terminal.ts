@@ -60,10 +60,25 @@ export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: n
   return readAtMost(stdin, maxBytes, signal);
 }
 
-/** `-`: standard input in its place, since others see a command line. Empty where that is too long. */
+/**
+ * `-`: standard input in its place, since others see a command line. Empty where that is too long.
+ * @throws CommandFailure for what is not UTF-8
+ */
 export async function orStandardInput(terminal: Terminal, text: string): Promise<string> {
   if (text !== '-') return text;
-  return ((await readStandardInput(terminal, MAX_TEXT_BYTES))?.toString('utf8') ?? '').trim();
+  return textOf((await readStandardInput(terminal, MAX_TEXT_BYTES)) ?? Buffer.alloc(0)).trim();
+}
+
+/** Text of standard input, without a byte order mark. @throws CommandFailure for what is not UTF-8 */
+export function textOf(input: Uint8Array): string {
+  const wide = (input[0] === 0xff && input[1] === 0xfe) || (input[0] === 0xfe && input[1] === 0xff);
+  if (wide || input.includes(0))
+    throw usageFailure('standard input is UTF-16: give UTF-8 (in PowerShell: Set-Content -Encoding utf8)');
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(input);
+  } catch {
+    throw usageFailure('standard input is not UTF-8 text');
+  }
 }
 
 const MAX_TEXT_BYTES = 1_000;

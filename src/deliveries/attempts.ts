@@ -48,7 +48,7 @@ function shown({ message, at, outcome, durationMs, item, nextAt, ours }: NotedAt
     at,
     duration_ms: durationMs,
     ...answer,
-    ...(item.ping === undefined ? { position: item.position } : {}),
+    ...(item.ping === undefined ? { position: item.position, about: item.key } : {}),
     ...(nextAt === undefined ? {} : { next_at: new Date(nextAt).toISOString() }),
   };
 }

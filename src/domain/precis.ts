@@ -2,11 +2,10 @@
  * Comparison of usernames and passwords by RFC 8265. Own code: no maintained package has these profiles. Left out:
  * contextual rules (such characters are refused), and directions.
  */
-import { INVISIBLE } from '../lib/invisible.js';
+import { trimmed } from '../lib/invisible.js';
 
 /** Full-width and half-width characters, and the ideographic space. */
 const OTHER_WIDTH = /[\u3000\uff01-\uffee]/g;
-const AROUND = new RegExp(`^[\\s${INVISIBLE}]+|[\\s${INVISIBLE}]+$`, 'gu');
 
 /**
  * UsernameCaseMapped (RFC 8265 3.3): usual width, lower case, composed, no outer blanks; `ＡDA ` is `ada`. Personal.
@@ -14,7 +13,7 @@ const AROUND = new RegExp(`^[\\s${INVISIBLE}]+|[\\s${INVISIBLE}]+$`, 'gu');
  */
 export function normaliseUsername(username: string): string {
   const narrow = username.replace(OTHER_WIDTH, (character) => character.normalize('NFKC'));
-  return narrow.replace(AROUND, '').replace(/\s+/gu, ' ').toLowerCase().normalize('NFC');
+  return trimmed(narrow).replace(/\s+/gu, ' ').toLowerCase().normalize('NFC');
 }
 
 /** Letters, marks, digits and ASCII's visible characters (RFC 8264 4.2.1), separated by single spaces. */

@@ -3,3 +3,8 @@
  * selectors, joiners, and the Braille pattern without dots.
  */
 export const INVISIBLE = String.raw`\p{Cf}\p{Default_Ignorable_Code_Point}\u2800`;
+
+const AROUND = new RegExp(`^[\\s${INVISIBLE}]+|[\\s${INVISIBLE}]+$`, 'gu');
+
+/** Without blanks and invisible characters around it. */
+export const trimmed = (text: string): string => text.replace(AROUND, '');

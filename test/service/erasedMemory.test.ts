@@ -65,7 +65,7 @@ remembers(
     const imported = await gift({ DATA_DIR: env.DATA_DIR }, ['import', file]);
     assert.equal(imported.code, 0, imported.err);
     rmSync(file);
-    const search = byteSearch(VALUES);
+    const search = byteSearch(VALUES.map((value) => [value]));
     const valuesIn = (found: ReadonlySet<number>): string[] => [...found].map((index) => VALUES[index] ?? '');
     const asked = async (
       url: string,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import pino from 'pino';
 import { hasReadStore } from '../../adapters/embedded/readStore/file.js';
+import { trimmed } from '../../lib/invisible.js';
 import { TEMPORARY_FOLDERS } from '../../lib/files/folders.js';
 import { type ErasureVerification, type Finding, verifyErasure } from '../../ops/people/verifyErasure.js';
 import { type Config, loadConfig } from '../../service/config.js';
@@ -17,6 +18,7 @@ import {
   interrupted,
   readStandardInput,
   type Terminal,
+  textOf,
   usageFailure,
   writeLines,
 } from '../terminal.js';
@@ -43,7 +45,7 @@ export function verifyErasureCommand(terminal: Terminal): Command {
       .description(
         `Reads values from standard input, one a line: numbers (+447700900123), usernames, names, messages. Looks for them in the event log as it is stored, the read store, the key store, every file of DATA_DIR, what killed commands left in the folder for temporary files, and in the folders given.
 Says what it looked at, and in which place which line was found; never the value. Exit code 1 where any was found. Values of a few characters may be found by chance.
-It looks for text as it is, in UTF-16, escaped in JSON and URLs, and in base64. What is compressed or encrypted is not looked into: unpack logs first.`,
+Values are read as gift people find reads them: in any capitals, with blanks or invisible characters around them, numbers as they are dialled. It looks for text as it is, in UTF-16, escaped in JSON and URLs, and in base64. What is compressed or encrypted is not looked into: unpack logs first.`,
       )
       .option(
         '--also <folder>',
@@ -100,11 +102,10 @@ async function runVerify(terminal: Terminal, { also = [], json }: VerifyFlags): 
 async function valuesOf(terminal: Terminal): Promise<readonly Value[]> {
   const input = await readStandardInput(terminal, MAX_BYTES);
   if (input === undefined) throw usageFailure(`standard input has more than ${MAX_BYTES} bytes`);
-  const values = input
-    .toString('utf8')
+  const values = textOf(input)
     .split(/\r?\n/)
-    .map((text, index) => ({ line: index + 1, text }))
-    .filter(({ text }) => text.trim() !== '');
+    .map((text, index) => ({ line: index + 1, text: trimmed(text) }))
+    .filter(({ text }) => text !== '');
   if (values.length === 0) throw usageFailure('standard input is empty: give values to look for, one a line');
   if (values.length > MAX_VALUES)
     throw usageFailure(`standard input has ${values.length} values, at most ${MAX_VALUES}`);

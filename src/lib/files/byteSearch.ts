@@ -20,20 +20,23 @@ const MIN_BASE64 = 8;
 const SHORTEST = 3;
 
 /**
- * Forms of each text: UTF-8 and UTF-16LE, as typed and composed (NFC); escaped in JSON, once and twice, and in URLs;
- * base64 and base64url; of a phone number also its digits alone.
- * @param texts of at least 3 characters
+ * Forms of each spelling: UTF-8 and UTF-16LE, as typed and composed (NFC), in capitals and small letters; escaped in JSON,
+ * once and twice, and in URLs; base64 and base64url; of a phone number also its digits alone. But in base64, ASCII's
+ * capitals and small letters are the same.
+ * @param texts the spellings of each; of at least 3 characters
  */
-export function byteSearch(texts: readonly string[]): ByteSearch {
-  /** Whether a form starts with these two bytes, and the forms by their first three. */
+export function byteSearch(texts: readonly (readonly string[])[]): ByteSearch {
+  /** Whether a form starts with these two bytes, and the forms by their first three, in small letters. */
   const starts = new Uint8Array(65_536);
-  const forms = new Map<number, { readonly text: number; readonly bytes: Buffer }[]>();
+  const forms = new Map<number, (Form & { readonly text: number })[]>();
   let longest = 0;
-  for (const [text, value] of texts.entries())
-    for (const bytes of formsOf(value)) {
+  for (const [text, spellings] of texts.entries())
+    for (const form of formsOf(spellings)) {
+      const { bytes } = form;
+      const [first = 0, second = 0] = bytes;
+      for (const one of bothCases(first)) for (const other of bothCases(second)) starts[(one << 8) | other] = 1;
       const key = keyAt(bytes, 0);
-      starts[key >> 8] = 1;
-      forms.set(key, [...(forms.get(key) ?? []), { text, bytes }]);
+      forms.set(key, [...(forms.get(key) ?? []), { text, ...form }]);
       longest = Math.max(longest, bytes.length);
     }
 
@@ -45,30 +48,59 @@ export function byteSearch(texts: readonly string[]): ByteSearch {
       for (let at = 0; at <= end; at++) {
         if (starts[((bytes[at] as number) << 8) | (bytes[at + 1] as number)] === 0) continue;
         for (const form of forms.get(keyAt(bytes, at)) ?? [])
-          if (!found.has(form.text) && form.bytes.equals(bytes.subarray(at, at + form.bytes.length)))
-            found.set(form.text, at);
+          if (!found.has(form.text) && isAt(bytes, at, form)) found.set(form.text, at);
       }
       return Array.from(found, ([text, at]) => ({ text, at }));
     },
   };
 }
 
-const keyAt = (bytes: Uint8Array, at: number): number =>
-  ((bytes[at] as number) << 16) | ((bytes[at + 1] as number) << 8) | (bytes[at + 2] as number);
+/** `exact`: as it is; else a form in small letters. */
+interface Form {
+  readonly bytes: Buffer;
+  readonly exact: boolean;
+}
 
-function formsOf(value: string): readonly Buffer[] {
-  const digits = /^\+[\d\s()./-]+$/.test(value) ? value.replaceAll(/\D/g, '') : value;
-  const forms = new Map<string, Buffer>();
-  const add = (bytes: Buffer): void => void forms.set(bytes.toString('latin1'), bytes);
-  for (const text of new Set([value, value.normalize('NFC'), digits])) {
+/** Small letters of ASCII. */
+const SMALL = Uint8Array.from({ length: 256 }, (_, byte) => (byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte));
+
+const bothCases = (byte: number): number[] => {
+  const small = SMALL[byte] as number;
+  return small >= 0x61 && small <= 0x7a ? [small, small - 32] : [byte];
+};
+
+const keyAt = (bytes: Uint8Array, at: number): number =>
+  ((SMALL[bytes[at] as number] as number) << 16) |
+  ((SMALL[bytes[at + 1] as number] as number) << 8) |
+  (SMALL[bytes[at + 2] as number] as number);
+
+function isAt(bytes: Uint8Array, at: number, { bytes: form, exact }: Form): boolean {
+  if (exact) return form.equals(bytes.subarray(at, at + form.length));
+  return at + form.length <= bytes.length && form.every((byte, index) => byte === SMALL[bytes[at + index] as number]);
+}
+
+function formsOf(spellings: readonly string[]): readonly Form[] {
+  const forms = new Map<string, Form>();
+  const add = (bytes: Buffer, exact = false): void => {
+    const form = exact ? bytes : Buffer.from(bytes.map((byte) => SMALL[byte] as number));
+    forms.set(`${exact}${form.toString('latin1')}`, { bytes: form, exact });
+  };
+  for (const text of new Set(spellings.flatMap(casesOf))) {
     const json = inJson(text);
     for (const form of [text, json, inJson(json), asciiJson(text), encodeURIComponent(text.toWellFormed())]) {
       add(Buffer.from(form, 'utf8'));
       add(Buffer.from(form, 'utf16le'));
     }
-    for (const form of base64Of(Buffer.from(text, 'utf8'))) add(Buffer.from(form, 'latin1'));
+    for (const form of base64Of(Buffer.from(text, 'utf8'))) add(Buffer.from(form, 'latin1'), true);
   }
-  return [...forms.values()].filter(({ length }) => length >= SHORTEST);
+  return [...forms.values()].filter(({ bytes: { length } }) => length >= SHORTEST);
+}
+
+/** Letters beyond ASCII differ in more than a bit. */
+function casesOf(value: string): string[] {
+  const digits = /^\+[\d\s()./-]+$/.test(value) ? [value.replaceAll(/\D/g, '')] : [];
+  const composed = value.normalize('NFC');
+  return [value, composed, composed.toLowerCase(), composed.toUpperCase(), ...digits];
 }
 
 const asciiJson = (text: string): string =>

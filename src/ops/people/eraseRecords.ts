@@ -11,6 +11,7 @@ import {
   SESSIONS,
   smsMarker,
 } from '../../domain/recordKeys.js';
+import { ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
 import { inJson } from '../../lib/quotedText.js';
 import { allRecords } from './allRecords.js';
@@ -42,7 +43,8 @@ interface Answer {
 }
 
 /**
- * Sessions, counters, the number in claims of messages, bodies of stored answers, and orders of repairs. What a request
+ * Sessions, counters, the number in claims of messages, bodies of stored answers, what receivers of webhooks answered, and
+ * orders of repairs. What a request
  * that began before the erasure still stores is not found: to be repeated once these have ended. Safe to repeat.
  * @throws UnavailableError: a part may be done
  */
@@ -88,6 +90,15 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
     // A body has usernames as they were written.
     const folded = normaliseUsername(body);
     return names.some((text) => folded.includes(text)) ? { ...stored, answer: rest } : undefined;
+  });
+  // A receiver may know the person by its own means, and name them in any form.
+  const spelt = [...numbers.map((number) => number.slice(1)), ...usernames];
+  await change<WebhookAttempt>(records, ATTEMPTS, (attempt) => {
+    const { about, response } = attempt;
+    if (response === '') return undefined;
+    const folded = normaliseUsername(response);
+    const names = (about !== undefined && texts.has(about)) || spelt.some((text) => folded.includes(text));
+    return names ? { ...attempt, response: '' } : undefined;
   });
 }
 

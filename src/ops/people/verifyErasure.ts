@@ -2,6 +2,9 @@
  * Looks for clear values in everything that an installation stores. It reads the log as it is stored: the layer that
  * decrypts would find what is encrypted.
  */
+import { normaliseUsername } from '../../domain/precis.js';
+import { readPhoneNumber } from '../../domain/phoneNumber.js';
+import { INVISIBLE } from '../../lib/invisible.js';
 import { type ByteSearch, byteSearch } from '../../lib/files/byteSearch.js';
 import { searchFiles } from '../../lib/files/searchFiles.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -52,14 +55,16 @@ export interface ErasureVerification {
   files(path: string): Promise<void>;
 }
 
+const UNSEEN = new RegExp(`[${INVISIBLE}]`, 'gu');
 const PAGE = 1_000;
 const HIDDEN = '(its name holds the value)';
 
+/** @param values of at least 3 characters, without blanks around them */
 export function verifyErasure(
   values: readonly string[],
   { signal, onFinding, onUnread }: VerifyOptions,
 ): ErasureVerification {
-  const search = byteSearch(values);
+  const search = byteSearch(values.map(spellingsOf));
   const lookedAt: LookedAt = { events: 0, read_store: 0, keys: 0, erasures: 0, files: 0, bytes: 0 };
 
   async function look(bytes: Uint8Array, where: Finding['in'], place: string): Promise<void> {
@@ -122,6 +127,14 @@ export function verifyErasure(
       lookedAt.bytes += bytes;
     },
   };
+}
+
+/** As it was written, and as a search for persons reads it (docs/decisions.md#finding-people). */
+function spellingsOf(value: string): string[] {
+  const number = readPhoneNumber(value);
+  const visible = value.replace(UNSEEN, '');
+  const numbers = number === undefined ? [] : [number, visible.replaceAll(/\D/g, '')];
+  return [value, visible, normaliseUsername(value), ...numbers];
 }
 
 const shown = (search: ByteSearch, place: string): string =>

@@ -94,6 +94,48 @@ test('finds values in log, read store, key store and files, and prints none', as
   assert.equal(records().at(-1)?.['found'], 3);
 });
 
+test('reads values as a search for persons does', async () => {
+  const log = await openLog(loadConfig({ DATA_DIR: join(dir, 'data') }));
+  await log.subjects.ids([{ kind: 'username', text: 'eve@person.example' }]);
+  await log.events.close();
+  for (const input of [
+    `\uFEFF${NUMBER}`,
+    ` ${NUMBER}\t`,
+    `\u202A${NUMBER}\u202C`,
+    '+44 7700\u200B 900177',
+    '07700 900177',
+    '(07700) 900-177',
+    '+44 (0)7700 900177',
+    '\u00A0EVE@Person.Example\u2060',
+    'ｅｖｅ@person.example',
+    'A REASON that names somebody',
+  ]) {
+    const { code, err } = await verify(`${input}\n`);
+    assert.is(code, 1, `${JSON.stringify(input)}: ${err}`);
+  }
+});
+
+test('refuses what is not UTF-8, and names UTF-16', async () => {
+  const text = `${NUMBER}\r\nZoë\r\n`;
+  const wide = Buffer.from(text, 'utf16le');
+  const refused: readonly (readonly [Buffer, RegExp])[] = [
+    [Buffer.concat([Buffer.from([0xff, 0xfe]), wide]), /is UTF-16: give UTF-8/],
+    [Buffer.concat([Buffer.from([0xfe, 0xff]), Buffer.from(wide).swap16()]), /is UTF-16: give UTF-8/],
+    [wide, /is UTF-16: give UTF-8/],
+    [Buffer.from(text, 'latin1'), /is not UTF-8 text/],
+  ];
+  for (const command of [
+    ['verify-erasure'],
+    ['find', '--name', '-', '--reason', 'a test'],
+    ['show', '--phone', '-', '--reason', 'a test'],
+  ])
+    for (const [input, words] of refused) {
+      const { code, err } = await gift(join(dir, 'data'), ['people', ...command], { stdin: Readable.from([input]) });
+      assert.is(code, 2, `${command[0] ?? ''}: ${err}`);
+      assert.match(err, words);
+    }
+});
+
 test('looks into what killed commands left in the folder for temporary files', async () => {
   const left = temporaryFolder('gift-look-');
   try {

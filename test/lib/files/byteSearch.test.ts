@@ -8,7 +8,7 @@ const test = suite('byte search');
 const NUMBER = '+447700900123';
 const MESSAGE = 'Größe "L" \\ für dich 🎁';
 
-const finds = (value: string, bytes: Buffer): boolean => byteSearch([value]).in(bytes).length === 1;
+const finds = (value: string, bytes: Buffer): boolean => byteSearch([[value]]).in(bytes).length === 1;
 
 /** Between bytes that are like none of them. */
 const within = (text: string, encoding: BufferEncoding = 'utf8'): Buffer =>
@@ -38,13 +38,36 @@ test('finds the digits of a number without its plus sign, and no other number', 
   assert.not.ok(finds('4477', within('447')), 'a text of digits is no number');
 });
 
+test('finds a text in other capitals, in each form but base64', () => {
+  for (const [value, stored] of [
+    ['EVE@Person.Example', 'eve@person.example'],
+    ['name of zoë', 'Name of ZOË'],
+    ['NAME OF ZOË', 'name of Zoë'],
+  ] as const) {
+    const forms = [within(stored), within(stored, 'utf16le'), within(encodeURIComponent(stored))];
+    forms.push(within(JSON.stringify({ json: JSON.stringify({ stored }) })), within(`${stored.slice(0, -1)}`));
+    const [last, ...first] = forms.reverse();
+    for (const [index, form] of first.entries()) assert.ok(finds(value, form), `${value}, form ${index}`);
+    assert.not.ok(finds(value, last!), `${value}, cut`);
+  }
+  const encoded = Buffer.from('a long value').toString('base64');
+  assert.ok(finds('a long value', within(encoded)));
+  assert.not.ok(finds('a long value', within(encoded.toLowerCase())));
+});
+
+test('finds any spelling of a text', () => {
+  const search = byteSearch([['nobody'], ['07700 900123', NUMBER]]);
+  assert.equal(search.in(within('to 447700900123')), [{ text: 1, at: 6 }]);
+  assert.equal(search.in(within('to 07700 900123')), [{ text: 1, at: 6 }]);
+});
+
 test('says of each of many texts where it is first, at any place', () => {
   const values = Array.from({ length: 1_000 }, () => randomBytes(9).toString('base64url'));
   const bytes = Buffer.concat([randomBytes(50_000), Buffer.from(`${values[7]}${values[7]}`), randomBytes(50_000)]);
   bytes.write(values[0]!, 0);
   bytes.write(values[999]!, bytes.length - values[999]!.length);
   assert.equal(
-    byteSearch(values)
+    byteSearch(values.map((value) => [value]))
       .in(bytes)
       .toSorted((a, b) => a.at - b.at),
     [
@@ -53,7 +76,7 @@ test('says of each of many texts where it is first, at any place', () => {
       { text: 999, at: bytes.length - values[999]!.length },
     ],
   );
-  assert.equal(byteSearch(values).in(Buffer.alloc(2)), []);
+  assert.equal(byteSearch([['abc']]).in(Buffer.alloc(2)), []);
 });
 
 test.run();

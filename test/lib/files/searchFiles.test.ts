@@ -23,7 +23,7 @@ async function searched(
   const found: FileMatch[] = [];
   const all = await searchFiles(
     path,
-    byteSearch(values),
+    byteSearch(values.map((value) => [value])),
     async (match) => void found.push(match),
     new AbortController().signal,
   );
@@ -57,7 +57,7 @@ test('looks into all folders, and follows no link', async () => {
 });
 
 test('refuses a path that is not there, and ends when it is interrupted', async () => {
-  const search = byteSearch(['abc']);
+  const search = byteSearch([['abc']]);
   const none = async (): Promise<void> => undefined;
   const failed = async (path: string, signal: AbortSignal): Promise<string> =>
     searchFiles(path, search, none, signal).then(

@@ -6,6 +6,7 @@ import { type StoredAnswer, takeKey } from '../../../src/api/pipeline/idempotenc
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { LOGIN_HASHES, SESSIONS } from '../../../src/domain/recordKeys.js';
 import { eraseRecordsOf } from '../../../src/ops/people/eraseRecords.js';
+import { attemptRecords } from '../../../src/messages/webhookAttempts.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import { openLedger } from '../../../src/providers/notifications/ledger.js';
 import { smsLimits } from '../../../src/providers/notifications/smsLimits.js';
@@ -137,6 +138,34 @@ test('keeps no answer about gifts of the person that holds what support wrote, a
   const [ada, bob] = [await takeKey(records, 'gift-of-ada', 'body'), await takeKey(records, 'gift-of-bob', 'body')];
   assert.ok('settle' in ada && ada.first?.body === undefined);
   assert.is('settle' in bob ? undefined : bob.body, '{"reason":"Called"}');
+});
+
+test('blanks what receivers of webhooks answered about a person, and keeps the attempt', async () => {
+  const records = memoryRecords(Date.now);
+  const put = async (place: string, response: string, about?: string): Promise<void> => {
+    const attempt = { id: place, event_id: 'e', type: 'gift.issued', at: '2026-05-04T12:00:00.000Z', duration_ms: 1 };
+    const value = { ...attempt, status: 200, response, ...(about === undefined ? {} : { about }) };
+    await records.put(attemptRecords('hook') + place, value, { expiresAt: Date.now() + 60_000 });
+  };
+  await put('d0', 'Thanks, Ada Lovelace', 'gift-of-ada');
+  await put('d1', 'stored for ADA');
+  await put('d2', `to ${ADA.numbers[0]}`);
+  await put('d3', `to ${ADA.numbers[0].slice(1)}`);
+  await put('d4', 'Thanks, Bob', 'gift-of-bob');
+  await put('d5', 'ok');
+  const before = await records.list<object>(attemptRecords('hook'));
+  await eraseRecordsOf({ records, hash }, ADA);
+  const after = await records.list<{ readonly response: string }>(attemptRecords('hook'));
+  assert.equal(
+    after.map(({ value }) => value.response),
+    ['', '', '', '', 'Thanks, Bob', 'ok'],
+  );
+  const rest = ({ value, expiresAt }: { readonly value: object; readonly expiresAt?: number }): object => ({
+    ...value,
+    response: '',
+    expiresAt,
+  });
+  assert.equal(after.map(rest), before.map(rest));
 });
 
 test('finds a person among thousands of records, though others change meanwhile', async () => {
