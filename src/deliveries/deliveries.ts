@@ -59,7 +59,7 @@ export function startDeliveries({
       const { signal: closing, onTrouble } = health;
       const options = { holder, signal: closing, logger, ttlMs: leaseMs, onTrouble };
       await workByLease(records, WEBHOOK_LEASE, options, async (lease, signal) =>
-        deliver({ ...session, health }, { signal, held: () => lease.held }),
+        deliver({ ...session, health }, { signal, lease }),
       );
     },
     { aside: true },

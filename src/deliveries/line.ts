@@ -14,6 +14,7 @@ import { progressSaver } from './progressSaver.js';
 import { readAgain, type Reading, type ReadingDeps, readNew } from './reading.js';
 import type { Reach } from './reach.js';
 import type { RetrySchedule } from './retries.js';
+import type { Lease } from '../runtime/coordination/lease.js';
 import type { Slots } from '../lib/async/slots.js';
 import type { DeliveryTally, EndpointStatus } from './tally.js';
 import { isFailing, type Verdict, verdictOf } from './verdict.js';
@@ -50,8 +51,8 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
   readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
   readonly logger: Logger;
-  /** Whether this process leads still: asked before each attempt and record. */
-  readonly held: () => boolean;
+  /** Whether this process leads still: asked before each attempt and record. Once it is over the session ends. */
+  readonly lease: Pick<Lease, 'held' | 'renewed'>;
   /** Ends the deliveries to all endpoints. */
   readonly fail: (error: unknown) => void;
   /** Something could not be read, made or noted; all else goes on. `undefined`: it can again. */
@@ -97,7 +98,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   const notes = new Set<Promise<void>>();
 
   const nowMs = (): number => Date.parse(deps.now());
-  const mayWork = (): boolean => !closing.signal.aborted && deps.held();
+  const mayWork = (): boolean => !closing.signal.aborted && deps.lease.held;
   const present = (): Progress => ({ ...progress, waiting: backlog.items() });
 
   const saver = progressSaver({
@@ -106,7 +107,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     version,
     read: present,
     pauseMs: () => SAVE_MS + backlog.size * SAVE_MS_EACH,
-    held: deps.held,
+    lease: deps.lease,
     fail,
   });
 
@@ -205,6 +206,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   }
 
   async function attemptInTurn(item: Waiting): Promise<void> {
+    await deps.lease.renewed();
     const free = await (slow || isFailing(progress) ? slots.aside : slots.main).take();
     const late = setTimeout(() => {
       slow = true;

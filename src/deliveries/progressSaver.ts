@@ -2,14 +2,18 @@
 import { pause } from '../lib/async/pause.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { type Lease, NotOursError } from '../runtime/coordination/lease.js';
 import { type Progress, progressRecord } from './progress.js';
 
 export interface ProgressSaver {
   /** It is written within `pauseMs`. */
   changed(): void;
-  /** Everything that has changed is written when it resolves. @throws UnavailableError */
+  /**
+   * Everything that has changed is written when it resolves, and nothing else is to rest on it before.
+   * @throws UnavailableError; NotOursError
+   */
   save(): Promise<void>;
-  /** Writes what has changed. */
+  /** Writes what has changed, as far as the lease lets it. */
   close(): Promise<void>;
 }
 
@@ -20,13 +24,13 @@ export interface ProgressSaverOptions {
   readonly version: number;
   readonly read: () => Progress;
   readonly pauseMs: () => number;
-  /** Without it nothing is written: another process may work. */
-  readonly held: () => boolean;
+  /** Once it is over nothing is written: another process may work. */
+  readonly lease: Pick<Lease, 'held'>;
   readonly fail: (error: unknown) => void;
 }
 
 export function progressSaver(options: ProgressSaverOptions): ProgressSaver {
-  const { records, endpointId, read, pauseMs, held, fail } = options;
+  const { records, endpointId, read, pauseMs, lease, fail } = options;
   const closing = new AbortController();
   let { version } = options;
   let dirty = false;
@@ -34,7 +38,8 @@ export function progressSaver(options: ProgressSaverOptions): ProgressSaver {
   let last: Promise<void> = Promise.resolve();
 
   async function put(): Promise<void> {
-    if (!dirty || !held()) return;
+    if (!dirty) return;
+    if (!lease.held) throw new NotOursError('another process may deliver by now');
     dirty = false;
     try {
       const stored = await records.put(progressRecord(endpointId), read(), { expected: version });

@@ -34,7 +34,7 @@ const FOLD_MS = 10_000;
 
 export interface SessionDeps extends Omit<
   LineDeps,
-  'slots' | 'reach' | 'held' | 'fail' | 'onTrouble' | 'logId' | 'tally'
+  'slots' | 'reach' | 'lease' | 'fail' | 'onTrouble' | 'logId' | 'tally'
 > {
   readonly events: Pick<EventStore, 'logId' | 'follow'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
@@ -45,13 +45,13 @@ export interface SessionDeps extends Omit<
 }
 
 export interface SessionOptions {
+  /** Aborted with the loss of the lease, too. */
   readonly signal: AbortSignal;
-  /** Whether this process has the lease. */
-  readonly held: () => boolean;
+  readonly lease: LineDeps['lease'];
 }
 
 /** Delivers until `signal`, then waits a little for what is under way. @throws the first failure of any line */
-export async function deliver(deps: SessionDeps, { signal, held }: SessionOptions): Promise<void> {
+export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptions): Promise<void> {
   const { events, endpoints, feed, records, tally, health } = deps;
   const lines = new Map<string, Line>();
   /** By endpoint. */
@@ -72,7 +72,7 @@ export async function deliver(deps: SessionDeps, { signal, held }: SessionOption
     logId: events.logId,
     slots: { main: openSlots(AT_ONCE.main), aside: openSlots(AT_ONCE.aside) },
     reach: openReach(),
-    held,
+    lease,
     fail,
     onTrouble: health.onTrouble,
   };

@@ -10,9 +10,10 @@ import {
 } from '../../domain/parked.js';
 import { afterTicks } from '../../lib/clock.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
+import { NotOursError } from '../../runtime/coordination/lease.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
 import { openPool, type Pool } from './pool.js';
-import { afterFailure, NotOursError, NotYetError, passes, type RetryPolicy } from './retry.js';
+import { afterFailure, NotYetError, passes, type RetryPolicy } from './retry.js';
 import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';

@@ -51,16 +51,6 @@ export class NotYetError extends Error {
   }
 }
 
-/** Another process may have the work. Nothing was tried, so nothing has failed. */
-export class NotOursError extends UnavailableError {}
-
-/** Throws NotOursError once the lease is lost, or `signal` aborts. */
-export function whileHeld(held: () => boolean, signal: AbortSignal): () => void {
-  return () => {
-    if (signal.aborted || !held()) throw new NotOursError('the work may have passed to another process');
-  };
-}
-
 /** @throws RetryLaterError, GiveUpError where the worker failed */
 export function answered<R extends { readonly outcome: string }>(reply: R | WorkerFailure): R {
   if (!isFailure(reply)) return reply;

@@ -3,13 +3,13 @@ import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.
 import { within } from '../../lib/async/within.js';
 import { clockTicks } from '../../lib/clock.js';
 import type { EventBatch, Position } from '../../ports/eventStore.js';
+import { whileHeld } from '../../runtime/coordination/lease.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
 import { type Asked, REOPEN } from './foldEvent.js';
 import { openWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 import { reopen } from './reopen.js';
-import { whileHeld } from './retry.js';
 import type { ProcessTally } from './status.js';
 import type { StepDeps } from './stepDeps.js';
 import { openWriter } from './writing.js';

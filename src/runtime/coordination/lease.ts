@@ -5,6 +5,7 @@
  * standby takes over at once from a process that has ended.
  */
 import type { Logger } from 'pino';
+import { deferred } from '../../lib/async/deferred.js';
 import { pause } from '../../lib/async/pause.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -16,10 +17,15 @@ export const LEASE_MS = 3_000;
 export interface Lease {
   /** Higher than the fence of every earlier holder. */
   readonly fence: number;
-  /** Checked against the clock: false in a process that was frozen for too long. Check it before each effect. */
+  /**
+   * Checked against the clock: false in a process that was frozen for too long. Check it before each effect. Once it was
+   * false it stays so, whatever a late renewal answers: work that was left out is started again by another lease only.
+   */
   readonly held: boolean;
-  /** Aborted once the lease is lost or released, possibly later than `held` turns false. */
+  /** Aborted once the lease is lost or released, at the latest with the first `held` that is false. */
   readonly lost: AbortSignal;
+  /** Resolves at once while renewals come in time; else with the next one, or the loss. Await it before new work. */
+  renewed(): Promise<void>;
   /** Lets another process take the lease at once. Never throws. */
   release(): Promise<void>;
 }
@@ -36,6 +42,16 @@ export interface LeaseOptions {
   readonly onHeld?: (holder: string) => void;
   /** While waiting: called after each look at the record. Must not throw. */
   readonly onTrouble?: (error: Error | undefined) => void;
+}
+
+/** Another process may have the work. Nothing was tried, so nothing has failed. */
+export class NotOursError extends UnavailableError {}
+
+/** Throws NotOursError once the lease is lost, or `signal` aborts. */
+export function whileHeld(held: () => boolean, signal: AbortSignal): () => void {
+  return () => {
+    if (signal.aborted || !held()) throw new NotOursError('the work may have passed to another process');
+  };
 }
 
 export class LeaseHeldError extends Error {
@@ -155,7 +171,10 @@ function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
   return last === null || last === holder || (life !== undefined && hasEnded(life, OWN_LIFE));
 }
 
-/** Renews the lease three times within its time. */
+/** Renewals that may be missing before new work waits. */
+const LATE = 1.5;
+
+/** Renews the lease three times within its time, and once a second where that is long. */
 function hold(
   records: Records,
   key: string,
@@ -165,8 +184,27 @@ function hold(
   const { holder, logger, ttlMs } = options;
   const { fence } = had;
   const lost = new AbortController();
+  const everyMs = Math.min(ttlMs, LEASE_MS) / 3;
   let { version, renewedAt } = had;
-  const held = (): boolean => !lost.signal.aborted && performance.now() - renewedAt < ttlMs;
+  let next = deferred<void>();
+
+  function end(): void {
+    lost.abort();
+    next.resolve();
+  }
+
+  function lose(): void {
+    if (lost.signal.aborted) return;
+    logger.warn({ lease: key, fence }, 'lease lost');
+    end();
+  }
+
+  const age = (): number => performance.now() - renewedAt;
+
+  function held(): boolean {
+    if (age() >= ttlMs) lose();
+    return !lost.signal.aborted;
+  }
 
   async function renew(): Promise<boolean> {
     for (;;) {
@@ -175,6 +213,8 @@ function hold(
       if (renewed !== undefined) {
         version = renewed;
         renewedAt = asked;
+        next.resolve();
+        next = deferred();
         return true;
       }
       // An earlier renewal without an answer may have been stored. Standbys count from that time, so only a new renewal
@@ -186,28 +226,23 @@ function hold(
   }
 
   async function keep(): Promise<void> {
-    let wait = ttlMs / 3;
-    for (;;) {
+    for (let wait = everyMs; ;) {
       await pause(wait, lost.signal);
-      if (lost.signal.aborted) return;
-      if (!held()) break;
+      if (!held()) return;
       try {
-        if (!(await renew())) break;
+        if (!(await renew())) return lose();
         // Counted from the request, as the lease's time is.
-        wait = Math.max(0, renewedAt + ttlMs / 3 - performance.now());
+        wait = Math.max(0, everyMs - age());
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
-        wait = ttlMs / 12;
+        wait = everyMs / 4;
       }
     }
-    if (lost.signal.aborted) return;
-    logger.warn({ lease: key, fence }, 'lease lost');
-    lost.abort();
   }
 
   const kept = keep().catch((error: unknown) => {
     logger.error({ err: error, lease: key, fence }, 'lease given up');
-    lost.abort();
+    end();
   });
 
   return {
@@ -216,9 +251,12 @@ function hold(
       return held();
     },
     lost: lost.signal,
+    async renewed() {
+      while (!lost.signal.aborted && age() > LATE * everyMs) await next.promise;
+    },
     async release() {
       const mine = held();
-      lost.abort();
+      end();
       await kept;
       if (!mine) return;
       try {

@@ -3,7 +3,8 @@ import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { GiftChangeDeps } from '../../../src/processors/purchase/giftChanges.js';
 import { settleReversal } from '../../../src/processors/dispute/disputeStep.js';
-import { GiveUpError, NotOursError, NotYetError } from '../../../src/processors/runner/retry.js';
+import { GiveUpError, NotYetError } from '../../../src/processors/runner/retry.js';
+import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import type { Bought, House } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';

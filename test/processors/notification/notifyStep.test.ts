@@ -2,7 +2,8 @@ import * as assert from 'uvu/assert';
 import { notificationStream } from '../../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../../src/domain/purchase/events.js';
 import type { NotificationWork } from '../../../src/processors/notification/state.js';
-import { NotOursError, RETRY_POLICY } from '../../../src/processors/runner/retry.js';
+import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
+import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import {
   notify,
   type NotifyDeps,

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { deferred } from '../../../src/lib/async/deferred.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { acquireLease, type Lease, type LeaseOptions } from '../../../src/runtime/coordination/lease.js';
+import { acquireLease, type Lease, LEASE_MS, type LeaseOptions } from '../../../src/runtime/coordination/lease.js';
 import { processLife } from '../../../src/runtime/coordination/processLife.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';
@@ -103,9 +104,72 @@ test('a frozen process that wakes up knows at once that it holds no lease', asyn
   const wake = performance.now() + TTL + 20;
   while (performance.now() < wake);
   assert.not(lease.held);
-  assert.not(lease.lost.aborted, 'the timers have not run yet');
-  await until(() => lease.lost.aborted, 'the loss to be told');
+  assert.ok(lease.lost.aborted, 'told though the timers have not run yet');
   await lease.release();
+});
+
+/** Whose renewals wait for `gate`, then are stored. */
+function gated(records: Records): { readonly records: Records; gate: Promise<void>; waiting: number } {
+  const self = { records: {} as Records, gate: Promise.resolve(), waiting: 0 };
+  self.records = {
+    ...records,
+    async put(key, value, more) {
+      self.waiting += 1;
+      await self.gate;
+      self.waiting -= 1;
+      return records.put(key, value, more);
+    },
+  };
+  return self;
+}
+
+test('a lease that was seen to be over stays so, though its renewal is stored later', async () => {
+  const link = gated(memoryRecords(Date.now));
+  const lease = await acquire(link.records, 'a');
+  const { promise, resolve } = deferred<void>();
+  link.gate = promise;
+  const told: boolean[] = [];
+  lease.lost.addEventListener('abort', () => told.push(lease.held));
+  await until(() => !lease.held, 'the lease to be over');
+  assert.equal(told, [false]);
+  const before = await link.records.get('lease/work');
+  resolve();
+  await until(async () => (await link.records.get('lease/work'))?.version !== before?.version, 'the renewal');
+  for (let n = 0; n < 10; n++) {
+    assert.not(lease.held);
+    await sleep(TTL / 10);
+  }
+  await lease.release();
+  const again = await acquire(link.records, 'a');
+  assert.ok(again.held && again.fence > lease.fence, 'a return is another lease');
+  await again.release();
+});
+
+test('new work waits for a renewal that is late, or for the loss', async () => {
+  const link = gated(memoryRecords(Date.now));
+  const ttlMs = LEASE_MS * 4;
+  const lease = await acquire(link.records, 'a', ttlMs);
+  await lease.renewed();
+  const { promise, resolve } = deferred<void>();
+  link.gate = promise;
+  let works = 0;
+  const work = async (): Promise<void> => {
+    await lease.renewed();
+    works += 1;
+  };
+  await until(async () => {
+    const before = works;
+    void work();
+    await sleep(20);
+    return works === before;
+  }, 'work that waits');
+  assert.ok(lease.held);
+  const before = works;
+  resolve();
+  await until(() => works > before, 'its start');
+  assert.ok(lease.held);
+  await lease.release();
+  await lease.renewed();
 });
 
 test("a renewal whose answer was lost is recognised as the holder's own", async () => {

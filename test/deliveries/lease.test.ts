@@ -1,0 +1,86 @@
+/** Deliveries where the lease's renewal is late, is lost, or comes back (docs/decisions.md#leases). */
+import assert from 'node:assert/strict';
+import { deferred } from '../../src/lib/async/deferred.js';
+import type { Records } from '../../src/ports/readStore.js';
+import { givenUpRecords } from '../../src/deliveries/givenUp.js';
+import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
+import { leaseGate } from '../support/faults/leaseGate.js';
+import { until } from '../support/assertions/until.js';
+import { hooksSuite } from '../support/service/hooks.js';
+
+const test = hooksSuite('deliveries/lease');
+/** Short enough to run out within a test. */
+const LEASE_MS = 600;
+const WEBHOOKS = 'lease/webhooks';
+
+test('delivers everything where attempts end in a gap of the lease that is no loss of it', async ({ hooks }) => {
+  const answers = deferred<void>();
+  const receiver = await hooks.receiver(async (_, response) => {
+    await answers.promise;
+    response.end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const gate = leaseGate(hooks.deps.records, WEBHOOKS);
+  hooks.process({ records: gate.records, leaseMs: LEASE_MS });
+  for (let n = 0; n < 10; n++) await hooks.gift(endpoint.client);
+  const fed = (await hooks.fed({ kind: 'client', clientId: endpoint.client })).map(({ id }) => id);
+  await until(() => receiver.received.length >= 8, 'as many attempts as go at once');
+  await gate.gap(LEASE_MS, async () => {
+    answers.resolve();
+    await until(async () => (await hooks.attempts(endpoint)).length >= 8, 'the ends of these attempts');
+  });
+  await until(() => new Set(receiver.received.map(({ id }) => id)).size === fed.length, 'every event');
+});
+
+test('goes on where another process had the lease, and is gone', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const gate = leaseGate(hooks.deps.records, WEBHOOKS);
+  const deliveries = hooks.process({ records: gate.records, leaseMs: LEASE_MS });
+  await hooks.gift(endpoint.client);
+  await until(() => receiver.received.length === 2);
+  await gate.loss(async () => {
+    await until(() => !deliveries.status().leading);
+    await hooks.gift(endpoint.client);
+  });
+  await until(() => receiver.received.length === 4, 'what happened meanwhile');
+});
+
+test('keeps what was given up until the progress that has it waiting is stored', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const { records } = hooks.deps;
+  await hooks.gift(endpoint.client);
+  const [bought, issued] = await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  assert.ok(bought !== undefined && issued !== undefined);
+  const position = issued.position.slice(issued.position.indexOf(':') + 1);
+  const given = givenUpRecords(endpoint.id) + position;
+  await records.put(given, { position, key: issued.data.gift_id, at: issued.created_at });
+  const gate = leaseGate(records, WEBHOOKS);
+  const listed = deferred<void>();
+  const goOn = deferred<void>();
+  const slow: Records = {
+    ...gate.records,
+    async list<V>(prefix: string, ...rest: [number?, string?]) {
+      const found = await gate.records.list<V>(prefix, ...rest);
+      if (prefix !== givenUpRecords(endpoint.id) || found.length === 0) return found;
+      listed.resolve();
+      await goOn.promise;
+      return found;
+    },
+  };
+  const first = hooks.process({ records: slow, leaseMs: LEASE_MS });
+  await until(() => receiver.received.length === 2);
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since: bought.created_at } });
+  await listed.promise;
+  await gate.gap(LEASE_MS, async () => {
+    goOn.resolve();
+    await until(() => !first.status().leading);
+    const stored = await records.get<Progress>(progressRecord(endpoint.id));
+    const waits = stored?.value.waiting.some((item) => item.position === position) === true;
+    assert.ok(waits || (await records.get(given)) !== undefined, 'it is lost');
+  });
+  await until(() => receiver.received.filter(({ id }) => id === issued.id).length >= 2, 'it is sent again');
+});
+
+test.run();
