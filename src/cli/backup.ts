@@ -12,6 +12,7 @@ import { findHashKey, HASH_KEY_FILE, MASTER_KEY_FILE, SEAL_KEY_FILE, TOKEN_KEY_F
 import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
+import { notStandard } from './fileNames.js';
 import { examples, jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -37,7 +38,11 @@ export function backupCommand(terminal: Terminal): Command {
         `Writes every event up to this moment into FILE, reads it back, and says its hash, its position and what else must be kept.
 The file holds all secrets of the log, and its personal data encrypted: keep it as you keep the data folder. An EventStoreDB is backed up by its own means, see docs/deployment.md.`,
       )
-      .argument('<file>', 'where the backup goes; nothing may stand there')
+      .argument(
+        '<file>',
+        'where the backup goes; nothing may stand there',
+        notStandard('A backup is read back from where it went: name a file'),
+      )
       .option('--reason <text>', 'why; kept with the record that the backup was made'),
     { csv: false },
   )

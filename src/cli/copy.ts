@@ -12,6 +12,7 @@ import { findHashKey } from '../service/keys.js';
 import { openPersonal } from '../service/personal.js';
 import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
+import { notStandard } from './fileNames.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, usageFailure, writeLines } from './terminal.js';
@@ -29,6 +30,8 @@ interface CopyFlags {
   readonly json?: true;
 }
 
+const logName = notStandard('A log is a data folder or an EventStoreDB: name one');
+
 export function copyCommand(terminal: Terminal): Command {
   return new Command('copy')
     .summary('copy the whole event log to another engine, and seal the old one')
@@ -40,8 +43,13 @@ of the machine can read a command line, and an address may hold a password.`,
     .requiredOption(
       '--from <log>',
       'the source: a data folder, esdb://…, or env:NAME for the address in an environment variable',
+      logName,
     )
-    .requiredOption('--to <log>', 'the target, empty or with an earlier copy of the source: named as the source is')
+    .requiredOption(
+      '--to <log>',
+      'the target, empty or with an earlier copy of the source: named as the source is',
+      logName,
+    )
     .option('--no-seal', 'leave the source open: for a drill')
     .option('--json', 'one JSON object on standard output')
     .addHelpText(

@@ -1,7 +1,4 @@
 /** `gift import` (docs/decisions.md#import-file, docs/decisions.md#commands). */
-import { constants } from 'node:buffer';
-import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { currentTime } from '../lib/clock.js';
 import { type ImportFault, ImportFaultsError } from '../import/faults.js';
@@ -18,18 +15,11 @@ import { loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';
 import { neededReason, reasonOf } from './exports.js';
+import { inputFile, MAX_INPUT_BYTES, nameOf, readInput } from './fileNames.js';
 import { openImportLog } from './importLog.js';
 import { examples, jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
-import {
-  CommandFailure,
-  interrupted,
-  readAtMost,
-  readStandardInput,
-  type Terminal,
-  usageFailure,
-  writeLines,
-} from './terminal.js';
+import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 
 interface ImportFlags {
   readonly prune?: true;
@@ -45,7 +35,7 @@ export function importCommand(terminal: Terminal): Command {
     .description(
       'Brings the catalogue and the accounts of a JSON file in. The same file again changes nothing; an interrupted import is finished by repeating it.',
     )
-    .argument('<file>', 'the JSON file, or - for standard input')
+    .argument('<file>', 'the JSON file, or - for standard input', inputFile)
     .option('--prune', 'retire entries that are missing from the arrays in the file')
     .option('--dry-run', 'show what would be done, entry by entry, and do nothing')
     .option('--yes', `prune more than ${PRUNE_WITHOUT_YES} entries`)
@@ -121,13 +111,11 @@ function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string;
   };
 }
 
-const MAX_BYTES = constants.MAX_STRING_LENGTH;
-
 async function readText(terminal: Terminal, file: string): Promise<string> {
-  const bytes = file === '-' ? await readStandardInput(terminal, MAX_BYTES) : await readNamed(terminal, file);
+  const bytes = await readNamed(terminal, file);
   if (bytes === undefined) {
     throw new CommandFailure(
-      `${nameOf(file)} is larger than ${MAX_BYTES} bytes, which is the most an import may have: split it, leaving each array whole where entries are pruned`,
+      `${nameOf(file)} is larger than ${MAX_INPUT_BYTES} bytes, which is the most an import may have: split it, leaving each array whole where entries are pruned`,
     );
   }
   try {
@@ -140,17 +128,13 @@ async function readText(terminal: Terminal, file: string): Promise<string> {
 /** `undefined`: too large. */
 async function readNamed(terminal: Terminal, file: string): Promise<Buffer | undefined> {
   try {
-    const found = await stat(file);
-    if (!found.isFile()) return await readAtMost(createReadStream(file), MAX_BYTES, terminal.signal);
-    return found.size > MAX_BYTES ? undefined : await readFile(file);
+    return await readInput(terminal, file);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    if (code === undefined) throw error;
+    if (code === undefined || file === '-') throw error;
     throw new CommandFailure(`cannot read ${file}: ${code === 'ENOENT' ? 'there is no such file' : code}`);
   }
 }
-
-const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);
 
 /** The parser's message quotes the text, which may hold a password: only the place is shown. */
 function parse(file: string, text: string): { parsed: unknown; textFaults: readonly ImportFault[] } {

@@ -13,6 +13,7 @@ import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
 import { withLog } from './engines.js';
 import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { recordTaking } from './exports.js';
+import { notStandard } from './fileNames.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
 export function keysCommand(terminal: Terminal): Command {
@@ -27,7 +28,11 @@ export function keysCommand(terminal: Terminal): Command {
         .description(
           'Writes every row and erasure into a new file (mode 0600), beside a running service. Keep it for 30 days at most, apart from MASTER_KEY and from backups of the log: what was erased is in it until then.',
         )
-        .argument('<file>', 'the file, which must not be there yet')
+        .argument(
+          '<file>',
+          'the file, which must not be there yet',
+          notStandard('It holds secrets and is for its owner only: name a file'),
+        )
         .addHelpText('after', '\nExample:\n  $ gift keys backup /backups/keys-2026-05-04')
         .action(async (file: string) => runBackup(terminal, file)),
     )
@@ -37,7 +42,11 @@ export function keysCommand(terminal: Terminal): Command {
         .description(
           'Adds what is not there; what stands in the key store stays as it is. Rows of persons who were erased since are left out.',
         )
-        .argument('<file>', 'a file that `gift keys backup` has written')
+        .argument(
+          '<file>',
+          'a file that `gift keys backup` has written',
+          notStandard('A backup is read twice: name a file'),
+        )
         .addHelpText(
           'after',
           `\nBefore the service starts: ${IF_BOTH_ARE_OLDER}.\n\nExample:\n  $ gift keys restore /backups/keys-2026-05-04`,

@@ -6,7 +6,7 @@ import { verifyLog } from '../ops/evidence/verifyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type Config } from '../service/config.js';
 import { findSealKeys } from '../service/keys.js';
-import { keptHead, lastWords } from './audit/heads.js';
+import { keptHeads, lastWords } from './audit/heads.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 
 export interface HeadFlags {
@@ -35,7 +35,7 @@ export async function refuseOlderBackup(
       leaves: await readableLeaves(restored),
       folder: NO_TILES,
       verifiersOf: known,
-      kept: checkpoint.map(keptHead),
+      kept: await keptHeads(terminal, checkpoint),
       witnessed: await lastWords(terminal, config.sealWitnesses, { logId, read: restored.read }, known),
     },
     { signal: terminal.signal },

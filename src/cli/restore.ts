@@ -17,10 +17,10 @@ import { commandLineCaller } from './caller.js';
 import { namesIn } from './dataFolder.js';
 import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { neededReason, outputOptions } from './exports.js';
+import { inputFiles, notStandard } from './fileNames.js';
 import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { refuseOlderBackup, type HeadFlags } from './refuseOlderBackup.js';
-import { repeatable } from './repeatable.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
 
 interface RestoreFlags extends HeadFlags {
@@ -37,7 +37,7 @@ export function restoreCommand(terminal: Terminal): Command {
         `Checks FILE against its hashes, makes a log of its own id from it in DATA_DIR, which must hold none yet, reads it back and puts it in place.
 Whatever goes wrong, nothing is left behind. Read models are built anew when the service starts; all users log in again.`,
       )
-      .argument('<file>', 'a backup made by gift backup')
+      .argument('<file>', 'a backup made by gift backup', notStandard('A backup is read twice: name a file'))
       .option('--reason <text>', 'why; kept in the new log')
       .option(
         '--without-key',
@@ -45,8 +45,8 @@ Whatever goes wrong, nothing is left behind. Read models are built anew when the
       )
       .option(
         '--checkpoint <file>',
-        'a signed head that was kept elsewhere: a backup that ends before it is refused; may be repeated',
-        repeatable,
+        'a signed head that was kept elsewhere, or - for standard input: a backup that ends before it is refused; may be repeated',
+        inputFiles,
         [],
       )
       .option(

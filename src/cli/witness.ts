@@ -15,6 +15,7 @@ import { formatVerifierKey, parseSignerKey } from '../runtime/evidence/noteKeys.
 import { type NoteVerifier, noteVerifier } from '../runtime/evidence/signedNote.js';
 import { answerAddCheckpoint } from '../runtime/evidence/witness.js';
 import { addressOf } from '../service/publicUrl.js';
+import { notStandard } from './fileNames.js';
 import { examples } from './output.js';
 import { repeatable } from './repeatable.js';
 import { CommandFailure, type Terminal, usageFailure, writeLines } from './terminal.js';
@@ -38,7 +39,11 @@ export function witnessCommand(terminal: Terminal): Command {
       `Answers logs over HTTP (c2sp.org/tlog-witness): cosigns a checkpoint that continues the latest one it has cosigned, and no other.
 It needs no data folder of the service, and is to run where the service's operators can't reach: its folder is all that it keeps.`,
     )
-    .requiredOption('--dir <folder>', `where it keeps its key (${KEY_FILE}) and one line a log (${BOOK_FILE})`)
+    .requiredOption(
+      '--dir <folder>',
+      `where it keeps its key (${KEY_FILE}) and one line a log (${BOOK_FILE})`,
+      notStandard('It has two files: name a folder'),
+    )
     .option('--name <name>', 'name of a new key, such as accountant.example/witness')
     .option('--log <vkey>', "a log's key; several, for several logs or keys", repeatable, [])
     .option('--port <port>', 'where it listens', '8090')

@@ -6,8 +6,10 @@ import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { inputFile, inputFiles } from '../../src/cli/fileNames.js';
 import { program } from '../../src/cli/program.js';
 import { EXIT } from '../../src/cli/terminal.js';
+import { LOG_VKEY } from '../support/evidence/bundles.js';
 import { gift, sink } from '../support/service/cli.js';
 import { GIFT } from '../support/service/programs.js';
 import { testWhere } from '../support/assertions/testWhere.js';
@@ -18,17 +20,17 @@ function pathsOf(command: Command, path: readonly string[]): (readonly string[])
   return [path, ...command.commands.flatMap((inner) => pathsOf(inner, [...path, inner.name()]))];
 }
 
+const whole = (): Command =>
+  program({
+    stdin: Readable.from([]),
+    stdout: sink().stream,
+    stderr: sink().stream,
+    env: {},
+    signal: new AbortController().signal,
+  });
+
 test('every command and group says how it is used, with an example of its own', async () => {
-  const paths = pathsOf(
-    program({
-      stdin: Readable.from([]),
-      stdout: sink().stream,
-      stderr: sink().stream,
-      env: {},
-      signal: new AbortController().signal,
-    }),
-    [],
-  );
+  const paths = pathsOf(whole(), []);
   assert.ok(paths.length > 30, `${paths.length}`);
   for (const path of paths) {
     const { code, out, err } = await gift({}, [...path, '--help']);
@@ -39,6 +41,69 @@ test('every command and group says how it is used, with an example of its own', 
       path.join(' '),
     );
   }
+});
+
+/** Each argument and option that names a file or folder, as its command is called with `-` for it. */
+function callsWithDash(command: Command, path: readonly string[]): { call: readonly string[]; parses: unknown }[] {
+  const isName = (text: string): boolean => /<(file|folder|log)>/.test(text);
+  const needed = command.options.filter(({ mandatory, flags }) => mandatory && isName(flags));
+  return [
+    ...command.registeredArguments
+      .filter((argument) => isName(`<${argument.name()}>`))
+      .map((argument) => ({ call: [...path, '-'], parses: argument.parseArg })),
+    ...command.options
+      .filter(({ flags }) => isName(flags))
+      .map(({ long, parseArg }) => ({
+        call: [
+          ...path,
+          ...command.registeredArguments.map(() => './there'),
+          ...needed.filter((option) => option.long !== long).map((option) => `${option.long}=./there`),
+          `${long}=-`,
+        ],
+        parses: parseArg,
+      })),
+    ...command.commands.flatMap((inner) => callsWithDash(inner, [...path, inner.name()])),
+  ];
+}
+
+test('takes - as standard input or refuses it, for every argument and option that names a file', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'cli-program-'));
+  const calls = callsWithDash(whole(), []);
+  const refused: string[] = [];
+  for (const { call, parses } of calls) {
+    if (parses === inputFile || parses === inputFiles) continue;
+    const { code, err } = await gift(dir, call);
+    assert.is(code, EXIT.usage, call.join(' '));
+    assert.match(err, /'-' is invalid.*: name .*; \.\/- is one of that name\./, call.join(' '));
+    refused.push(call.join(' '));
+  }
+  assert.equal(refused, [
+    'copy --to=./there --from=-',
+    'copy --from=./there --to=-',
+    'backup -',
+    'restore -',
+    'keys backup -',
+    'keys restore -',
+    'people verify-erasure --also=-',
+    'audit check ./there --tlog-proofs=-',
+    'audit verify --progress=-',
+    'witness --dir=-',
+  ]);
+  assert.is(calls.length - refused.length, 5);
+  assert.not.ok(existsSync('-'));
+  rmSync(dir, { recursive: true });
+});
+
+test('reads a list, a proof and a signed head from standard input', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'cli-program-'));
+  assert.is((await gift(dir, ['import', 'examples/demo.json'])).code, 0);
+  const stdin = (): Readable => Readable.from([Buffer.from('nothing of that kind\n')]);
+  const said = async (...args: readonly string[]): Promise<string> => (await gift(dir, args, { stdin: stdin() })).err;
+  assert.match(await said('people', 'erase-again', '-'), /line 1 of standard input is no erasure/);
+  assert.match(await said('audit', 'check', '-', '--key', LOG_VKEY), /standard input proves nothing/);
+  assert.match(await said('audit', 'verify', '--checkpoint', '-'), /standard input is no signed head/);
+  assert.match(await said('audit', 'verify', '--checkpoint', '-', '--checkpoint', '-'), /Standard input is read once/);
+  rmSync(dir, { recursive: true });
 });
 
 test('names the remedy for a file that disk or rights keep from being opened', async () => {

@@ -1,5 +1,5 @@
 /** `gift audit check`: offline, without a data folder and without a service. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { makeFolder } from '../../lib/files/folders.js';
@@ -10,6 +10,7 @@ import type { ShownData } from '../../runtime/evidence/eventLeaf.js';
 import { parseBundle, type ProofBundle } from '../../runtime/evidence/proofBundle.js';
 import { type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
 import { formatTlogProof } from '../../runtime/evidence/tlogProof.js';
+import { inputFile, nameOf, notStandard, readInputText } from '../fileNames.js';
 import { examples, jsonText, printable, tableLines } from '../output.js';
 import { repeatable } from '../repeatable.js';
 import { CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
@@ -28,7 +29,7 @@ export function auditCheckCommand(terminal: Terminal): Command {
       `Checks what \`gift audit prove\` or a proof's address wrote, and shows what was proven: that each event stands in the log of a signed checkpoint.
 It reads that file alone. Trust what it shows, not how the file looks; scripts/check-proof.mjs does the same in a page of code.`,
     )
-    .argument('<file>', 'the file')
+    .argument('<file>', 'the file, or - for standard input', inputFile)
     .option(
       '--key <vkey>',
       "the log's key, got from elsewhere than the file; several while it is changed",
@@ -36,24 +37,25 @@ It reads that file alone. Trust what it shows, not how the file looks; scripts/c
       [],
     )
     .option('--witness <vkey>', 'the key of a witness that must have cosigned; several: each of them', repeatable, [])
-    .option('--tlog-proofs <folder>', 'write each proof as c2sp.org/tlog-proof, for the checkers of others')
+    .option(
+      '--tlog-proofs <folder>',
+      'write each proof as c2sp.org/tlog-proof, for the checkers of others',
+      notStandard('Each proof is a file of its own: name a folder'),
+    )
     .option('--json', 'write JSON')
     .addHelpText('after', examples("gift audit check gift.json --key 'gifts.example/log/…+1c1a2b3c+A…'"))
     .action(async (file: string, flags: CheckFlags) => runCheck(terminal, file, flags));
 }
 
-async function runCheck({ stdout }: Terminal, file: string, flags: CheckFlags): Promise<void> {
+async function runCheck(terminal: Terminal, file: string, flags: CheckFlags): Promise<void> {
   if (flags.key.length === 0) throw usageFailure("--key is missing: the log's key, which the file can't vouch for");
   const keys: TrustedKeys = {
     log: flags.key.map((key) => refusingKey('--key', key, noteVerifier)),
     witnesses: flags.witness.map((key) => refusingKey('--witness', key, cosignatureVerifier)),
   };
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandFailure(`${file} can't be read (${error.code ?? error.message})`);
-  });
-  const { bundle, checked } = checkedOrFailed(text, file, keys);
+  const { bundle, checked } = checkedOrFailed(await readInputText(terminal, file), nameOf(file), keys);
   if (flags.tlogProofs !== undefined) await writeProofs(bundle, flags.tlogProofs);
-  await writeLines(stdout, flags.json === true ? [jsonText(jsonOf(checked))] : inWords(checked));
+  await writeLines(terminal.stdout, flags.json === true ? [jsonText(jsonOf(checked))] : inWords(checked));
 }
 
 function refusingKey(option: string, key: string, verifierOf: (key: string) => NoteVerifier): NoteVerifier {

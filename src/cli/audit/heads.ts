@@ -1,5 +1,4 @@
 /** The signed heads that commands hold a log against, and the keys that verify them. */
-import { readFileSync } from 'node:fs';
 import type { VerifiersOf } from '../../ops/evidence/headKeys.js';
 import type { HeadToCheck, KeptHead } from '../../ops/evidence/headsToCheck.js';
 import { lastSignedHead } from '../../ops/evidence/signedHeads.js';
@@ -9,17 +8,22 @@ import { AlteredEventError } from '../../ports/unavailable.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
 import { type WitnessAddress, witnessClient } from '../../runtime/evidence/witnessClient.js';
-import { type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { nameOf, readInputText } from '../fileNames.js';
+import { type CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
 
 const WITNESS_MS = 10_000;
 
-/** @param file of the option --checkpoint @throws CommandFailure */
-export function keptHead(file: string): KeptHead {
-  try {
-    return { from: file, note: readFileSync(file, 'utf8') };
-  } catch (error) {
-    throw usageFailure(`--checkpoint ${file}: it can't be read (${(error as NodeJS.ErrnoException).code})`);
-  }
+/** @param files of the option --checkpoint @throws CommandFailure */
+export async function keptHeads(terminal: Terminal, files: readonly string[]): Promise<readonly KeptHead[]> {
+  const heads: KeptHead[] = [];
+  for (const file of files)
+    heads.push({
+      from: nameOf(file),
+      note: await readInputText(terminal, file).catch((error: CommandFailure) => {
+        throw usageFailure(`--checkpoint: ${error.message}`);
+      }),
+    });
+  return heads;
 }
 
 /** @param text of the option --key @throws CommandFailure */

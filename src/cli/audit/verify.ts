@@ -18,7 +18,8 @@ import { findSealKeys } from '../../service/keys.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import { withLog } from '../engines.js';
 import { outputOptions } from '../exports.js';
-import { givenVerifier, keptHead, lastWords } from './heads.js';
+import { inputFiles, notStandard } from '../fileNames.js';
+import { givenVerifier, keptHeads, lastWords } from './heads.js';
 import { examples, jsonLine } from '../output.js';
 import { progressBar } from '../progress.js';
 import { progressFile } from './progressFile.js';
@@ -44,7 +45,12 @@ export function auditVerifyCommand(terminal: Terminal): Command {
 Names the first event that was altered, removed, inserted, exchanged or cut off at the end. Exit code 1 where anything is not as it was signed.
 A thief with access to the log and SEAL_KEY can sign another one: only a head that was kept elsewhere, or a witness' last word, finds that.`,
       )
-      .option('--checkpoint <file>', 'a signed head that was kept elsewhere; may be repeated', repeatable, [])
+      .option(
+        '--checkpoint <file>',
+        'a signed head that was kept elsewhere, or - for standard input; may be repeated',
+        inputFiles,
+        [],
+      )
       .option(
         '--key <key>',
         "what verifies a signer's key, as name+hash+base64, beside those of SEAL_KEY; may be repeated",
@@ -54,6 +60,7 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
       .option(
         '--progress <file>',
         'keep in this file how far it is, and go on from there where an earlier call was interrupted',
+        notStandard('It is read by the next call: name a file'),
       ),
     { csv: false },
   )
@@ -62,7 +69,7 @@ A thief with access to the log and SEAL_KEY can sign another one: only a head th
 }
 
 async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }: VerifyFlags): Promise<void> {
-  const kept = checkpoint.map(keptHead);
+  const kept = await keptHeads(terminal, checkpoint);
   const given = key.map(givenVerifier);
   const verification = await withLog(terminal, async ({ config, stored, open }) => {
     const keys = findSealKeys(config);

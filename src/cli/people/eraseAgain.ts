@@ -1,5 +1,5 @@
 /** Erasures that a restore has undone, repeated before a service opens on what was restored. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { KEY_STORE_FILE } from '../../adapters/embedded/keyStore/file.js';
@@ -15,6 +15,7 @@ import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { isEmbedded } from '../../service/personal.js';
 import { hasEventLog } from '../dataFolder.js';
 import { type OpenedLog, withLog } from '../engines.js';
+import { inputFile, nameOf, readInputText } from '../fileNames.js';
 import { examples } from '../output.js';
 import { refusalInWords } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
@@ -85,13 +86,13 @@ export function eraseAgainCommand(terminal: Terminal): Command {
     .description(
       `Reads a list that gift people erasures has written, and erases again whom the log or the key store shows as before. Run it after both are restored, before the service starts, which finishes the rest. Repeating it does no harm.`,
     )
-    .argument('<file>', 'the list')
+    .argument('<file>', 'the list, or - for standard input', inputFile)
     .addHelpText('after', examples('gift people erase-again /elsewhere/erasures.jsonl'))
     .action(async (file: string) => runEraseAgain(terminal, file));
 }
 
 async function runEraseAgain(terminal: Terminal, file: string): Promise<void> {
-  const listed = readList(file);
+  const listed = await readList(terminal, file);
   const erased = await withLog(terminal, async (opened) => {
     await refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
     return eraseAllAgain(opened, listed);
@@ -100,19 +101,15 @@ async function runEraseAgain(terminal: Terminal, file: string): Promise<void> {
   refuseFailed(erased);
 }
 
-function readList(file: string): readonly Erasure[] {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new CommandFailure(`${file} can't be read (${code ?? message})`);
-  }
+async function readList(terminal: Terminal, file: string): Promise<readonly Erasure[]> {
+  const text = await readInputText(terminal, file);
   return text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
     const erasure = parseErasureLine(line);
     if (erasure === undefined)
-      throw new CommandFailure(`line ${index + 1} of ${file} is no erasure of gift people erasures; nothing was done`);
+      throw new CommandFailure(
+        `line ${index + 1} of ${nameOf(file)} is no erasure of gift people erasures; nothing was done`,
+      );
     return [erasure];
   });
 }

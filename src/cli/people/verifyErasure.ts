@@ -12,6 +12,7 @@ import { type Config, loadConfig } from '../../service/config.js';
 import { openReadStore } from '../../service/engines.js';
 import { withLog } from '../engines.js';
 import { outputOptions, recordTaking } from '../exports.js';
+import { notStandard } from '../fileNames.js';
 import { examples, jsonLine } from '../output.js';
 import {
   CommandFailure,
@@ -37,6 +38,7 @@ interface Value {
 const SHORTEST = 3;
 const MAX_VALUES = 1_000;
 const MAX_BYTES = 4_000_000;
+const scanned = notStandard('Standard input has the values: name a folder or file');
 
 export function verifyErasureCommand(terminal: Terminal): Command {
   return outputOptions(
@@ -50,7 +52,7 @@ Values are read as gift people find reads them: in any capitals, with blanks or 
       .option(
         '--also <folder>',
         'a folder or file beside these, such as logs and exports; may be repeated',
-        (folder: string, before: readonly string[] | undefined) => [...(before ?? []), folder],
+        (folder: string, before: readonly string[] | undefined) => [...(before ?? []), scanned(folder)],
       ),
     { csv: false },
   )
