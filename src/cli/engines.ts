@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { type Config, loadConfig } from '../service/config.js';
-import { openReadStore, openStoredEvents, readable } from '../service/engines.js';
+import { openReadStore, openStoredEvents, readable, refuseForeignFiles } from '../service/engines.js';
 import type { Log } from '../service/personal.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../projections/index.js';
@@ -39,6 +39,7 @@ export async function withLog<T>(
       `there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`,
     );
   }
+  refuseForeignFiles(config);
   const open = resources();
   try {
     const stored = await openStoredEvents(config);

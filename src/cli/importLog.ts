@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import type { Config } from '../service/config.js';
-import { openLog } from '../service/engines.js';
+import { openLog, refuseForeignFiles } from '../service/engines.js';
 import type { Log } from '../service/personal.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, loadKeys } from '../service/keys.js';
@@ -25,6 +25,7 @@ export async function openImportLog(
   config: Config,
   dryRun: boolean,
 ): Promise<ImportLog> {
+  refuseForeignFiles(config);
   const { dataDir, eventStoreUrl } = config;
   const fresh = eventStoreUrl === undefined && !hasEventLog(dataDir);
   const passing = fresh && dryRun ? temporaryFolder('gift-dry-run-') : undefined;

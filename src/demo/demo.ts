@@ -16,7 +16,7 @@ import { notificationStream } from '../domain/notification.js';
 import { loadKeys } from '../service/keys.js';
 import { createLogger } from '../lib/logging/logger.js';
 import { temporaryFolder } from '../lib/files/folders.js';
-import { PACKAGE_ROOT } from '../service/packageRoot.js';
+import { PACKAGE_ROOT } from '../lib/packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { startFailure } from '../service/startFailure.js';
 import { demoClient } from './console.js';

@@ -1,5 +1,5 @@
 /** Authenticated encryption, so that a log, a store or a backup alone does not give its content away. */
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -8,25 +8,18 @@ const TAG_BYTES = 16;
 export interface Seal {
   /** A nonce, the tag and the ciphertext, as base64url. */
   seal(plain: Uint8Array, binding: string): string;
-  /** The same for the same: of two texts that it seals, one who has no key can tell whether they are equal. */
-  sealAlike(plain: Uint8Array, binding: string): string;
   /** @throws Error where key or binding is another, or the text was changed */
   open(sealed: string, binding: string): Buffer;
 }
 
 /** @param key 32 bytes */
 export function sealUnder(key: Uint8Array): Seal {
-  const sealWith = (nonce: Buffer, plain: Uint8Array, binding: string): string => {
-    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(binding));
-    const text = Buffer.concat([cipher.update(plain), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
-  };
   return {
-    seal: (plain, binding) => sealWith(randomBytes(NONCE_BYTES), plain, binding),
-    // A nonce of another text or binding is another one, as of a synthetic IV (RFC 5297).
-    sealAlike(plain, binding) {
-      const mac = createHmac('sha256', key).update(`nonce\0${binding.length}\0${binding}`).update(plain).digest();
-      return sealWith(mac.subarray(0, NONCE_BYTES), plain, binding);
+    seal(plain, binding) {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(binding));
+      const text = Buffer.concat([cipher.update(plain), cipher.final()]);
+      return Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
     },
     open(sealed, binding) {
       const bytes = Buffer.from(sealed, 'base64url');

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openEmbeddedBus } from '../adapters/embedded/bus/bus.js';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
-import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
+import { refuseForeignLog } from '../adapters/embedded/eventStore/log.js';
+import { refuseForeignKeys } from '../adapters/embedded/keyStore/file.js';
+import { READ_STORE_FILE, refuseForeignReadStore } from '../adapters/embedded/readStore/file.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
 import { AUTHORITY_IN_ADDRESS, certificateFault, EngineError, NoAnswerError } from '../lib/engineError.js';
 import type { Resources } from '../lib/async/resources.js';
@@ -14,7 +16,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lostAnchor } from '../runtime/log/logAnchor.js';
-import { type Log, type PersonalSettings, withPersonalData } from './personal.js';
+import { isEmbedded, type Log, type PersonalSettings, withPersonalData } from './personal.js';
 import { upcastEvents } from './upcastEvents.js';
 
 export type EngineSettings = Pick<Config, 'mongodbUrl' | 'natsUrl'> & PersonalSettings;
@@ -38,6 +40,19 @@ export async function openLog(settings: LogSettings & PersonalSettings, logger?:
 export function readable(stored: EventStore, settings: PersonalSettings, logger?: Logger): Log {
   const log = withPersonalData(stored, settings, logger);
   return { ...log, events: upcastEvents(log.events) };
+}
+
+/**
+ * Before a folder is made or a file opened, so that nothing is changed.
+ * @throws DataFileError for a file of the data folder that this program can't open
+ */
+export function refuseForeignFiles(
+  settings: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl' | 'keysUrl' | 'mongodbUrl'>,
+): void {
+  const { dataDir, eventStoreUrl, mongodbUrl } = settings;
+  if (eventStoreUrl === undefined) refuseForeignLog(dataDir);
+  if (isEmbedded(settings)) refuseForeignKeys(dataDir);
+  if (mongodbUrl === undefined) refuseForeignReadStore(dataDir);
 }
 
 /** Opens the event log alone, with events as stored, for copies and backups. @throws as `openEngines` */
@@ -120,6 +135,7 @@ export async function openEngines(
   open: Resources,
 ): Promise<Engines & Pick<Log, 'subjects' | 'keys' | 'stored'>> {
   const { dataDir: dir, natsUrl } = config;
+  refuseForeignFiles(config);
   makeDataDir(dir);
   const log = await openLog({ ...config, longLived: true }, logger);
   const events = open.add(log.events);

@@ -1,8 +1,9 @@
 import { writeSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { VERSION, startApp } from './app.js';
+import { startApp } from './app.js';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { createLogger } from '../lib/logging/logger.js';
+import { VERSION } from '../lib/version.js';
 import { startWithRetries } from './startWithRetries.js';
 import { startFailure } from './startFailure.js';
 import { startTelemetry } from '../tracing/telemetry.js';

@@ -2,12 +2,13 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { currentTime } from '../lib/clock.js';
+import { EngineError } from '../lib/engineError.js';
 import { startTreeKeeper } from '../ops/evidence/treeKeeper.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { type WitnessAddress, witnessClient } from '../runtime/evidence/witnessClient.js';
-import { type TileFolder, tileFolder } from '../runtime/tree/tileFolder.js';
+import { type TileFolder, tileFolder, treeFault } from '../runtime/tree/tileFolder.js';
 import type { Config } from './config.js';
 import type { Keys } from './keys.js';
 
@@ -27,8 +28,17 @@ export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDi
 
 export const treePath = (dir: string, logId: string): string => join(dir, logId);
 
-/** The tree of one log. */
-export const treeFolder = (dir: string, logId: string): TileFolder => tileFolder(treePath(dir, logId));
+/** The tree of one log. @throws EngineError where another release's format keeps it from being used */
+export function treeFolder(dir: string, logId: string): TileFolder {
+  const path = treePath(dir, logId);
+  const fault = treeFault(path);
+  if (fault !== undefined)
+    throw new EngineError(
+      'SEAL_DIR',
+      `${path} ${fault.problem}: ${fault.remedy}, or move the folder away: it is made again from the log`,
+    );
+  return tileFolder(path);
+}
 
 export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKeys'>): TreeSettings {
   return {

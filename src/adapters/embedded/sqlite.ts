@@ -1,12 +1,14 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { blockThread } from '../../lib/async/blockThread.js';
 import { exhausted, noInodes } from '../../lib/files/folderErrors.js';
 import { keepOwner } from '../../lib/files/keepOwner.js';
 import { makeFolder } from '../../lib/files/folders.js';
+import { formatFault, type FormatFault } from '../../ports/dataFormat.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { Sqlite } from './driver.js';
+import { formatMark, FORMAT_NUMBER } from './formatNumber.js';
 import { FilesGoneError } from './openedFiles.js';
 
 /**
@@ -21,8 +23,6 @@ export interface DatabaseOptions {
   readonly kind: DataFileKind;
   /** In the file's header (SQLite's `application_id`, not 0). */
   readonly applicationId: number;
-  /** This program's schema (`user_version`), from 1; a file with a higher one is refused. */
-  readonly version: number;
   readonly create: (database: Database) => void;
   /** With `query_only`; a missing file is still created. */
   readonly readonly?: boolean;
@@ -52,7 +52,7 @@ const LOOK_AGAIN_MS = 25;
 /**
  * Created (mode 0600, its folder 0700) where missing. Waits 5 s for a lock. Takes milliseconds whatever the file's
  * size: deep damage shows only when it is read.
- * @throws DataFileError when the file is foreign, damaged or of a newer schema; it is left unchanged
+ * @throws DataFileError when the file is foreign, damaged or of another data format; it is left unchanged
  * @throws UnavailableError when the disk is full, or another process holds the file locked
  */
 export function openDatabase(file: string, options: DatabaseOptions): Database {
@@ -65,6 +65,9 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     database.pragma('mmap_size = 0');
     database.pragma('cache_size = -2000');
     if (database.pragma('user_version', { simple: true }) === 0) create(database, options);
+    // A later release may have raised it in the WAL, which the header does not show yet.
+    const fault = faultOfFormat(database.pragma('user_version', { simple: true }) as number, options);
+    if (fault !== undefined) throw refusal(file, fault);
     database.pragma('journal_mode = WAL');
     // SQLite opens the WAL and its index at the first read (openedFiles.ts).
     database.pragma('schema_version');
@@ -72,7 +75,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     if (options.readonly) database.pragma('query_only = ON');
   } catch (error) {
     database.close();
-    throw refusalOf(error, file, options);
+    throw error instanceof DataFileError ? error : refusalOf(error, file, options);
   }
   const path = resolve(file);
   opened.set(path, [...(opened.get(path) ?? []), database]);
@@ -196,14 +199,9 @@ function create(database: Database, options: DatabaseOptions): void {
       if (database.pragma('user_version', { simple: true }) !== 0) return;
       database.pragma(`application_id = ${options.applicationId}`);
       options.create(database);
-      database.pragma(`user_version = ${options.version}`);
+      database.pragma(`user_version = ${FORMAT_NUMBER}`);
     })
     .immediate();
-}
-
-interface Fault {
-  readonly problem: string;
-  readonly remedy: string;
 }
 
 const opened = new Map<string, Database[]>();
@@ -218,6 +216,11 @@ function isOpen(file: string): boolean {
   if (open.length === 0) opened.delete(path);
   else opened.set(path, open);
   return open.length > 0;
+}
+
+/** A file that is there, by its header only. @throws DataFileError */
+export function refuseForeign(file: string, options: DatabaseOptions): void {
+  if (!isOpen(file) && existsSync(file)) refuseUnlessOurs(file, options);
 }
 
 function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
@@ -257,7 +260,7 @@ function refusalOf(error: unknown, file: string, { kind }: DatabaseOptions): Err
 }
 
 /** https://www.sqlite.org/fileformat2.html#the_database_header */
-function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
+function faultOfHeader(file: string, options: DatabaseOptions): FormatFault | undefined {
   const moveAway = 'move it away, or name another folder in DATA_DIR';
   let header: Buffer;
   let size: number;
@@ -277,16 +280,19 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
     return { problem: 'is not an SQLite file', remedy: moveAway };
   if (header.readUInt32BE(APPLICATION_ID_AT) !== options.applicationId)
     return { problem: `is not this program's ${options.kind}`, remedy: moveAway };
-  const version = header.readUInt32BE(60);
-  if (version > options.version) {
-    const problem = `has schema ${version}, newer than this program's ${options.version}`;
-    return { problem, remedy: `run the newer program, or ${remedyOf(options.kind)}` };
-  }
+  const other = faultOfFormat(header.readUInt32BE(60), options);
+  if (other !== undefined) return other;
   const pageSize = header.readUInt16BE(16);
   const pages = header.readUInt32BE(28);
   if (size < pages * (pageSize === 1 ? 65_536 : pageSize))
     return { problem: 'is damaged (it is cut short)', remedy: remedyOf(options.kind) };
   return undefined;
+}
+
+function faultOfFormat(number: number, { kind }: DatabaseOptions): FormatFault | undefined {
+  const fault = formatFault(formatMark(number));
+  if (fault === undefined || kind !== 'read store') return fault;
+  return { ...fault, remedy: `${fault.remedy}, or ${remedyOf(kind)}` };
 }
 
 /** Padded with zeros. Never of an open file: see `isOpen`. */
@@ -307,7 +313,7 @@ function remedyOf(kind: DataFileKind): string {
     : 'restore it from a backup';
 }
 
-function refusal(file: string, fault: Fault): DataFileError {
+function refusal(file: string, fault: FormatFault): DataFileError {
   return new DataFileError(file, fault.problem, `${fault.remedy}; it was left as it is`);
 }
 

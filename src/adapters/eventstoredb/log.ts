@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { FORMAT_MARK, formatFault, type FoundMark } from '../../ports/dataFormat.js';
 import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
 import { AccessRefusedError, UnsafeServerError } from './failures.js';
@@ -10,14 +11,22 @@ export class EventStoreDbError extends Error {
   override readonly name = 'EventStoreDbError';
 }
 
+/** Events of a log's own stream; it has a few. */
+const MOST = 100;
+
 /**
  * The log's id, in a stream of its own. Of concurrent creations one wins.
- * @throws EventStoreDbError when the server's version or access is refused; UnavailableError when it does not answer
+ * @throws EventStoreDbError when the server's version or access is refused, or it holds data of another format: nothing
+ * is appended then; UnavailableError when it does not answer
  */
 export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {
   try {
     return await withRetries(
-      async () => (await logIdOf(reads)) ?? create(),
+      async () => {
+        // First: whoever appends to a new log has made it before.
+        const end = await reads.end();
+        return (await logIdOf(reads, end !== undefined)) ?? create();
+      },
       () => false,
     );
   } catch (error) {
@@ -27,8 +36,8 @@ export async function establishLog({ appender, reads }: AppendTarget): Promise<s
   }
 
   async function create(): Promise<string> {
-    await appender.send(LOG_STREAM, [logEvent('LogCreated', { logId: randomUUID() })], 'none');
-    const logId = await logIdOf(reads);
+    await appender.send(LOG_STREAM, [logEvent('LogCreated', { logId: randomUUID(), ...FORMAT_MARK })], 'none');
+    const logId = await logIdOf(reads, true);
     if (logId === undefined)
       throw new EventStoreDbError(`the stream ${LOG_STREAM} of EventStoreDB does not tell the log's id: restore it`);
     return logId;
@@ -41,7 +50,13 @@ export function logEvent(type: string, data: object): EncodedEvent {
   return encode({ id, type, at, data, metadata: { commandId: id, correlationId: id, by: {} } });
 }
 
-async function logIdOf(reads: AppendTarget['reads']): Promise<string | undefined> {
-  const [first] = await reads.stream(LOG_STREAM, 0, 1);
-  return (first?.data as { logId?: string } | undefined)?.logId;
+type OwnData = FoundMark & { readonly logId?: string };
+
+/** The last mark counts: a later release may have raised it. @param filled the log has events */
+async function logIdOf(reads: AppendTarget['reads'], filled: boolean): Promise<string | undefined> {
+  const own = (await reads.stream(LOG_STREAM, 0, MOST)).map(({ data }) => data as OwnData);
+  if (own.length === 0 && !filled) return undefined;
+  const fault = formatFault(own.findLast(({ format }) => format !== undefined) ?? {});
+  if (fault !== undefined) throw new EventStoreDbError(`the event log ${fault.problem}: ${fault.remedy}`);
+  return own[0]?.logId;
 }

@@ -12,6 +12,7 @@ import { ensureIndexes } from './collections.js';
 import { byKey, inCommands } from './commands.js';
 import { BULK_MS, CALL_MS, type Connection, type Database, openConnection } from './connection.js';
 import { duplicatesOf } from './failures.js';
+import { refuseOtherFormat } from './format.js';
 import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js';
 
 export interface MongoKeyStoreOptions {
@@ -56,12 +57,14 @@ const OF_A_MAJORITY = { readConcern: { level: 'majority' } } as const;
 /**
  * Opens the key store, which any number of processes may share. A lost or silent server fails calls (within 5 s, or 20
  * s for writes and long results); the store recovers by itself.
- * @throws EngineError naming KEYS_URL: an invalid address, no answer, refused credentials, a server too old.
+ * @throws EngineError naming KEYS_URL: an invalid address, no answer, refused credentials, a server too old, data of
+ * another format
  */
 export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): Promise<KeyStore> {
   const { database, newClient } = addressOf(url, KEY_STORE);
   const connection = openConnection({ store: KEY_STORE, newClient, database, logger });
   try {
+    await refuseOtherFormat(connection);
     await ensureIndexes(connection, SUBJECTS, [BY_LOOKUP]);
   } catch (error) {
     await connection.close();

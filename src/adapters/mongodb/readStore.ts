@@ -7,6 +7,7 @@ import { dropCollection, ensureCollection, versionsOf } from './collections.js';
 import { correctDocuments } from './corrections.js';
 import { layoutOf } from './layout.js';
 import { openConnection } from './connection.js';
+import { refuseOtherFormat } from './format.js';
 import { createPointers } from './pointers.js';
 import { createReader } from './reader.js';
 import { createRecords, ensureRecords } from './records.js';
@@ -23,12 +24,14 @@ export interface MongoReadStoreOptions {
  * Any number of processes may share the store. A lost or silent server fails calls (within 5 s, or 20 s for bulk writes
  * and long results); the store recovers by itself. A missing collection reads as empty, and the first write creates it
  * without secondary indexes.
- * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old
+ * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old,
+ * data of another format
  */
 export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions): Promise<ReadStore> {
   const { database, newClient } = addressOf(url, READ_STORE);
   const connection = openConnection({ store: READ_STORE, newClient, database, logger });
   try {
+    await refuseOtherFormat(connection);
     await ensureRecords(connection);
   } catch (error) {
     await connection.close();

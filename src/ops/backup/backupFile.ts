@@ -5,11 +5,9 @@
  */
 import { createHash, type Hash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { FORMAT_MARK } from '../../ports/dataFormat.js';
 import type { EventMetadata, Position, RecordedEvent } from '../../ports/eventStore.js';
-import { BackupDamagedError, linesOf, parsed } from './backupLines.js';
-
-/** Written; also the newest that is read. In 1, fields of events were sorted by their names. */
-const FORMAT = 2;
+import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } from './backupLines.js';
 
 const SEAL = '{"sha256":"';
 const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
@@ -45,7 +43,7 @@ export async function writeBackup(file: FileHandle, header: BackupHeader): Promi
     if (hashed) all.update(bytes);
     for (let written = 0; written < bytes.length;) written += (await file.write(bytes, written)).bytesWritten;
   };
-  await write(`${JSON.stringify({ gift_backup: FORMAT, ...header })}\n`);
+  await write(`${JSON.stringify({ gift_backup: FORMAT_MARK.format, version: FORMAT_MARK.version, ...header })}\n`);
   return {
     add: async (texts) => (texts.length === 0 ? undefined : write(`${texts.join('\n')}\n`)),
     async finish(footer) {
@@ -165,10 +163,9 @@ export function positionOf(number: number): Position {
 }
 
 function headerOf(line: Buffer): BackupHeader {
-  const found = parsed(line) as (Partial<BackupHeader> & { readonly gift_backup?: unknown }) | undefined;
+  const found = parsed(line) as (Partial<BackupHeader> & HeaderMark<'gift_backup'>) | undefined;
   if (typeof found?.gift_backup !== 'number' || typeof found.log_id !== 'string')
     throw new BackupDamagedError('is no backup of gift, or its beginning has been altered');
-  if (found.gift_backup > FORMAT)
-    throw new BackupDamagedError(`is of format ${found.gift_backup}: use the program that made it, or a newer one`);
+  refuseFormat(found.gift_backup, found.version);
   return { log_id: found.log_id, started_at: String(found.started_at), hash_key_check: found.hash_key_check ?? null };
 }

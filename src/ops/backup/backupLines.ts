@@ -1,5 +1,6 @@
 /** The lines of JSON that backups consist of. */
 import { open } from 'node:fs/promises';
+import { formatFault } from '../../ports/dataFormat.js';
 
 const CHUNK = 1 << 20;
 /** Longer than any event's line: an append has at most 1,000,000 bytes. */
@@ -9,6 +10,15 @@ const LINE_FEED = 10;
 /** The message goes on after the file's name. */
 export class BackupDamagedError extends Error {
   override readonly name = 'BackupDamagedError';
+}
+
+/** The format mark in the first line of a backup: its format is the value of the field that names the kind. */
+export type HeaderMark<Kind extends string> = Readonly<Partial<Record<Kind, unknown>>> & { readonly version?: string };
+
+/** @throws BackupDamagedError for a backup of another format */
+export function refuseFormat(format: number, version: string | undefined): void {
+  const fault = formatFault({ format, version });
+  if (fault !== undefined) throw new BackupDamagedError(`${fault.problem}: ${fault.remedy}`);
 }
 
 /** `undefined`: the line is no JSON of an object or array. */

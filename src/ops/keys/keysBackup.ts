@@ -4,13 +4,12 @@
  * that was cut or altered anywhere is detected. Secrets stay wrapped under MASTER_KEY.
  */
 import { createHash } from 'node:crypto';
+import { FORMAT_MARK } from '../../ports/dataFormat.js';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
-import { BackupDamagedError, linesOf, parsed } from '../backup/backupLines.js';
+import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } from '../backup/backupLines.js';
 import { writeDraft } from '../backup/draftFile.js';
 import { type Erasure, storedErasures, unfinished } from '../people/erasure/erasureRecord.js';
 
-/** The format this program writes, and the only one it reads. */
-const FORMAT = 1;
 const AT_ONCE = 1_000;
 
 type Row = readonly [id: string, lookup: string, secret: string];
@@ -41,7 +40,7 @@ export async function backupKeys(
         hash.update(text);
         await file.appendFile(text);
       };
-      await write([{ gift_keys: FORMAT, taken_at: takenAt }]);
+      await write([{ gift_keys: FORMAT_MARK.format, version: FORMAT_MARK.version, taken_at: takenAt }]);
       const done = await doneErasures(store);
       for (let after: string | undefined; ;) {
         const page = await store.page(after, AT_ONCE);
@@ -76,8 +75,7 @@ export async function checkKeysBackup(path: string, signal: AbortSignal): Promis
   const take = (line: Buffer): void => {
     hash.update(line);
     const found = parsed(line);
-    if (first && (found as Header | undefined)?.gift_keys !== FORMAT)
-      throw new BackupDamagedError('is no backup of a key store, or its beginning has been altered');
+    if (first) refuseOtherHeader(found as HeaderMark<'gift_keys'> | undefined);
     if (Array.isArray(found)) rows += 1;
     else if (!first) erasures.push(found as Erasure);
     first = false;
@@ -96,8 +94,10 @@ export async function checkKeysBackup(path: string, signal: AbortSignal): Promis
   return { rows, erasures };
 }
 
-interface Header {
-  readonly gift_keys?: number;
+function refuseOtherHeader(header: HeaderMark<'gift_keys'> | undefined): void {
+  if (typeof header?.gift_keys !== 'number')
+    throw new BackupDamagedError('is no backup of a key store, or its beginning has been altered');
+  refuseFormat(header.gift_keys, header.version);
 }
 
 interface Footer {

@@ -127,7 +127,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
 }
 
 /** `seal` under the data key of the subject. */
-export function withEncryptedFields<E extends NewEvent>(
+function withEncryptedFields<E extends NewEvent>(
   stream: string,
   event: E,
   fields: PersonalRule['fields'],

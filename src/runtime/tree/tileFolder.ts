@@ -6,15 +6,18 @@
  * edge, whose hashes lead to the root that a start checks (`logTree.ts`).
  * - Partial tiles are those of the latest signed head.
  * - `witnessed` is there where a witness has shown a head that the log did not continue.
+ * - `format` is the folder's format mark, there before anything else is.
  * - `positions` has the position of the last event of each full tile of leaves, a line each.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { makeFolder } from '../../lib/files/folders.js';
 import { keepOwner } from '../../lib/files/keepOwner.js';
+import { textOf } from '../../lib/files/keptText.js';
 import { replaceFile } from '../../lib/files/replaceFile.js';
+import { FORMAT_MARK, type FormatFault, formatFault } from '../../ports/dataFormat.js';
 import type { Position } from '../../ports/eventStore.js';
 import { parseCheckpoint } from '../evidence/checkpoint.js';
 import { parseNote } from '../evidence/signedNote.js';
@@ -25,6 +28,7 @@ import { lastPositions } from './lastPositions.js';
 const HEAD_FILE = 'checkpoint';
 const WITNESSED_FILE = 'witnessed';
 const POSITIONS_FILE = 'positions';
+const FORMAT_FILE = 'format';
 const SYNCED_AT_ONCE = 8;
 const LOOKS = 4;
 
@@ -74,6 +78,14 @@ export interface TileFolder {
   clear(): Promise<void>;
 }
 
+/** What keeps this program from using the folder; `undefined`: nothing, or it is not there yet. */
+export function treeFault(path: string): FormatFault | undefined {
+  const mark = textOf(join(path, FORMAT_FILE));
+  if (mark === undefined) return existsSync(path) && readdirSync(path).length > 0 ? formatFault({}) : undefined;
+  const [format, version] = mark.split(' ');
+  return formatFault({ format: Number(format), version });
+}
+
 export function tileFolder(path: string): TileFolder {
   const fileOf = (tile: HashTile): string => join(path, tilePath(tile));
   const headFile = join(path, HEAD_FILE);
@@ -95,6 +107,12 @@ export function tileFolder(path: string): TileFolder {
     if (widths.length === 0) return undefined;
     const partial = await readIfThere(join(folder, String(Math.min(...widths))));
     return partial === undefined || partial.length < length ? undefined : partial.subarray(0, length);
+  }
+
+  function mark(): void {
+    makeOwned(path);
+    const file = join(path, FORMAT_FILE);
+    if (!existsSync(file)) replaceFile(file, `${FORMAT_MARK.format} ${FORMAT_MARK.version}\n`);
   }
 
   /** Its name and content appear at once. */
@@ -137,14 +155,15 @@ export function tileFolder(path: string): TileFolder {
       return look(tile);
     },
     async keep(full, ends) {
+      mark();
       for (const one of full) await keepTile(one);
       if (ends.length === 0) return;
       await positions.append(ends);
     },
     async publish(note, partial) {
+      mark();
       const before = partial.length === 0 ? undefined : await head();
       for (const { tile, hashes } of partial) await write(fileOf(tile), hashes, true);
-      makeOwned(path);
       replaceFile(headFile, note);
       const present = new Map(partial.map(({ tile }) => [dirname(fileOf(tile)), fileOf(tile)]));
       for (const file of before === undefined ? [] : partialTilesOf(before).map(fileOf)) {
@@ -156,7 +175,7 @@ export function tileFolder(path: string): TileFolder {
     witnessed: async () => (await readIfThere(witnessedFile))?.toString(),
     async keepWitnessed(note) {
       if (note === undefined) return rm(witnessedFile, { force: true });
-      makeOwned(path);
+      mark();
       replaceFile(witnessedFile, note);
     },
     async clear() {

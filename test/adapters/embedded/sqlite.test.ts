@@ -17,8 +17,10 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
+import { formatNumber, FORMAT_NUMBER } from '../../../src/adapters/embedded/formatNumber.js';
 import type { DatabaseOptions } from '../../../src/adapters/embedded/sqlite.js';
 import { DataFileError, openDatabase, unavailableOf } from '../../../src/adapters/embedded/sqlite.js';
+import { DATA_FORMAT, FORMAT_MARK } from '../../../src/ports/dataFormat.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { DISK_FAULTS, failReads } from '../../support/faults/sqliteFaults.js';
 
@@ -27,7 +29,6 @@ const test = suite('Data files');
 const LOG: DatabaseOptions = {
   kind: 'event log',
   applicationId: 0x1234,
-  version: 2,
   create: (database) =>
     void database.exec(
       `CREATE TABLE things (name TEXT NOT NULL); CREATE TABLE "odd ""name" (id TEXT PRIMARY KEY) WITHOUT ROWID`,
@@ -79,7 +80,7 @@ test('makes a new file for its owner alone, marked, durable and in WAL mode, and
   const setting = (name: string): unknown => database.pragma(name, { simple: true });
   assert.equal(
     ['application_id', 'user_version', 'journal_mode', 'synchronous', 'mmap_size', 'busy_timeout'].map(setting),
-    [0x1234, 2, 'wal', 2, 0, 5_000],
+    [0x1234, FORMAT_NUMBER, 'wal', 2, 0, 5_000],
   );
   database.exec(`INSERT INTO things VALUES ('a')`);
   for (const name of [file, `${file}-wal`, `${file}-shm`]) assert.is(statSync(name).mode & 0o777, 0o600, name);
@@ -104,13 +105,13 @@ test('opens a file again, several times at once too, for reading or writing', ()
 test('takes an empty file for none', () => {
   writeFileSync(file, '');
   openDatabase(file, LOG).close();
-  assert.is(new Sqlite(file).pragma('user_version', { simple: true }), 2);
+  assert.is(new Sqlite(file).pragma('user_version', { simple: true }), FORMAT_NUMBER);
 });
 
 test('reads what a killed process left in the WAL', () => {
   const script = `
     import { openDatabase } from ${JSON.stringify(new URL('../../../src/adapters/embedded/sqlite.js', import.meta.url).href)};
-    const database = openDatabase(process.argv[1], { kind: 'event log', applicationId: 0x1234, version: 2, create: (d) => d.exec('CREATE TABLE things (name TEXT NOT NULL)') });
+    const database = openDatabase(process.argv[1], { kind: 'event log', applicationId: 0x1234, create: (d) => d.exec('CREATE TABLE things (name TEXT NOT NULL)') });
     database.exec("INSERT INTO things VALUES ('kept')");
     process.kill(process.pid, 'SIGKILL');`;
   assert.throws(() => execFileSync(process.execPath, ['--input-type=module', '-e', script, file], { stdio: 'ignore' }));
@@ -158,15 +159,46 @@ test('refuses a file of ours for another purpose', () => {
   assert.match(refusalOf({ kind: 'read store', applicationId: 0x4321 }), /is not this program's read store/);
 });
 
-test('refuses a newer schema and leaves it alone', () => {
-  makeLog({ version: 3 });
+/** As a release of this format and version would leave it, closed. */
+function markAs(format: number, version: string): void {
+  const database = new Sqlite(file);
+  database.pragma(`user_version = ${formatNumber({ format, version })}`);
+  database.close();
+}
+
+test('refuses a newer data format by the release that wrote it, and leaves it alone', () => {
+  makeLog();
+  markAs(DATA_FORMAT + 1, '12.34.56');
   assert.match(
     refusalOf(),
-    /has schema 3, newer than this program's 2: run the newer program, or restore it from a backup; it was left as it is/,
+    /has data format \d+, and release \S+ reads \d+ only: run release 12\.34\.56 or a later one; it was left as it is/,
   );
   assert.match(
     refusalOf({ kind: 'read store' }),
-    /run the newer program, or delete it with its -wal and -shm, it is rebuilt from the log/,
+    /12\.34\.56 or a later one, or delete it with its -wal and -shm, it is rebuilt from the log/,
+  );
+  const { version } = FORMAT_MARK;
+  markAs(DATA_FORMAT, '12.34.56');
+  openDatabase(file, LOG).close();
+  assert.match(version, /^\d{1,3}\.\d{1,3}\.\d{1,3}$/);
+});
+
+test('refuses a newer data format that stands in the WAL only', () => {
+  makeLog();
+  const later = new Sqlite(file);
+  later.pragma(`user_version = ${formatNumber({ format: DATA_FORMAT + 1, version: '0.2.0' })}`);
+  assert.throws(() => openDatabase(file, LOG), /has data format \d+, .*: run release 0\.2\.0 or a later one/);
+  later.close();
+});
+
+test('refuses the state before the first release, and leaves it alone', () => {
+  makeLog();
+  const database = new Sqlite(file);
+  database.pragma('user_version = 1');
+  database.close();
+  assert.match(
+    refusalOf(),
+    /was written by a state before 0\.1\.0, which no release reads: run the program that wrote it, or begin/,
   );
 });
 

@@ -34,7 +34,14 @@ test('signs a head of all events, claims it in the log, then publishes it', asyn
   assert.equal(head.size, 301, 'the events, and the key of the salts');
   assert.equal(openNote(head.note, headKeys(KEYS, head.origin).verifiers).signatures.length, 1);
   assert.equal(await log.folder.head(), head.note);
-  assert.deepEqual(log.files(), ['checkpoint', 'positions', 'tile/0/000', 'tile/0/001.p/45', 'tile/1/000.p/1']);
+  assert.deepEqual(log.files(), [
+    'checkpoint',
+    'format',
+    'positions',
+    'tile/0/000',
+    'tile/0/001.p/45',
+    'tile/1/000.p/1',
+  ]);
 });
 
 test('signs nothing more over a log that nobody appends to', async ({ log }) => {

@@ -4,10 +4,9 @@ import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { Position } from '../../../ports/eventStore.js';
 import { hasReadStore, READ_STORE_FILE } from '../readStore/file.js';
-import { DataFileError, openDatabase, unavailableOf } from '../sqlite.js';
+import { DataFileError, openDatabase, refuseForeign, unavailableOf } from '../sqlite.js';
 
-const APPLICATION_ID = 0x47_69_45_76;
-const SCHEMA_VERSION = 1;
+const FILE = { kind: 'event log', applicationId: 0x47_69_45_76, create } as const;
 /** The greatest exact number. */
 export const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 /**
@@ -39,14 +38,11 @@ function isEmpty(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
+/** @throws DataFileError for a file that is there and that this program can't open; nothing is changed */
+export const refuseForeignLog = (dir: string): void => refuseForeign(eventLogFile(dir), FILE);
+
 export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
-  return openDatabase(file, {
-    kind: 'event log',
-    applicationId: APPLICATION_ID,
-    version: SCHEMA_VERSION,
-    create,
-    ...mode,
-  });
+  return openDatabase(file, { ...FILE, ...mode });
 }
 
 // Filter columns come before data, which SQLite then does not read for skipped rows. The writer assigns positions, so

@@ -9,12 +9,13 @@
  * so long that these bytes are never a row's.
  * `ended` and `erasure` hold nothing that must go: rows there are of any length.
  */
+import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { openDatabase } from '../sqlite.js';
+import { openDatabase, refuseForeign } from '../sqlite.js';
 
 export const KEY_STORE_FILE = 'keys.db';
 
-const FILE = { kind: 'key store', applicationId: 0x47_66_4b_79, version: 1, create: createTables } as const;
+const FILE = { kind: 'key store', applicationId: 0x47_66_4b_79, create: createTables } as const;
 
 /** Slots are numbered from here: SQLite stores numbers from 2^31 to 2^47 in 6 bytes, which keeps rows of one length. */
 const FIRST_SLOT = 2 ** 32;
@@ -26,6 +27,9 @@ const FIRST_SLOT = 2 ** 32;
 const FILLER = '0'.repeat(65);
 
 const CACHE_KIB = 8_000;
+
+/** @throws DataFileError for a file that is there and that this program can't open; nothing is changed */
+export const refuseForeignKeys = (dir: string): void => refuseForeign(join(dir, KEY_STORE_FILE), FILE);
 
 /** `openElsewhere`: another thread of the process has one already. @throws DataFileError, UnavailableError */
 export function openReader(file: string, { openElsewhere = false } = {}): Database {

@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { syncFolder } from '../../../lib/files/syncFolder.js';
-import { openDatabase, standsThere } from '../sqlite.js';
+import { openDatabase, refuseForeign, standsThere } from '../sqlite.js';
 
 export const READ_STORE_FILE = 'read.db';
 
-const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create: createTables } as const;
+const FILE = { kind: 'read store', applicationId: 0x47665265, create: createTables } as const;
 
 const READER_CACHE_KIB = 24_000;
 /** SQLite walks all cached pages at a commit after an index page was split. */
@@ -20,6 +20,9 @@ const WAL_BYTES = 80_000_000;
 export function hasReadStore(dir: string): boolean {
   return standsThere(join(dir, READ_STORE_FILE), FILE);
 }
+
+/** @throws DataFileError for a file that is there and that this program can't open; nothing is changed */
+export const refuseForeignReadStore = (dir: string): void => refuseForeign(join(dir, READ_STORE_FILE), FILE);
 
 /** Durable once it has returned. No process may have it open. */
 export function removeReadStore(dir: string): void {

@@ -1,0 +1,45 @@
+/** The format mark of a database: a document of `meta` that is written before anything else is. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EngineError } from '../../lib/engineError.js';
+import { FORMAT_MARK, formatFault, type FormatMark } from '../../ports/dataFormat.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { MAJORITY_ATTEMPTS, MAJORITY_PAUSE_MS } from './binding.js';
+import type { Connection } from './connection.js';
+import { isDuplicateId } from './failures.js';
+import { META } from './layout.js';
+
+interface StoredMark extends FormatMark {
+  readonly _id: string;
+}
+
+const FORMAT = 'format';
+
+/**
+ * Marks an empty database. @throws EngineError where it has another mark, or holds something without one: nothing is
+ * changed then; UnavailableError
+ */
+export async function refuseOtherFormat(connection: Connection): Promise<void> {
+  const { name, setting } = connection.store;
+  // First: whoever fills an empty database has marked it before.
+  const names = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
+  const empty = names.every((collection) => collection.name === META);
+  for (let attempt = 0; attempt < MAJORITY_ATTEMPTS; attempt++) {
+    if (attempt > 0) await sleep(MAJORITY_PAUSE_MS);
+    const mark = await connection.read((database) =>
+      database.collection<StoredMark>(META).findOne({ _id: FORMAT }, { readConcern: { level: 'majority' } }),
+    );
+    if (mark !== null || !empty) {
+      const fault = formatFault(mark ?? {});
+      if (fault === undefined) return;
+      const orEmpty = name === 'read store' ? ', or name an empty database, which is filled from the log' : '';
+      throw new EngineError(setting, `the database ${fault.problem}: ${fault.remedy}${orEmpty}`);
+    }
+    const marked = await connection
+      .write((database) => database.collection<StoredMark>(META).insertOne({ _id: FORMAT, ...FORMAT_MARK }))
+      .catch((error: unknown) => {
+        if (!isDuplicateId(error)) throw error;
+      });
+    if (marked !== undefined) return;
+  }
+  throw new UnavailableError(`another process marks the ${name}, and a majority of the servers does not have that yet`);
+}
