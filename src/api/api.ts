@@ -20,6 +20,7 @@ import type { Subjects } from '../runtime/personal/subjects.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js';
 import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
+import type { OutwardWork } from '../ops/outward/outwardWork.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
@@ -73,6 +74,7 @@ export interface ApiOptions {
   readonly logger: Logger;
   readonly followers: Pick<Followers, 'start'>;
   readonly own: OwnParts;
+  readonly outward: Pick<OutwardWork, 'state'>;
   /** Requests that wait for events are answered then. */
   readonly stopping: AbortSignal;
   /** Absent: another listener answers `/healthz` and `/readyz`. */
@@ -154,6 +156,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       where: models,
     }),
     limits,
+    outwardHeld: () => options.outward.state().held !== undefined,
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };
   const webhookDeps = {

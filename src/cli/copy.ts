@@ -2,18 +2,15 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
-import { keyedHash } from '../domain/keyedHash.js';
-import { type Resources, resources } from '../lib/async/resources.js';
+import { resources } from '../lib/async/resources.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../ops/backup/copyLog.js';
-import { type TakeOverDeps, takenOver } from '../ops/backup/takenOver.js';
+import { outwardState } from '../ops/outward/outwardWork.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { loadConfig } from '../service/config.js';
-import { findHashKey } from '../service/keys.js';
-import { openPersonal } from '../service/personal.js';
 import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
 import { notStandard } from './fileNames.js';
 import { jsonLine } from './output.js';
+import { heldLines } from './outward.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, usageFailure, writeLines } from './terminal.js';
 
@@ -56,7 +53,6 @@ of the machine can read a command line, and an address may hold a password.`,
       'after',
       `
 The service may go on serving while the log is copied; stop it before the end, or it answers writes with 503 from the seal on.
-A log that was written before personal data was encrypted is encrypted on the way, under its HASH_KEY, and the MASTER_KEY and key store of the settings (those of a target that is a folder are made in it). Where a part of it is encrypted already, bring its key store over first.
 The keys are no part of the log: give the service on the new engine the same HASH_KEY, MASTER_KEY, SEAL_KEY and TOKEN_KEY (a data folder keeps them in hash.key, master.key, seal.key and token.key) and the same key store (keys.db, or gift keys backup and restore).
 
 Examples:
@@ -84,35 +80,28 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     // The record is copied, too: it shows the copy's origin.
     if (!(await sourceLog.sealed()))
       await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
-    const from = takenOver(sourceLog, () => keysOf(terminal, source, target, open));
     const { events, copied, hash, sealed } = await copyLog(
-      { source: from.source, target: targetLog },
+      { source: sourceLog, target: targetLog },
       { seal, signal: terminal.signal, onProgress },
     );
     bars.clear();
-    const encrypted = from.changed();
+    const { held } = await outwardState(targetLog);
     const words = [
       `${events} events in both logs, ${copied} copied now; hash ${hash}`,
-      ...(encrypted === 0
-        ? []
-        : [`${encrypted} events with personal data in the clear were encrypted on the way; the hash is the copy's`]),
       `log ${targetLog.logId} (${targetLog.engine}) is a copy of ${sourceLog.logId} (${sourceLog.engine}), which is ${sealed ? 'sealed' : 'not sealed'}`,
+      ...heldLines(held, 'with the settings of the copy, '),
     ];
     const report = {
       action: 'done',
       events,
       copied,
-      encrypted,
       hash,
       sealed,
       from: sourceLog.logId,
       to: targetLog.logId,
+      waits: held !== undefined,
     };
     await open.close();
-    if (from.left())
-      terminal.stderr.write(
-        'gift: texts that stand in the clear were copied as they are: heads of this log are signed, which hold for no others\n',
-      );
     await writeLines(terminal.stdout, json === true ? [jsonLine(report)] : words);
   } catch (error) {
     bars.clear();
@@ -122,20 +111,6 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
       throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
     throw error;
   }
-}
-
-/** Of a source with personal data in the clear: what encrypts it. @throws CommandFailure without the source's HASH_KEY */
-function keysOf({ env }: Terminal, source: Place, target: Place, open: Resources): TakeOverDeps {
-  const config = loadConfig(target.dir === undefined ? env : { ...env, DATA_DIR: target.dir });
-  const kept = source.dir === undefined ? undefined : findHashKey({ ...config, dataDir: source.dir });
-  const hashKey = kept ?? findHashKey(config);
-  if (hashKey === undefined)
-    throw new CommandFailure(
-      'the source holds personal data in the clear, which is encrypted on the way: that takes its HASH_KEY',
-    );
-  const { keys, subjects } = openPersonal({ ...config, hashKey: hashKey.toString() });
-  open.add(keys);
-  return { subjects, hash: keyedHash(hashKey) };
 }
 
 interface Place {

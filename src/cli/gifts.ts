@@ -13,6 +13,7 @@ import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { examples, jsonLine } from './output.js';
 import { refusalInWords, throwInWords } from './refusals.js';
+import { refuseWhileHeld } from './outward.js';
 import { orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
@@ -27,6 +28,8 @@ interface SupportFlags {
 
 interface ActionCommand {
   readonly name: SupportAction['name'];
+  /** A running service then notifies the receiver. */
+  readonly notifies?: true;
   readonly summary: string;
   readonly description: string;
   readonly options: readonly (readonly [flags: string, description: string])[];
@@ -44,6 +47,7 @@ const TICKET = ['--ticket <id>', 'the ticket that asks for it: a cause of its ow
 const ACTIONS: readonly ActionCommand[] = [
   {
     name: 'resend',
+    notifies: true,
     summary: 'notify the receiver again',
     description:
       "Notifies the receiver once more, by SMS or push as they can be reached now; a running service does it. Refused while a notification is under way, and of a gift that can't be used.",
@@ -55,6 +59,7 @@ const ACTIONS: readonly ActionCommand[] = [
   },
   {
     name: 'reassign',
+    notifies: true,
     summary: 'give a gift to another receiver',
     description:
       "Gives a gift to a user, or to the owner of a phone number; a running service notifies them. The previous receiver may not redeem it any more. Refused once a voucher's code is out.",
@@ -147,7 +152,7 @@ function subcommand(terminal: Terminal, own: ActionCommand): Command {
 
 async function runAction(
   terminal: Terminal,
-  { name, check, action, done, already }: ActionCommand,
+  { name, notifies, check, action, done, already }: ActionCommand,
   gift: string,
   given: SupportFlags,
 ): Promise<void> {
@@ -160,6 +165,7 @@ async function runAction(
   const context = commandLineContext();
   const view = await withStores(terminal, async (opened) => {
     const { events, models, config, subjects } = opened;
+    if (notifies === true) await refuseWhileHeld(events);
     await refuseUnlessKeysFit(opened, () => findHashKey(config));
     const deps: ReassignDeps = { events, gifts: models.gifts, accounts: models.accounts, subjects };
     return (await supportGift(deps, giftId, context, action(flags), reason)).gift;

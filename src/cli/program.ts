@@ -10,6 +10,7 @@ import { giftsCommand } from './gifts.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
 import { keysCommand } from './keys.js';
+import { holdCommand, resumeCommand } from './outward.js';
 import { parkedCommand } from './parked/parked.js';
 import { peopleCommand } from './people/people.js';
 import { projectionsCommand } from './projections/projections.js';
@@ -37,6 +38,8 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(backupCommand(terminal));
   gift.addCommand(restoreCommand(terminal));
+  gift.addCommand(resumeCommand(terminal));
+  gift.addCommand(holdCommand(terminal));
   gift.addCommand(keysCommand(terminal));
   gift.addCommand(
     new Command('payments')

@@ -5,6 +5,7 @@ import { giftIdOf } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { commandLineContext } from './caller.js';
 import { withLog } from './engines.js';
+import { refuseWhileHeld } from './outward.js';
 import { neededReason } from './exports.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { throwInWords } from './refusals.js';
@@ -89,9 +90,10 @@ async function runRefund(
   });
   const context = commandLineContext();
   const order = { transactionId, voided: voided === true, reason: text, ...(giftIds === undefined ? {} : { giftIds }) };
-  const { refund } = await withLog(terminal, ({ events }) =>
-    refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal }),
-  ).catch(throwInWords);
+  const { refund } = await withLog(terminal, async ({ events }) => {
+    await refuseWhileHeld(events);
+    return refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal });
+  }).catch(throwInWords);
   await writeLines(terminal.stdout, json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(refund));
   if (refund.status === 'refused')
     throw new CommandFailure(

@@ -7,10 +7,13 @@ import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStore/
 import { currentTime } from '../lib/clock.js';
 import { type Backup, checkBackup } from '../ops/backup/backupFile.js';
 import { BackupDamagedError } from '../ops/backup/backupLines.js';
+import { outwardState } from '../ops/outward/outwardWork.js';
+import type { EventStore } from '../ports/eventStore.js';
 import { restoreLog } from '../ops/backup/restoreLog.js';
 import { CopyInterruptedError, CopyRefusedError } from '../ops/backup/copyLog.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { makeDataDir } from '../service/dataDir.js';
+import { refuseForeignFiles } from '../service/engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../service/keys.js';
 import { commandLineCaller } from './caller.js';
@@ -19,6 +22,7 @@ import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people
 import { neededReason, outputOptions } from './exports.js';
 import { inputFiles, notStandard } from './fileNames.js';
 import { jsonLine } from './output.js';
+import { heldLines } from './outward.js';
 import { progressBars } from './progress.js';
 import { refuseOlderBackup, type HeadFlags } from './refuseOlderBackup.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
@@ -41,7 +45,7 @@ Whatever goes wrong, nothing is left behind. Read models are built anew when the
       .option('--reason <text>', 'why; kept in the new log')
       .option(
         '--without-key',
-        'the HASH_KEY of the log, its MASTER_KEY or its key store is lost: restore all the same, and start with none of them',
+        'the HASH_KEY of the log, its MASTER_KEY or its key store is lost: restore all the same, and start with none of them; all logins, phone numbers and messages are lost then',
       )
       .option(
         '--checkpoint <file>',
@@ -76,6 +80,8 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       'EVENTSTORE_URL is set: an EventStoreDB is restored by its own means, see "Backup and restore" in docs/deployment.md',
     );
   refuseUnlessFresh(config.dataDir);
+  // The key store that was put back.
+  refuseForeignFiles(config);
   if (!existsSync(path)) throw new CommandFailure(`there is no file ${file}`);
 
   const { signal, stderr } = terminal;
@@ -86,7 +92,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       onProgress: (events) => bars.show('checking the backup', events, undefined),
     });
     if (flags.withoutKey !== true) refuseUnlessKeyFits(config, backup);
-    const logId = await restoreInto(config.dataDir, async (target) => {
+    const { logId, held, users } = await restoreInto(config.dataDir, async (target) => {
       const words = { compare: 'restoring', copy: 'restoring', verify: 'reading back' };
       const now = currentTime();
       await restoreLog(target, {
@@ -100,7 +106,8 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
         signal,
         onProgress: ({ step, events }) => bars.show(words[step], events, backup.events),
       });
-      return target.logId;
+      const { held } = await outwardState(target);
+      return { logId: target.logId, held, users: flags.withoutKey === true ? await usersOf(target) : 0 };
     });
     bars.clear();
     const erased = await eraseAgain(terminal);
@@ -114,6 +121,8 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       to: logId,
       backed_up_at: started_at,
       data_dir: config.dataDir,
+      waits: held !== undefined,
+      ...(flags.withoutKey === true ? { lost_logins: users } : {}),
       erased_again: erased.again,
       not_erased_again: erased.open,
     };
@@ -123,6 +132,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
     }
     await writeLines(terminal.stdout, [
       `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
+      ...(flags.withoutKey === true ? [lostWithoutKey(users)] : []),
       ...(erased.again === 0 ? [] : [`${erased.again} persons that were erased after ${started_at} were erased again`]),
       ...openLines(erased),
       `what was done after ${started_at} is not in it: compare with what the payment provider knows`,
@@ -130,6 +140,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       config.mongodbUrl === undefined
         ? 'start the service: read models are built anew'
         : 'name an empty database in MONGODB_URL and start the service: read models are built anew',
+      ...heldLines(held),
     ]);
     refuseFailed(erased);
   } catch (error) {
@@ -137,6 +148,15 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
     throw failureOf(error, file, signal);
   }
 }
+
+async function usersOf(events: Pick<EventStore, 'readAll'>): Promise<number> {
+  let users = 0;
+  for await (const batch of events.readAll(undefined, { types: ['UserAdded'] })) users += batch.events.length;
+  return users;
+}
+
+const lostWithoutKey = (users: number): string =>
+  `WITHOUT ITS KEYS: all ${users} logins are lost for good, and so is what usernames, phone numbers and messages said; no gift is found by its receiver's number. Import users anew`;
 
 function refuseUnlessFresh(dataDir: string): void {
   const there = namesIn(dataDir);
@@ -155,7 +175,7 @@ function refuseUnlessFresh(dataDir: string): void {
 function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected }: Backup): void {
   if (expected === null) return;
   const key = findHashKey(config);
-  const remedy = `put the installation's ${HASH_KEY_FILE} into ${config.dataDir}, or set HASH_KEY; if it is lost for good: --without-key`;
+  const remedy = `put the installation's ${HASH_KEY_FILE} into ${config.dataDir}, or set HASH_KEY; if it is lost for good: --without-key, which loses all logins, numbers and messages`;
   if (key === undefined) throw new CommandFailure(`the HASH_KEY of this log is needed: ${remedy}`);
   if (keyedHash(key)('backup', log_id) !== expected)
     throw new CommandFailure(`this is not the HASH_KEY that the log was made with: ${remedy}`);

@@ -82,6 +82,16 @@ export function enabledAgain(before: Progress, { from, enabled_at: enabledAt }: 
   return { ...rest, enabledAt, cursor: from, waiting: [], skipped, failures: 0 };
 }
 
+/**
+ * Of a log whose outward work waited, and was resumed at `from`: what waited may have been delivered by another log, and
+ * so may what was asked for.
+ */
+export function resumedAgain(before: Progress, from: Position): Progress {
+  const { pausedUntil: _, recoveringGivenUp: __, ...rest } = before;
+  const skipped = withSkipped(before.skipped, { after: before.cursor, through: from });
+  return { ...rest, cursor: from, requested: from, waiting: [], recovering: [], skipped };
+}
+
 type Recovered = Progress['recovering'][number];
 
 /** Of more, all that was missed since the earliest time is read once more: some of it may then be delivered twice. */

@@ -16,7 +16,14 @@ import type { FollowerRun } from '../runtime/supervision/followers.js';
 import { attemptRecords } from '../messages/webhookAttempts.js';
 import { giveUp, givenUpRecords } from './givenUp.js';
 import { type Line, type LineDeps, openLine } from './line.js';
-import { enabledAgain, firstProgress, type Progress, progressRecord, storedProgress } from './progress.js';
+import {
+  enabledAgain,
+  firstProgress,
+  resumedAgain,
+  type Progress,
+  progressRecord,
+  storedProgress,
+} from './progress.js';
 import { nextRequests } from './requests.js';
 import { openReach } from './reach.js';
 import { openSlots } from '../lib/async/slots.js';
@@ -40,6 +47,8 @@ export interface SessionDeps extends Omit<
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
   /** Whether the read models of endpoints and of the feed are there. */
   readonly areBuilt: () => Promise<boolean>;
+  /** Nothing that happened before is delivered, unless its owner asks for it; absent: all is. */
+  readonly resumedAt?: Position | undefined;
   readonly tally: DeliveryTally;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
@@ -87,6 +96,8 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
         if (item.ping === undefined) await giveUp(records, id, item, Date.parse(deps.now()));
       progress = enabledAgain(progress, endpoint);
     }
+    if (deps.resumedAt !== undefined && progress.cursor < deps.resumedAt)
+      progress = resumedAgain(progress, deps.resumedAt);
     const line = openLine(endpoint, progress, record?.version ?? 0, lineDeps);
     lines.set(id, line);
     return line;

@@ -5,6 +5,7 @@ import { signingSecrets } from '../commands/webhookSecrets.js';
 import { currentTime } from '../lib/clock.js';
 import type { AddressRules } from '../lib/publicAddress.js';
 import type { Engines } from '../ports/engines.js';
+import type { Position } from '../ports/eventStore.js';
 import type { ReadModels } from '../projections/index.js';
 import { feedProjection } from '../projections/feed/feed.js';
 import { webhookEndpointsProjection } from '../projections/webhookEndpoints.js';
@@ -26,6 +27,8 @@ export interface WebhooksOptions {
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'webhookEndpoints'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
   readonly addressRules: AddressRules;
+  /** Where outward work was resumed last. */
+  readonly resumedAt: Position | undefined;
   readonly version: string;
   readonly logger: Logger;
   readonly holder: string;

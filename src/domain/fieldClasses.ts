@@ -9,6 +9,7 @@ import type { GiftEvent } from './gift/events.js';
 import type { NotificationEvent } from './notification.js';
 import type { ParkedEvent } from './parked.js';
 import type { PurchaseEvent } from './purchase/events.js';
+import type { OutwardEvent } from './outward.js';
 import type { LogRestored } from './restored.js';
 import type { TreeEvent } from './treeHeads.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
@@ -22,6 +23,7 @@ export type AnyDomainEvent =
   | GiftEvent
   | NotificationEvent
   | LogRestored
+  | OutwardEvent
   | ParkedEvent
   | PurchaseEvent
   | TreeEvent
@@ -144,6 +146,9 @@ export const FIELD_CLASSES = {
   WebhookResendRequested: OPEN,
   WebhookRecoverRequested: OPEN,
   LogRestored: OPEN,
+  OutwardWorkStarted: OPEN,
+  OutwardWorkHeld: OPEN,
+  OutwardWorkResumed: OPEN,
   TreeStarted: { secret: ['salt_key'], personal: [] },
   TreeHeadSigned: OPEN,
   WorkParked: OPEN,

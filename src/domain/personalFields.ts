@@ -117,6 +117,8 @@ type WithClearReason =
   | 'DisputeClosed'
   | 'GiftCancelled'
   | 'LogRestored'
+  | 'OutwardWorkHeld'
+  | 'OutwardWorkResumed'
   | 'PersonErased'
   | 'VoucherCodeWithdrawn';
 type WithReason = {

@@ -8,10 +8,12 @@ export interface FollowersShown {
   readonly health: () => readonly FollowerHealth[];
   /** By work: since when it has no leader; `undefined`: it has one. */
   readonly withoutLeader: () => Iterable<readonly [work: string, since: Date | undefined]>;
+  /** Whether outward work waits. */
+  readonly outwardHeld: () => boolean;
 }
 
 /** Each follower of the process always has a sample, so that an alert can notice its absence. */
-export function showFollowers(show: Exposition, { health, withoutLeader }: FollowersShown): void {
+export function showFollowers(show: Exposition, { health, withoutLeader, outwardHeld }: FollowersShown): void {
   const each = (value: (one: FollowerHealth) => number) => (): readonly Sample[] =>
     health().map((one): Sample => [[one.part], value(one)]);
   show.gauge(
@@ -31,6 +33,13 @@ export function showFollowers(show: Exposition, { health, withoutLeader }: Follo
       health().flatMap(({ part, failing, error = '' }): Sample[] =>
         part === TREE_PART ? [[[], failing && ALTERED.has(error) ? 1 : 0]] : [],
       ),
+  );
+  show.gauge(
+    {
+      name: 'gift_outward_work_held',
+      help: 'Whether nothing is charged, sent or delivered, since the log was copied, restored or held: 1 or 0',
+    },
+    () => [[[], outwardHeld() ? 1 : 0]],
   );
   show.gauge(
     {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { createApi } from '../api/api.js';
@@ -26,7 +25,7 @@ import { erasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
-import { PACKAGE_ROOT } from './packageRoot.js';
+import { VERSION } from '../lib/version.js';
 import type { Log } from './personal.js';
 import { startProcessorRole } from './processorRole.js';
 import { projectOnThread } from './projector/workerThread.js';
@@ -36,9 +35,10 @@ import { watchLeaders } from '../runtime/coordination/leaderWatch.js';
 import { reportServing } from '../runtime/readmodels/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from '../projections/index.js';
-import { LED, readinessOf } from './readiness.js';
+import { isLed, LED, readinessOf } from './readiness.js';
 import { type App, type RunningRoles, type Stage, startResettable } from './resettable.js';
 import { repeatErasures } from './repeatErasures.js';
+import { followOutwardWork } from '../ops/outward/outwardWork.js';
 import { noteSimulatedNews } from '../ops/sandbox/noteSimulatedNews.js';
 import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
@@ -58,10 +58,6 @@ export interface AppOptions {
   /** A sandbox could not start again after its reset. */
   readonly onLost?: ((error: unknown) => void) | undefined;
 }
-
-export const VERSION = (
-  JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }
-).version;
 
 /** How long the projector gathers events beside requests, on an engine where a batch costs much. */
 const GATHER_MS = 100;
@@ -94,6 +90,13 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     const own = { holder, health: parts.health };
     if (config.sandbox) open.add(parts.start('sandbox clock', followSharedClock(engines.store.records)));
     const recordsInTime = config.sandbox ? recordsByClock(engines.store.records) : engines.store.records;
+    const outward = open.add(await followOutwardWork(engines.events, parts, config.roles.has('processor')));
+    const { held } = outward.state();
+    if (held !== undefined)
+      logger.warn(
+        { log: engines.events.logId },
+        `nothing is charged, sent or delivered: ${held}; gift resume ends that`,
+      );
     open.add(reportFailing(own, engines.store.records, logger));
     const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)));
     const readiness = readinessOf({
@@ -105,6 +108,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       health: parts.health,
       leaders,
       appends,
+      outward,
     });
 
     if (config.roles.has('worker')) {
@@ -173,18 +177,35 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
     const processor = config.roles.has('processor')
       ? startProcessorRole(
-          { config, erasure, engines, models, subjects, publicUrl, version: VERSION, logger, holder, followers: parts },
+          {
+            config,
+            erasure,
+            engines,
+            models,
+            subjects,
+            outward,
+            publicUrl,
+            version: VERSION,
+            logger,
+            holder,
+            followers: parts,
+          },
           open,
         )
       : undefined;
     metrics.watch(
       opened,
       projections,
-      () => processor?.processes.status(),
-      () => processor?.webhooks.status(),
+      () => processor?.processes()?.status(),
+      () => processor?.webhooks()?.status(),
       {
         health: parts.health,
-        withoutLeader: () => Object.entries(LED).map(([work, lease]) => [work, leaders.noLeaderSince(lease)]),
+        withoutLeader: () =>
+          Object.entries(LED).map(([work, lease]) => [
+            work,
+            isLed(lease, outward) ? leaders.noLeaderSince(lease) : undefined,
+          ]),
+        outwardHeld: () => outward.state().held !== undefined,
       },
     );
     const stopping = new AbortController();
@@ -221,6 +242,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           logger,
           followers: parts,
           own,
+          outward,
           stopping: stopping.signal,
           onAnswer,
           onLimited: metrics.limited,

@@ -1,10 +1,11 @@
 /** What processes with the role `processor` do. */
 import type { Deliveries } from '../deliveries/deliveries.js';
 import { startWebhooks } from '../deliveries/webhooks.js';
-import type { Resources } from '../lib/async/resources.js';
+import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
 import { finishErasures } from '../ops/people/erasure/finishErasures.js';
+import type { OutwardWork } from '../ops/outward/outwardWork.js';
 import { startScheduler } from '../ops/schedule/scheduler.js';
 import type { Processors } from '../processors/runner/run.js';
 import type { ReadModels } from '../projections/index.js';
@@ -18,16 +19,59 @@ export interface ProcessorRoleOptions extends ProcessesOptions {
   >;
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'schedule' | 'webhookEndpoints'>;
   readonly erasure: ErasureDeps;
+  readonly outward: Pick<OutwardWork, 'state' | 'onChange'>;
   readonly version: string;
 }
 
 export interface ProcessorRole {
+  /** Absent while outward work waits. */
+  readonly processes: () => Processors | undefined;
+  readonly webhooks: () => Deliveries | undefined;
+}
+
+interface Outward {
   readonly processes: Processors;
   readonly webhooks: Deliveries;
+  close(): Promise<void>;
 }
 
 export function startProcessorRole(options: ProcessorRoleOptions, open: Resources): ProcessorRole {
-  const { config, erasure, engines, models, subjects, version, logger, holder, followers } = options;
+  const { erasure, followers, outward, logger } = options;
+  open.add(followers.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
+  let working: Outward | undefined;
+  let closed = false;
+  let last: Promise<void> = Promise.resolve();
+
+  async function end(): Promise<void> {
+    const ending = working;
+    working = undefined;
+    await ending?.close();
+  }
+
+  async function adapt(): Promise<void> {
+    if (closed) return;
+    if (outward.state().held !== undefined) await end();
+    else working ??= startOutwardWork(options);
+  }
+
+  if (outward.state().held === undefined) working = startOutwardWork(options);
+  outward.onChange(() => {
+    last = last.then(adapt).catch((err: unknown) => logger.error({ err }, 'outward work could not be held or resumed'));
+  });
+  open.add({
+    async close() {
+      closed = true;
+      await last;
+      await end();
+    },
+  });
+  return { processes: () => working?.processes, webhooks: () => working?.webhooks };
+}
+
+/** What reaches others: it runs in the one log that does outward work (docs/decisions.md#outward-work). */
+function startOutwardWork(options: ProcessorRoleOptions): Outward {
+  const { config, engines, models, subjects, version, logger, holder, followers, outward } = options;
+  const open = resources();
   const processes = open.add(startProcesses(options));
   open.add(
     startScheduler({
@@ -47,6 +91,7 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
       engines,
       models,
       subjects,
+      resumedAt: outward.state().resumedAt,
       addressRules: {
         privateAddresses: config.webhookPrivateAddresses === 'allow',
         refusedNetworks: config.webhookRefusedNetworks,
@@ -57,6 +102,5 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
       followers,
     }),
   );
-  open.add(followers.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
-  return { processes, webhooks };
+  return { processes, webhooks, close: open.close };
 }

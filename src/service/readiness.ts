@@ -15,6 +15,7 @@ import { checkpointName, type Projection } from '../runtime/readmodels/projectio
 import { buildOf, sameVersion } from '../runtime/readmodels/buildNumbers.js';
 import type { LeaderWatch } from '../runtime/coordination/leaderWatch.js';
 import { buildPosition } from '../ops/status/buildStatus.js';
+import type { OutwardWork } from '../ops/outward/outwardWork.js';
 import { orphanOf } from '../runtime/readmodels/orphanedModels.js';
 import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
@@ -27,12 +28,20 @@ const DEADLINE_MS = 2_000;
 const WRITE_MS = 1_000;
 const WRITE_KEPT_MS = 60_000;
 
+const OUTWARD_PART = 'outward work';
+
 /** Work with a leader, and its lease. */
 export const LED = {
   'read models': 'projector',
   'process managers': PROCESS_LEASE,
   [WEBHOOK_PART]: WEBHOOK_LEASE,
 } as const;
+
+/** Outward work that waits has no leader. */
+export const isLed = (lease: Lease, outward: Pick<OutwardWork, 'state'>): boolean =>
+  lease === LED['read models'] || outward.state().held === undefined;
+
+type Lease = (typeof LED)[keyof typeof LED];
 
 export interface ReadinessOptions {
   readonly engines: Engines;
@@ -42,7 +51,8 @@ export interface ReadinessOptions {
   readonly holder: string;
   readonly appends: Pick<AppendWatch, 'failing'>;
   readonly health: () => readonly FollowerHealth[];
-  readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'noLeaderSince'>;
+  readonly leaders: Pick<LeaderWatch<Lease>, 'noLeaderSince'>;
+  readonly outward: Pick<OutwardWork, 'state'>;
 }
 
 export function readinessOf({
@@ -54,6 +64,7 @@ export function readinessOf({
   health,
   leaders,
   appends,
+  outward,
 }: ReadinessOptions): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
@@ -144,16 +155,22 @@ export function readinessOf({
   /** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */
   const processManagers = (): [string, PartHealth][] => {
     const since = leaders.noLeaderSince(LED['process managers']);
-    if (since === undefined) return [];
+    if (since === undefined || !isLed(LED['process managers'], outward)) return [];
     const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
     return [['process managers', { ready: !config.roles.has('processor'), detail }]];
   };
   /** No request needs them. */
   const webhooks = (): [string, PartHealth][] => {
     const since = leaders.noLeaderSince(LED[WEBHOOK_PART]);
-    if (since === undefined) return [];
+    if (since === undefined || !isLed(LED[WEBHOOK_PART], outward)) return [];
     const detail = `no process delivers them since ${since.toISOString()}: what happens is delivered once one does`;
     return [[WEBHOOK_PART, { ready: true, detail }]];
+  };
+  /** Ready: look-ups and redemptions work, which a drill is for. */
+  const heldWork = (): [string, PartHealth][] => {
+    const { held } = outward.state();
+    if (held === undefined) return [];
+    return [[OUTWARD_PART, { ready: true, detail: `waits, since ${held}: nothing is charged, sent or delivered` }]];
   };
   return async () => {
     const parts = await Promise.all([
@@ -172,6 +189,7 @@ export function readinessOf({
         ...own.map(follower),
         ...processManagers(),
         ...webhooks(),
+        ...heldWork(),
         ...failing.map(follower),
       ]),
       simulated,

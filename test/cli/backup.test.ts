@@ -275,10 +275,14 @@ test('every kind of bad backup is refused with what is wrong, and nothing is res
   };
   await refused('', /is empty/);
   await refused('a shopping list\n', /is no backup of gift/);
-  for (const rest of ['', '{"sha256":"0"}\n']) await refused(`{"gift_backup":1,"log_id":"x"}\n${rest}`, /is cut short/);
+  for (const rest of ['', '{"sha256":"0"}\n']) await refused(`{"gift_backup":3,"log_id":"x"}\n${rest}`, /is cut short/);
   await refused(
-    whole.toString().replace('"gift_backup":2', '"gift_backup":3'),
-    /is of format 3: use the program that made it/,
+    whole.toString().replace(/"gift_backup":3,"version":"[^"]+"/, '"gift_backup":4,"version":"0.7.0"'),
+    /has data format 4, and release \S+ reads 3 only: run release 0\.7\.0 or a later one/,
+  );
+  await refused(
+    whole.toString().replace('"gift_backup":3', '"gift_backup":2'),
+    /was written by a state before 0\.1\.0, which no release reads/,
   );
   await refused('x'.repeat(6_000_000), /too long/);
   for (const length of [whole.length - 1, whole.length - 50, whole.length - 100, whole.length / 2, 300, 60])
@@ -316,7 +320,7 @@ test('refuses a restore without reason or file, from a folder, over data, or wit
   const needed = await gift(fresh, RESTORE(file));
   assert.match(
     needed.err,
-    /^gift: the HASH_KEY of this log is needed: put the installation's hash\.key into .*--without-key\n$/,
+    /^gift: the HASH_KEY of this log is needed: put the installation's hash\.key into .*--without-key, which loses all logins, numbers and messages\n$/,
   );
   assert.not(existsSync(fresh), 'not even the folder was made');
   const foreign = await gift({ DATA_DIR: fresh, HASH_KEY: 'x'.repeat(40) }, RESTORE(file));
@@ -341,6 +345,7 @@ test('refuses a restore without reason or file, from a folder, over data, or wit
   ]);
   assert.is(withoutKey.code, 0);
   assert.match(withoutKey.out, /name an empty database in MONGODB_URL/);
+  assert.match(withoutKey.out, /^WITHOUT ITS KEYS: all \d+ logins are lost for good/m);
   assert.equal(
     (await logOf(fresh)).map(({ data }) => (data as { without_key?: boolean }).without_key).at(-1),
     true,

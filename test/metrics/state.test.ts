@@ -285,6 +285,7 @@ test('has a sample of each follower, failing or not, and of work that may lack a
       { part: 'projector', failing: false, failures: 1 },
       { part: 'process managers', failing: true, failures: 4, since: ago(9), why: 'no' },
     ],
+    outwardHeld: () => false,
     withoutLeader: () => [
       ['read models', since],
       ['process managers', undefined],

@@ -38,6 +38,7 @@ async function parts(
       health: () => [],
       leaders,
       appends: { failing: () => undefined },
+      outward: { state: () => ({ held: undefined, resumedAt: undefined }) },
       ...more,
     })()
   ).parts;

@@ -288,6 +288,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   return [
     {
       ...PURCHASE_ROUTE,
+      outward: true,
       operation: 'purchaseGifts',
       summary: 'Buy gifts',
       description: `Waits a moment for the charge. ${NOT_DECIDED_YET} Declined: the gifts are cancelled. Send an Idempotency-Key: a repeated purchase then never buys twice.`,
@@ -380,6 +381,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       method: 'PATCH',
       path: '/api/v2/transactions/:transactionId',
       operation: 'rescheduleTransaction',
+      outward: true,
       summary: 'Change when gifts are sent',
       description:
         'For the buyer of a purchase with `send_at`, until it is sent: another time, `now`, or null, which sends nothing until a time is named. Sent once, whatever is changed at the last moment.',

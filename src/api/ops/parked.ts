@@ -197,6 +197,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       method: 'POST',
       path: '/ops/parked/:parkedId/retry',
       operation: 'retryParked',
+      outward: true,
       summary: 'Retry parked work',
       description:
         'Hands it back to its process manager, which continues by the state of log and provider: no charge, notification or refund happens twice. If it fails again it is parked again, with the count in `times`. ' +

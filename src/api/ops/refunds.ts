@@ -54,6 +54,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       method: 'POST',
       path: '/ops/transactions/:transactionId/refund',
       operation: 'refundGifts',
+      outward: true,
       summary: 'Cancel and refund gifts of a purchase',
       description:
         'Cancels gifts that are not redeemed and have no voucher, then refunds exactly their share to the original payment. A gift with a voucher is refunded only with `voided`, which confirms that its code has been made worthless. ' +

@@ -64,7 +64,7 @@ const ticketProperty = {
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
-interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
+interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded' | 'outward'> {
   readonly name: SupportAction['name'];
   readonly properties: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
@@ -81,6 +81,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
   const actions: readonly DescribedAction[] = [
     {
       name: 'resend',
+      outward: true,
       summary: 'Notify the receiver of a gift again',
       description:
         "One notification for each request, by SMS or push as the receiver can be reached now. Refused while a notification is under way, and for a gift that can't be used.",
@@ -106,6 +107,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
     },
     {
       name: 'reassign',
+      outward: true,
       summary: 'Give a gift to another receiver',
       description:
         "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused while a notification is under way, and once a voucher's code is issued.",

@@ -45,6 +45,7 @@ const RAISED_HERE = {
   reset_refused: [409, ''],
   internal: [500, 'Internal error.'],
   unavailable: [503, 'Service unavailable.'],
+  outward_work_held: [503, 'Nothing is charged or sent here until an operator resumes it.'],
 } as const satisfies Record<Exclude<RatedCode, RefusalCode>, readonly [number, string]>;
 
 /** The status of each refusal; the messages are in `domain/refusal.ts`. */

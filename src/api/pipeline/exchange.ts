@@ -23,6 +23,8 @@ export interface PipelineDeps {
   readonly positions: PositionGate;
   /** Absent: none. */
   readonly limits?: Limits;
+  /** Whether outward work waits; absent: it does not. */
+  readonly outwardHeld?: () => boolean;
   /** An answer could not be stored for its idempotency key; the caller gets it all the same. */
   onUnstored(error: unknown, requestId: string): void;
 }

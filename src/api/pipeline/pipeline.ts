@@ -22,6 +22,7 @@ import {
   parseBody,
   readKey,
   readPosition,
+  refuseHeld,
   replayOrClaim,
   resolveParameters,
   validate,
@@ -41,7 +42,7 @@ const CHECKS: readonly Step[] = [
   replayOrClaim,
 ];
 /** In the order of their answers. A key stores their outcome; they may run twice. */
-const DECISION: readonly Step[] = [openEntity, validate, handle];
+const DECISION: readonly Step[] = [openEntity, validate, refuseHeld, handle];
 
 const UNKNOWN_GIFT: ErrorCode = 'gift_not_found';
 

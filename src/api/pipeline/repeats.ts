@@ -23,6 +23,8 @@ type Basis = 'request' | 'log' | 'read models';
 /** Charges usually settle within seconds. */
 const SETTLING = { retryAfter: 2 };
 const MOMENTS = { retryAfter: 1 };
+/** A person decides. */
+const RESUMPTION = { retryAfter: 60 };
 /** Disputes take days or weeks. */
 const DISPUTE = { retryAfter: 3_600 };
 
@@ -59,6 +61,7 @@ const REPEATS = {
   reset_refused: ['request', 'open'],
   internal: ['request', 'open'],
   unavailable: ['request', 'open'],
+  outward_work_held: ['request', RESUMPTION],
   gift_not_found: ['read models', 'kept'],
   transaction_not_found: ['read models', 'kept'],
   redemption_not_found: ['log', 'kept'],

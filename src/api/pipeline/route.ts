@@ -126,6 +126,8 @@ export interface RouteDescription {
   readonly bodyCheckedByHandler?: boolean;
   /** The header that signs the raw body. The handler verifies and parses `bytes`; `body` only describes them. */
   readonly signature?: { readonly header: string; readonly description: string };
+  /** Leads to outward work: refused while that waits (docs/decisions.md#outward-work). */
+  readonly outward?: true;
   /** Also accepts form-encoded bodies (the token endpoint). */
   readonly formBody?: boolean;
   /** `Cache-Control: no-store` for all answers and errors. Implied by caller `user`. */

@@ -16,6 +16,7 @@ import { bodyHashOf, idempotencyKey, keyedCommandId, keyRoute, randomCommandId, 
 import { POSITION_HEADER } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import type { RequestState } from './requestState.js';
+import { retryAfterOf } from './repeats.js';
 import { replay, reportFault } from './respond.js';
 import { type Route, type RouteDescription, type Schema, isLimited, takesKeys } from './route.js';
 import { bodyValidator, queryValidator } from './validation.js';
@@ -240,6 +241,18 @@ function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery,
   }
   return [...wanted];
 }
+
+/** Last, so that what is wrong with the request is said first. */
+export const refuseHeld: Step = {
+  name: 'refuseHeld',
+  errors: ({ outward }) => (outward === true ? ['outward_work_held'] : []),
+  of: ({ outward }, { outwardHeld }) =>
+    outward === undefined || outwardHeld === undefined
+      ? undefined
+      : () => {
+          if (outwardHeld()) throw new HttpError('outward_work_held', { headers: retryAfterOf('outward_work_held') });
+        },
+};
 
 export const handle: Step = {
   name: 'handle',

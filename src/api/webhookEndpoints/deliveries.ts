@@ -77,6 +77,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
     return {
       ...NAMED,
       ...more,
+      outward: true,
       method: 'POST',
       answers: [
         {

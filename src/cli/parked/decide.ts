@@ -7,6 +7,7 @@ import type { OpenedStores } from '../engines.js';
 import { withStores } from '../engines.js';
 import { neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
+import { refuseWhileHeld } from '../outward.js';
 import { refusalInWords } from '../refusals.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { filterOptions, parkedEntries, type ParkedFilter } from './list.js';
@@ -90,6 +91,7 @@ async function runDecision(
   const reason = neededReason(flags.reason, decision.word);
   refuseOddFlags(decision, ids, flags);
   await withStores(terminal, async (opened) => {
+    if (decision.word === 'retry') await refuseWhileHeld(opened.events);
     const wanted = flags.all === true ? (await parkedEntries(opened.events, flags)).map(({ id }) => id) : ids;
     if (wanted.length === 0)
       throw new CommandFailure(

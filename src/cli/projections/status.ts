@@ -10,10 +10,12 @@ import type {
   ServedBuildStatus,
   StatusEntry,
 } from '../../ops/status/status.js';
+import { outwardState } from '../../ops/outward/outwardWork.js';
 import { openServiceStatus } from '../../ops/status/serviceStatus.js';
 import { failingWords } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
 import { examples, jsonLine, printable, tableLines } from '../output.js';
+import { heldLines } from '../outward.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
 export function statusCommand(terminal: Terminal): Command {
@@ -32,7 +34,10 @@ can't look healthy. Takes two seconds.`,
         terminal,
         async ({ events, store, open }) => {
           const found = await open.add(openServiceStatus({ events, store, projections: PROJECTIONS })).look();
-          await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
+          const { held } = await outwardState(events);
+          const waits =
+            json === true && held !== undefined ? [jsonLine({ kind: 'outward_work', held })] : heldLines(held);
+          await writeLines(terminal.stdout, [...(json === true ? found.map(jsonLine) : wordsOf(found)), ...waits]);
         },
         { onlyReads: true },
       );

@@ -11,6 +11,7 @@ import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import { PARKED_NAMES, parkedStream } from '../../../src/domain/parked.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
+import type { OutwardEvent } from '../../../src/domain/outward.js';
 import type { LogRestored } from '../../../src/domain/restored.js';
 import type { TreeEvent } from '../../../src/domain/treeHeads.js';
 import { voucherCodeStream } from '../../../src/domain/voucherCode.js';
@@ -33,7 +34,7 @@ const STREAMS = {
 /** All that happens to gifts: the catalogue, accounts, who saw what and the tree are of no gift's life. */
 type OfGifts = Exclude<
   AnyDomainEvent,
-  AccessEvent | AccountEvent | CatalogueEvent | LogRestored | TreeEvent | WebhookEndpointEvent
+  AccessEvent | AccountEvent | CatalogueEvent | LogRestored | OutwardEvent | TreeEvent | WebhookEndpointEvent
 >['type'];
 
 /**

@@ -88,6 +88,7 @@ const readyOf = async (
       health: () => [],
       leaders: { noLeaderSince: () => undefined },
       appends: { failing: () => undefined },
+      outward: { state: () => ({ held: undefined, resumedAt: undefined }) },
     })()
   ).parts['projection gifts'];
 };

@@ -1,0 +1,135 @@
+/** Whether the log's outward work waits, as the log says it (docs/decisions.md#outward-work). */
+import { randomUUID } from 'node:crypto';
+import { type CommandContext, recordable } from '../../commands/context.js';
+import { append } from '../../commands/transact.js';
+import { OUTWARD_STREAM, type OutwardEvent, type OutwardOwner, ownerAfter, whyHeld } from '../../domain/outward.js';
+import { currentTime } from '../../lib/clock.js';
+import {
+  type Caller,
+  ConflictError,
+  LogSealedError,
+  type EventStore,
+  type Position,
+  type RecordedEvent,
+} from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { Followers } from '../../runtime/supervision/followers.js';
+
+export interface OutwardState {
+  /** Why it waits, in words for anybody; `undefined`: it is done. */
+  readonly held: string | undefined;
+  /** Of the last resumption; `undefined`: there was none. Webhooks deliver nothing from before it. */
+  readonly resumedAt: Position | undefined;
+}
+
+export interface OutwardWork {
+  state(): OutwardState;
+  /** Called after each change. */
+  onChange(call: () => void): void;
+  close(): Promise<void>;
+}
+
+interface Known {
+  readonly owner: OutwardOwner;
+  readonly resumedAt: Position | undefined;
+}
+
+const TYPES = {
+  types: ['OutwardWorkStarted', 'OutwardWorkHeld', 'OutwardWorkResumed'] satisfies OutwardEvent['type'][],
+};
+const NOT_STARTED = 'that it begins could not be recorded yet';
+const SERVICE: Caller = { user: 'system:service' };
+
+function after(known: Known, event: RecordedEvent): Known {
+  const owner = ownerAfter(event as unknown as OutwardEvent);
+  return { owner, resumedAt: event.type === 'OutwardWorkResumed' ? event.position : known.resumedAt };
+}
+
+async function look(events: Pick<EventStore, 'read'>): Promise<Known> {
+  return (await events.read(OUTWARD_STREAM)).reduce(after, { owner: undefined, resumedAt: undefined });
+}
+
+const stateOf = ({ owner, resumedAt }: Known, logId: string): OutwardState => ({
+  held: whyHeld(owner, logId),
+  resumedAt,
+});
+
+/** @throws UnavailableError */
+export async function outwardState(events: Pick<EventStore, 'logId' | 'read'>): Promise<OutwardState> {
+  return stateOf(await look(events), events.logId);
+}
+
+/** Of a new log. Of several processes one records it. @throws UnavailableError, LogSealedError */
+async function start(events: EventStore): Promise<void> {
+  const commandId = randomUUID();
+  const started: OutwardEvent = { type: 'OutwardWorkStarted', data: { log_id: events.logId } };
+  const event = recordable([started], { commandId, correlationId: commandId, by: SERVICE, now: currentTime() });
+  await append(events, OUTWARD_STREAM, event, 'none').catch((error: unknown) => {
+    if (!(error instanceof ConflictError)) throw error;
+  });
+}
+
+/** Nothing is appended to a sealed log, by outward work neither. */
+function unlessSealed(error: unknown): void {
+  if (!(error instanceof LogSealedError)) throw error;
+}
+
+/**
+ * Follows the log from its present end. @param does whether this process does outward work: it records so before it
+ * begins, so that each copy knows that it is one
+ * @throws UnavailableError
+ */
+export async function followOutwardWork(
+  events: EventStore,
+  followers: Pick<Followers, 'start'>,
+  does: boolean,
+): Promise<OutwardWork> {
+  let passedOn = await events.end();
+  let known = await look(events);
+  const calls: (() => void)[] = [];
+  const startWhereNew = async (): Promise<void> => {
+    if (!does || known.owner !== undefined) return;
+    await start(events);
+    known = await look(events);
+    for (const call of calls) call();
+  };
+  await startWhereNew().catch((error: unknown) => {
+    // It is tried again below.
+    if (!(error instanceof UnavailableError)) throw error;
+  });
+  const follower = followers.start('outward work', async ({ signal, well, onTrouble }) => {
+    await startWhereNew().catch(unlessSealed);
+    well();
+    for await (const batch of events.follow(passedOn, TYPES, { signal, onTrouble })) {
+      known = batch.events.reduce(after, known);
+      passedOn = batch.position;
+      well();
+      if (batch.events.length > 0) for (const call of calls) call();
+    }
+  });
+  return {
+    state() {
+      const state = stateOf(known, events.logId);
+      return does && known.owner === undefined ? { ...state, held: NOT_STARTED } : state;
+    },
+    onChange: (call) => void calls.push(call),
+    close: () => follower.close(),
+  };
+}
+
+/** @returns false where it is so already. @throws UnavailableError, LogSealedError */
+export async function changeOutwardWork(
+  events: EventStore,
+  to: 'held' | 'resumed',
+  reason: string,
+  context: CommandContext,
+): Promise<boolean> {
+  const { held } = await outwardState(events);
+  if ((held !== undefined) === (to === 'held')) return false;
+  const event: OutwardEvent = {
+    type: to === 'held' ? 'OutwardWorkHeld' : 'OutwardWorkResumed',
+    data: { log_id: events.logId, reason },
+  };
+  await append(events, OUTWARD_STREAM, recordable([event], context), 'any');
+  return true;
+}
