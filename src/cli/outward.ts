@@ -18,7 +18,7 @@ export function resumeCommand(terminal: Terminal): Command {
     .summary('charge, send and deliver again, after a restore, a copy or a hold')
     .description(
       `Ends the wait of a log that was restored, copied or held: from now on its services charge, refund, notify, remind, and deliver webhooks.
-Nothing else does so for the same gifts? Compare with the payment provider first (gift payments reconcile): purchases that were open in the log go on. Webhooks begin with what happens from now on; owners ask for the rest (recover).`,
+Before, see that no other service works on the same gifts, and compare with the payment provider (gift payments reconcile): purchases that were open in the log go on. Webhooks begin with what happens from now on; owners ask for the rest (recover).`,
     )
     .addHelpText('after', examples('gift resume --reason "restored after the disk died; payments are reconciled"'));
   return withFlags(command).action(async (flags: Flags) => change(terminal, 'resumed', flags));

@@ -83,12 +83,13 @@ export function enabledAgain(before: Progress, { from, enabled_at: enabledAt }: 
 }
 
 /**
- * Of a log whose outward work waited, and was resumed at `from`: what waited may have been delivered by another log, and
- * so may what was asked for.
+ * Of a log whose outward work waited, and was resumed at `from`. Another log may have delivered what waited or was asked
+ * for: its owner asks again.
  */
 export function resumedAgain(before: Progress, from: Position): Progress {
-  const { pausedUntil: _, recoveringGivenUp: __, ...rest } = before;
-  const skipped = withSkipped(before.skipped, { after: before.cursor, through: from });
+  const { pausedUntil: _, recoveringGivenUp: __, recovering, ...rest } = before;
+  const parts = [...recovering, { after: before.cursor, through: from }];
+  const skipped = parts.reduce((all, { after, through }) => withSkipped(all, { after, through }), before.skipped);
   return { ...rest, cursor: from, requested: from, waiting: [], recovering: [], skipped };
 }
 

@@ -91,11 +91,12 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     const record = await records.get<Progress>(progressRecord(id));
     const stored = storedProgress(record, events.logId);
     let progress = stored ?? firstProgress(endpoint, events.logId);
-    if (progress.enabledAt !== endpoint.enabled_at) {
+    const isEnabledAgain = progress.enabledAt !== endpoint.enabled_at;
+    const isResumed = deps.resumedAt !== undefined && progress.cursor < deps.resumedAt;
+    if (isEnabledAgain || isResumed)
       for (const item of progress.waiting)
         if (item.ping === undefined) await giveUp(records, id, item, Date.parse(deps.now()));
-      progress = enabledAgain(progress, endpoint);
-    }
+    if (isEnabledAgain) progress = enabledAgain(progress, endpoint);
     if (deps.resumedAt !== undefined && progress.cursor < deps.resumedAt)
       progress = resumedAgain(progress, deps.resumedAt);
     const line = openLine(endpoint, progress, record?.version ?? 0, lineDeps);

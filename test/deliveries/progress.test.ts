@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { type Progress, withRecovery } from '../../src/deliveries/progress.js';
+import { type Progress, resumedAgain, withRecovery } from '../../src/deliveries/progress.js';
 
 const test = suite('deliveries/progress');
 
@@ -42,6 +42,17 @@ test('stays small and complete, however many earlier times are asked for', () =>
   assert.equal(sinces.at(-1), '2026-05-02T00:09');
   const ends = progress.recovering.map(({ before }) => before);
   assert.deepEqual(ends.slice(1), sinces.slice(0, -1));
+});
+
+test('begins where outward work was resumed, and leaves everything before to whom asks for it', () => {
+  const asked = withRecovery({ ...missed, pausedUntil: 1 }, NOON);
+  const resumed = resumedAgain(asked, '95');
+  assert.deepEqual(
+    [resumed.cursor, resumed.requested, resumed.recovering, resumed.recoveringGivenUp, resumed.pausedUntil],
+    ['95', '95', [], undefined, undefined],
+  );
+  assert.deepEqual(withRecovery(resumed, ELEVEN).recovering.slice(-1), [{ after: '9', through: '95', since: ELEVEN }]);
+  assert.ok(withRecovery(resumed, NOON).recovering.some(({ after, through }) => after === '1' && through === '5'));
 });
 
 test.run();

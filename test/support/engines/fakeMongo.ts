@@ -3,6 +3,7 @@ import { type Socket, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { BSON } from 'mongodb';
 import type { Document } from 'mongodb';
+import { FORMAT_MARK } from '../../../src/ports/dataFormat.js';
 
 /** The fate of a command: an answer, the connection's end, or silence. */
 export type FakeAnswer = Document | 'end' | 'silence';
@@ -36,15 +37,21 @@ export const HELLO: Document = {
 
 /** Answers to a store's opening commands, as of a healthy server. */
 export function openedWell(command: Document): Document | undefined {
-  const name = Object.keys(command)[0];
-  if (name !== 'listIndexes') return undefined;
-  return {
-    cursor: {
-      id: BSON.Long.ZERO,
-      ns: 'x.records',
-      firstBatch: [{ v: 2, name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }],
-    },
-  };
+  const batch = (firstBatch: readonly Document[]): Document => ({
+    cursor: { id: BSON.Long.ZERO, ns: 'x.records', firstBatch },
+  });
+  switch (Object.keys(command)[0]) {
+    case 'listIndexes':
+      return batch([{ v: 2, name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
+    case 'listCollections':
+      return batch([]);
+    case 'find':
+      return (command['filter'] as Document)['_id'] === 'format'
+        ? batch([{ _id: 'format', ...FORMAT_MARK }])
+        : undefined;
+    default:
+      return undefined;
+  }
 }
 
 /** Lists of documents that follow a command, by name: kind, size, name, documents. */
