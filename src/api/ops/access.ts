@@ -1,35 +1,48 @@
 /** docs/decisions.md#access-records */
 import { eventView } from '../../ops/history/eventView.js';
-import { accessStream } from '../../domain/access.js';
-import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
+import { type AccessFilter, type AccessPlace, readAccess } from '../../ops/history/accessRecords.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import { idOf } from '../../domain/streamName.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import { faultOf } from '../pipeline/errors.js';
+import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 import { dayParameter } from './ranges.js';
 
-export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
+/** For one answer. */
+const MOST_READ = 10_000;
+/** A day without records is read, too. */
+const COST_OF_DAY = 10;
+
+const TEXT: Schema = { type: 'string', minLength: 1, maxLength: 256 };
+
+export function accessRoutes({ engines, gifts: { now } }: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
   return [
     {
       method: 'GET',
       path: '/ops/access',
       operation: 'listAccess',
-      summary: 'Who saw what on a day',
-      description:
-        'The records that calls under `/ops` and exports left on a day (UTC), this call not among them, in order. `next` is the `after` of the following page.',
+      summary: 'Who saw what',
+      description: `The records that calls under \`/ops\` and exports left on a day, or from one day to another (UTC), this call not among them, in order. \`next\` is the \`after\` of the following page; a page may hold less than \`limit\`, since at most ${MOST_READ} records are read for it.`,
       tag: 'Audit',
       roles: ['auditor'],
       query: {
         type: 'object',
-        required: ['day'],
         properties: {
-          ...dayParameter('The day (UTC), `YYYY-MM-DD`.'),
+          ...dayParameter('day', 'The day (UTC), `YYYY-MM-DD`.'),
+          ...dayParameter('from', 'In place of `day`: from this day on.'),
+          ...dayParameter('to', 'With `from`: up to this day. Default: today.'),
+          person: { ...TEXT, description: 'Only calls about this user, or `phone:{phone_id}`, or that found them.' },
+          gift: { ...TEXT, description: 'Only calls about this gift, by its id or shortcode.' },
+          who: { ...TEXT, description: 'Only calls by this user, or `cli:{system user}@{host}`.' },
           after: {
-            type: 'integer',
-            minimum: -1,
-            maximum: MAX_WHOLE_NUMBER,
-            default: -1,
-            description: 'Only records after this revision.',
+            type: 'string',
+            pattern: '^(?:-1|\\d{1,15}|\\d{4}-\\d{2}-\\d{2}\\.(?:-1|\\d{1,15}))$',
+            default: '-1',
+            description: 'Only records behind this place: a revision of the `day`, or with `from` a `next`.',
           },
           ...limitParameter,
         },
@@ -38,7 +51,7 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
         {
           status: 200,
           description: 'The records.',
-          schema: nextPageSchema(eventSchema, 'integer'),
+          schema: nextPageSchema(eventSchema, ['integer', 'string']),
           example: {
             data: [
               {
@@ -60,18 +73,64 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
       ],
       errors: [],
       async handle({ query }, sight) {
+        const { place, to } = spanAsked(query, now());
         const limit = query['limit'] as number;
-        const events = await engines.events.read(accessStream(query['day'] as string), {
-          from: (query['after'] as number) + 1,
-          limit: limit + 1,
-        });
-        const page = events.slice(0, limit);
+        const { records, next } = await pageOf(engines.events, place, to, filterAsked(query), limit);
         const body = {
-          data: page.map((event) => eventView(event, sight)),
-          next: events.length > limit ? (page.at(-1)?.revision ?? null) : null,
+          data: records.map((event) => eventView(event, sight)),
+          next:
+            next === undefined ? null : query['from'] === undefined ? next.revision : `${next.day}.${next.revision}`,
         };
-        return { status: 200, body, shown: page.length };
+        return { status: 200, body, shown: records.length };
       },
     },
   ];
+}
+
+type Query = Readonly<Record<string, unknown>>;
+
+/** @throws HttpError `schema` */
+function spanAsked(query: Query, now: string): { readonly place: AccessPlace; readonly to: string } {
+  const { day, from, to, after } = query as Readonly<Record<'day' | 'from' | 'to', string | undefined>> & {
+    readonly after: string;
+  };
+  if (day === undefined && from === undefined) throw faultOf('day', 'is required');
+  if (day !== undefined && (from ?? to) !== undefined) throw faultOf('day', 'must not be given with from or to');
+  const first = day ?? from ?? '';
+  const last = day ?? to ?? now.slice(0, 10);
+  if (last < first && to !== undefined) throw faultOf('to', 'must not be before from');
+  const [, before, revision = ''] = /^(?:(.{10})\.)?(.+)$/.exec(after) ?? [];
+  const isOther = before !== undefined && (day !== undefined || before < first || before > last);
+  if (isOther || (before === undefined && day === undefined && after !== '-1')) throw faultOf('after', 'is not valid');
+  return { place: { day: before ?? first, revision: Number(revision) }, to: last };
+}
+
+/** @throws HttpError `schema` */
+function filterAsked(query: Query): AccessFilter {
+  const { person, gift, who } = query as AccessFilter;
+  const giftId = gift === undefined ? undefined : giftIdOf(gift);
+  if (gift !== undefined && giftId === undefined) throw faultOf('gift', 'is not valid');
+  return { person, gift: giftId, who };
+}
+
+/** @returns `next`: the place behind the last record, where there may be more */
+async function pageOf(
+  events: OpsDeps['engines']['events'],
+  from: AccessPlace,
+  to: string,
+  filter: AccessFilter,
+  limit: number,
+): Promise<{ readonly records: readonly RecordedEvent[]; readonly next: AccessPlace | undefined }> {
+  const records: RecordedEvent[] = [];
+  let cost = 0;
+  for await (const page of readAccess(events, from, to, filter)) {
+    records.push(...page.records);
+    if (records.length > limit) {
+      const { stream, revision } = records[limit - 1] as RecordedEvent;
+      return { records: records.slice(0, limit), next: { day: idOf(stream), revision } };
+    }
+    cost += page.read + COST_OF_DAY;
+    if (cost >= MOST_READ) return { records, next: page.place };
+  }
+  return { records, next: undefined };
 }

@@ -14,12 +14,12 @@ export const limitParameter = {
 /** A list whose `next` is the `after` of the following page. */
 export function nextPageSchema(
   items: Schema,
-  after: 'string' | 'integer',
+  after: 'string' | 'integer' | readonly ['integer', 'string'],
   more: Readonly<Record<string, Schema>> = {},
 ): Schema {
   return record({
     data: listSchema(items),
-    next: { type: [after, 'null'], description: '`after` of the next page; null on the last.' },
+    next: { type: [...[after].flat(), 'null'], description: '`after` of the next page; null on the last.' },
     ...more,
   });
 }

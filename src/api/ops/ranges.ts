@@ -4,12 +4,12 @@ import type { EventStore } from '../../ports/eventStore.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
-export const dayParameter = (description: string): Readonly<Record<string, Schema>> => ({
-  day: {
+export const dayParameter = (name: string, description: string): Readonly<Record<string, Schema>> => ({
+  [name]: {
     type: 'string',
     format: 'date',
     description,
-    'x-errors': { format: 'day must be a date such as 2026-05-04' },
+    'x-errors': { format: `${name} must be a date such as 2026-05-04` },
   },
 });
 

@@ -29,7 +29,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
         type: 'object',
         required: ['day'],
         properties: {
-          ...dayParameter('The day, `YYYY-MM-DD`; today ends now.'),
+          ...dayParameter('day', 'The day, `YYYY-MM-DD`; today ends now.'),
           time_zone: {
             type: 'string',
             maxLength: 64,

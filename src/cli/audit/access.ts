@@ -3,47 +3,90 @@ import { csvLine } from '../../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
-import { accessStream } from '../../domain/access.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import { type AccessFilter, type AccessPage, readAccess } from '../../ops/history/accessRecords.js';
 import { withLog } from '../engines.js';
 import { cliAccess, outputOptions } from '../exports.js';
 import { examples, jsonLine, tableLines } from '../output.js';
 import { type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { isDay } from '../times.js';
 
-interface AccessFlags {
+interface AccessFlags extends AccessFilter {
   readonly day?: string;
+  readonly from?: string;
+  readonly to?: string;
   readonly json?: true;
   readonly csv?: true;
 }
 
 export function auditAccessCommand(terminal: Terminal): Command {
   const command = new Command('access')
-    .summary('show who saw what on a day')
+    .summary('show who saw what')
     .description(
-      'Shows the records that exports and calls of the operations API left on a day (UTC), in order; this one not among them.',
+      'Shows the records that exports and calls of the operations API left on a day, or from one day to another (UTC), in order; this one not among them.',
     )
-    .option('--day <day>', 'the day, such as 2026-05-04 (default: today)');
+    .option('--day <day>', 'the day, such as 2026-05-04 (default: today)')
+    .option('--from <day>', 'from this day on')
+    .option('--to <day>', 'up to this day (default: today); wants --from')
+    .option('--person <person>', 'only calls that were about this user, or phone:…, or found them')
+    .option('--gift <id>', 'only calls that were about this gift, by its id or shortcode')
+    .option('--who <user>', 'only calls by this user, or cli:…');
   return outputOptions(command, { csv: true })
-    .addHelpText('after', examples('gift audit access --day 2026-05-04'))
+    .addHelpText(
+      'after',
+      examples('gift audit access --day 2026-05-04', 'gift audit access --person u42 --from 2026-01-01 --csv'),
+    )
     .action(async (flags: AccessFlags) => runAccess(terminal, flags));
 }
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
-  const day = flags.day ?? currentTime().slice(0, 10);
-  if (!isDay(day))
-    throw usageFailure(`--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`);
+  const { from, to } = daysOf(flags);
+  const { person, who, json, csv, ...rest } = flags;
+  const gift = rest.gift === undefined ? undefined : giftIdOf(rest.gift);
+  if (rest.gift !== undefined && gift === undefined) throw usageFailure("--gift: give a gift's id or shortcode");
+  const asked = { ...(flags.from === undefined ? { day: from } : { from, to }), person, gift, who };
   await withLog(terminal, async ({ events }) => {
-    const views = (await events.read(accessStream(day))).map((event) => eventView(event, { personal: false }));
-    await cliAccess(events).shown('gift audit access', { day }, { personal: false, reason: null }, views.length);
-    await writeLines(
-      terminal.stdout,
-      flags.json === true
-        ? views.map(jsonLine)
-        : flags.csv === true
-          ? [csvLine(EVENT_COLUMNS), ...views.map((view) => csvLine(eventRow(view)))]
-          : tableOf(views),
-    );
+    const read = (): AsyncGenerator<AccessPage> =>
+      readAccess(events, { day: from, revision: -1 }, to, { person, gift, who });
+    // Counted before they are shown: what is recorded from here on is not among them.
+    let left = 0;
+    for await (const { records } of read()) {
+      terminal.signal.throwIfAborted();
+      left += records.length;
+    }
+    await cliAccess(events).shown('gift audit access', asked, { personal: false, reason: null }, left);
+    if (csv === true) await writeLines(terminal.stdout, [csvLine(EVENT_COLUMNS)]);
+    let heading = csv !== true && json !== true;
+    for await (const { records } of read()) {
+      const views = records.slice(0, left).map((event) => eventView(event, { personal: false }));
+      left -= views.length;
+      if (json === true) await writeLines(terminal.stdout, views.map(jsonLine));
+      else if (csv === true)
+        await writeLines(
+          terminal.stdout,
+          views.map((view) => csvLine(eventRow(view))),
+        );
+      else if (views.length > 0 || (heading && left === 0)) {
+        await writeLines(terminal.stdout, tableOf(views).slice(heading ? 0 : 2));
+        heading = false;
+      }
+      if (left === 0 && !heading) break;
+    }
   });
+}
+
+/** @throws CommandFailure */
+function daysOf({ day, from, to }: AccessFlags): { readonly from: string; readonly to: string } {
+  if (day !== undefined && (from ?? to) !== undefined) throw usageFailure('give --day, or --from and --to');
+  if (to !== undefined && from === undefined) throw usageFailure('--to wants --from');
+  for (const [option, text] of Object.entries({ day, from, to }))
+    if (text !== undefined && !isDay(text))
+      throw usageFailure(`--${option} ${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
+  const today = currentTime().slice(0, 10);
+  const first = from ?? day ?? today;
+  const last = to ?? (from === undefined ? first : today);
+  if (last < first) throw usageFailure('--from is later than --to');
+  return { from: first, to: last };
 }
 
 function tableOf(views: readonly EventView[]): string[] {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
+import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buy, buyOne, redeem, refused } from '../../support/service/giftFlow.js';
 import { heldCollection } from '../../support/faults/heldCollection.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
@@ -164,6 +165,29 @@ test('who saw what on a day is shown page by page', async () => {
   assert.deepEqual([second.json.data[0].revision, second.json.next], [2, null]);
   assert.deepEqual((await ask('/ops/access?day=1999-01-01')).json, { data: [], next: null });
   refused(await ask('/ops/access?day=today'), 422, 'day must be a date such as 2026-05-04');
+});
+
+test('who saw what is found by person, gift and who, from day to day', async () => {
+  const day = new Date().toISOString().slice(0, 10);
+  const early = await ask('/ops/access?from=1999-01-01&limit=1000');
+  assert.deepEqual([early.json.data, early.json.next], [[], '2001-09-26.-1'], 'a page may be empty');
+  const later = await ask(`/ops/access?from=1999-01-01&limit=1000&after=${early.json.next}`);
+  assert.equal(later.json.next, '2004-06-22.-1');
+  const who = await ask(`/ops/access?from=${day}&who=aud&limit=2`);
+  assert.match(who.json.next, new RegExp(`^${day}\\.\\d+$`));
+  const after = await ask(`/ops/access?from=${day}&who=aud&limit=1000&after=${who.json.next}`);
+  assert.ok(after.json.data[0].revision > who.json.data[1].revision);
+  const about = await ask(`/ops/access?day=${day}&gift=${shortcodeOf(id)}&limit=1000`);
+  assert.ok(about.json.data.length > 0);
+  for (const { data } of about.json.data as Json[]) assert.ok(JSON.stringify(data.asked).includes(id));
+  const nobody = await ask(`/ops/access?day=${day}&person=nobody`);
+  assert.deepEqual(nobody.json, { data: [], next: null });
+  refused(await ask('/ops/access'), 422, 'day is required');
+  refused(await ask(`/ops/access?day=${day}&from=${day}`), 422, 'day must not be given with from or to');
+  refused(await ask(`/ops/access?from=${day}&to=1999-01-01`), 422, 'to must not be before from');
+  refused(await ask(`/ops/access?from=today`), 422, 'from must be a date such as 2026-05-04');
+  refused(await ask(`/ops/access?day=${day}&gift=none`), 422, 'gift is not valid');
+  refused(await ask(`/ops/access?from=${day}&after=1999-01-01.3`), 422, 'after is not valid');
 });
 
 test('waits for a redemption just answered, where its id leads to the gift', async () => {

@@ -1,0 +1,78 @@
+/** Who saw what, over days and by what it was about (docs/decisions.md#access-records). */
+import { type AccessEvent, type AccessRequest, accessStream, foundBy } from '../../domain/access.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+
+const PAGE = 1_000;
+const DAY_MS = 86_400_000;
+
+/** Absent: any. */
+export interface AccessFilter {
+  /** As in paths: a user's id, or `phone:{phone_id}`. */
+  readonly person?: string | undefined;
+  /** Its id. */
+  readonly gift?: string | undefined;
+  /** Who saw it: a user's id, or `cli:{system user}@{host}`. */
+  readonly who?: string | undefined;
+}
+
+/** In the stream of a day (UTC, `YYYY-MM-DD`). */
+export interface AccessPlace {
+  readonly day: string;
+  /** -1: before the first record. */
+  readonly revision: number;
+}
+
+export interface AccessPage {
+  readonly records: readonly RecordedEvent[];
+  /** How many were read. */
+  readonly read: number;
+  /** The last one that was read. */
+  readonly place: AccessPlace;
+}
+
+/**
+ * Reads on from behind `after`, up to the end of the day `to`; a page a day at least. The end of an operation matches where
+ * its start was read before. @throws UnavailableError
+ */
+export async function* readAccess(
+  events: Pick<EventStore, 'read'>,
+  after: AccessPlace,
+  to: string,
+  { person, gift, who }: AccessFilter,
+): AsyncGenerator<AccessPage> {
+  const operations = new Set<string>();
+
+  function matches({ type, data, metadata }: RecordedEvent): boolean {
+    if (who !== undefined && metadata.by.user !== who) return false;
+    if (person === undefined && gift === undefined) return true;
+    if (type === ('OperationEnded' satisfies AccessEvent['type']))
+      return operations.has((data as { readonly operation_id: string }).operation_id);
+    const { asked } = data as AccessRequest;
+    const isAbout =
+      (person === undefined || isAboutPerson(asked, person)) && (gift === undefined || isAboutGift(asked, gift));
+    const { operation_id } = data as { readonly operation_id?: string };
+    if (isAbout && operation_id !== undefined) operations.add(operation_id);
+    return isAbout;
+  }
+
+  for (let { day, revision } = after; day <= to; day = dayAfter(day), revision = -1)
+    for (;;) {
+      const page = await events.read(accessStream(day), { from: revision + 1, limit: PAGE });
+      revision = page.at(-1)?.revision ?? revision;
+      yield { records: page.filter(matches), read: page.length, place: { day, revision } };
+      if (page.length < PAGE) break;
+    }
+}
+
+type Asked = AccessRequest['asked'];
+
+const isAboutPerson = (asked: Asked, person: string): boolean =>
+  [asked['personId'], asked['person'], ...foundBy(asked)].includes(person);
+
+const isAboutGift = (asked: Asked, gift: string): boolean =>
+  [asked['giftId'], asked['gift'], asked['parkedId']].some(
+    (named) => typeof named === 'string' && giftIdOf(named) === gift,
+  );
+
+const dayAfter = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);
