@@ -37,6 +37,7 @@ import { giftRouters } from './gifts/giftRouters.js';
 import { type Readiness, health } from './health.js';
 import { keyOwner } from './pipeline/idempotency.js';
 import { metricsPage } from './metrics.js';
+import { dailyLimits } from './limits/dailyLimits.js';
 import { openLimits } from './limits/limits.js';
 import { docs } from './openapi/docs.js';
 import { type ApiInfo, openApiDocument } from './openapi/openapi.js';
@@ -215,6 +216,8 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     payments: config,
     proofs: options.evidence,
     erasure: options.erasure,
+    erasureDelayMs: config.erasureDelay * 1_000,
+    takeDaily: dailyLimits(options.recordsInTime, config, options.onLimited),
   });
   const { opsUrl, version, onAnswer } = options;
   const { corsOrigins, sandbox } = config;

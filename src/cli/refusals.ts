@@ -14,6 +14,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   receiver_not_found: 'there is no active user with this id',
   person_not_found: "give a user's id; of a number without a user nothing is kept",
   number_of_user: 'gift people find names them',
+  erasure_of_staff: 'take away their roles, merchant or active first (gift import)',
   invalid_phone_number: 'give a mobile number such as 07700 900102 or +447700900102',
   parked_work_not_found: 'gift parked list --state all shows what there is',
   parked_work_ambiguous: 'gift parked list shows their ids',

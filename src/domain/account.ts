@@ -5,7 +5,7 @@
 
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
-import type { PersonErased } from './erasure.js';
+import type { ErasureEvent } from './erasure.js';
 
 /** At the merchant's own locations; `webhooks`: the merchant's webhook endpoints. */
 export const PERMISSIONS = ['redeem', 'unredeem', 'webhooks'] as const;
@@ -137,7 +137,7 @@ export type PhoneGivenUp = DomainEvent<'PhoneGivenUp', { readonly user_id: strin
 
 export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | PhoneGivenUp;
 
-export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent | PersonErased;
+export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent | ErasureEvent;
 
 /** In order of time. */
 export type Reservation = readonly PhoneHolder[];

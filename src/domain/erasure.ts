@@ -1,5 +1,5 @@
 /** A person's end in the log (docs/decisions.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
-import type { DomainEvent } from './decider.js';
+import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { idOf, kindOf } from './streamName.js';
 
 /**
@@ -10,6 +10,50 @@ export type PersonErased = DomainEvent<
   'PersonErased',
   { readonly erasure_id: string; readonly purchases: number; readonly reason: string }
 >;
+
+/** Support requests an erasure. It is due at `due_at` (ISO 8601, UTC), or once another user of support approves it. */
+export type ErasureRequested = DomainEvent<
+  'ErasureRequested',
+  { readonly erasure_id: string; readonly reason: string; readonly due_at: string }
+>;
+
+/** A requested erasure is carried out: from now on it can't be withdrawn. */
+export type ErasureStarted = DomainEvent<'ErasureStarted', { readonly erasure_id: string }>;
+
+export type ErasureWithdrawn = DomainEvent<
+  'ErasureWithdrawn',
+  { readonly erasure_id: string; readonly reason: string }
+>;
+
+export type ErasureEvent = ErasureRequested | ErasureStarted | ErasureWithdrawn | PersonErased;
+
+/** The latest request to erase a person. Times are ISO 8601, UTC. */
+export type ErasureRequest =
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'requested' | 'started' | 'withdrawn';
+      readonly id: string;
+      readonly at: string;
+      readonly due_at: string;
+    };
+
+export const erasureRequestAggregate: Aggregate<ErasureRequest, ErasureEvent> = {
+  initial: { status: 'none' },
+  evolve(state: ErasureRequest, event: Happened<ErasureEvent>): ErasureRequest {
+    switch (event.type) {
+      case 'ErasureRequested':
+        return { status: 'requested', id: event.data.erasure_id, at: event.at, due_at: event.data.due_at };
+      case 'ErasureStarted':
+        return state.status === 'none' ? state : { ...state, status: 'started' };
+      case 'ErasureWithdrawn':
+        return state.status === 'none' ? state : { ...state, status: 'withdrawn' };
+      case 'PersonErased':
+        return { status: 'none' };
+      default:
+        return state;
+    }
+  },
+};
 
 /** Of the end of an erased user's entry. */
 export const ERASURE_REASON = 'erasure';

@@ -115,6 +115,8 @@ type WithClearReason =
   | EntryRetired<CatalogueKind | Exclude<AccountKind, 'user' | 'paymentMethod'>>['type']
   | 'DisputeOpened'
   | 'DisputeClosed'
+  | 'ErasureRequested'
+  | 'ErasureWithdrawn'
   | 'GiftCancelled'
   | 'LogRestored'
   | 'OutwardWorkHeld'

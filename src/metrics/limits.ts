@@ -2,7 +2,16 @@ import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 
 /** docs/limits.md */
-export const LIMITS = ['client', 'user', 'unknown-gifts', 'unknown-gifts-address'] as const;
+export const LIMITS = [
+  'client',
+  'user',
+  'ops',
+  'unknown-gifts',
+  'unknown-gifts-address',
+  'erasures',
+  'person-exports',
+  'personal-reads',
+] as const;
 
 export type LimitName = (typeof LIMITS)[number];
 

@@ -140,7 +140,7 @@ const mongoAddress = cluster(/^mongodb(\+srv)?:\/\/[^/]/, 'mongodb://host:27017/
 
 const keyStoreAddress: Kind<string> = (text, fault) => (text === 'embedded' ? text : mongoAddress(text, fault));
 
-/** Durations in `Ms` are milliseconds, those in `Ttl` or `Age` seconds. */
+/** Durations in `Ms` are milliseconds, those in `Ttl`, `Age` or `Delay` seconds. */
 const SETTINGS = {
   roles: setting<ReadonlySet<ProcessRole>>(
     'ROLES',
@@ -254,6 +254,36 @@ const SETTINGS = {
     wholeNumber(0, 1_000_000_000),
     60_000,
     'requests a minute of one user; 0: no limit',
+  ),
+  opsRateLimit: setting(
+    'OPS_RATE_LIMIT',
+    wholeNumber(0, 1_000_000_000),
+    6_000,
+    'requests a minute under `/ops` of one user; 0: no limit',
+  ),
+  erasuresPerDay: setting(
+    'ERASURES_PER_DAY',
+    wholeNumber(0, 1_000_000),
+    20,
+    'erasures that one user of support may request and approve in 24 hours; 0: no limit',
+  ),
+  personExportsPerDay: setting(
+    'PERSON_EXPORTS_PER_DAY',
+    wholeNumber(0, 1_000_000),
+    50,
+    'exports of persons by one user of support in 24 hours; 0: no limit',
+  ),
+  personalReadsPerDay: setting(
+    'PERSONAL_READS_PER_DAY',
+    wholeNumber(0, 1_000_000),
+    1_000,
+    'calls under `/ops` by one user in 24 hours that show personal fields; 0: no limit',
+  ),
+  erasureDelay: setting(
+    'ERASURE_DELAY',
+    wholeNumber(0, 2_592_000),
+    259_200,
+    'how long an erasure that is requested over HTTP waits, in which it can be withdrawn, unless another user of support approves it, seconds',
   ),
   unknownGiftsPerCaller: setting(
     'UNKNOWN_GIFTS_PER_CALLER',

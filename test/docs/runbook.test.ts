@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import { missingIn } from '../support/service/runbook.js';
-import { untilReady } from '../support/service/service.js';
+import { request, untilReady, userTokenOf } from '../support/service/service.js';
 import { buyInto, inTrouble, RUNBOOK } from '../support/service/trouble.js';
 
 const test = suite('runbook');
@@ -35,6 +35,23 @@ test('guessed gifts: a caller that looks for gifts that there are not', async ()
     for (let n = 0; n < 5; n++) statuses.push((await ask(url, 'GET', `/api/v2/gifts/${String(n).repeat(20)}`)).status);
     assert.deepEqual(statuses, [404, 404, 404, 429, 429]);
     await follow();
+  });
+});
+
+test('support at a limit: a user of support who reads too much and requests an erasure', async () => {
+  await inTrouble('Support at a limit', { PERSONAL_READS_PER_DAY: '1' }, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    await trouble.signIn(url);
+    const because = { reason: 'a test' };
+    const ask = async (method: string, path: string, body?: object): Promise<number> =>
+      (await request(url + path, method, { token: await userTokenOf(url, 'sue'), ...(body && { body }) })).status;
+    const statuses = [
+      await ask('GET', '/ops/people/bob?reason=a%20test'),
+      await ask('GET', '/ops/people/ann?reason=a%20test'),
+    ];
+    assert.deepEqual([...statuses, await ask('POST', '/ops/people/bob/erasure', because)], [200, 429, 202]);
+    await trouble.follow();
   });
 });
 

@@ -27,11 +27,8 @@ test.before(async (context) => {
   try {
     assert.equal((await gift(data, ['backup', join(dir, 'log')])).code, 0);
     assert.equal((await gift(data, ['keys', 'backup', join(dir, 'keys')])).code, 0);
-    const erased = await service.ask('POST', '/ops/people/bob/erasure', {
-      token: await service.userToken('sue'),
-      body: { reason: 'asked for it' },
-    });
-    assert.equal(erased.status, 200, erased.text);
+    const erased = await gift(data, ['people', 'erase', 'bob', '--yes', '--reason', 'asked for it']);
+    assert.equal(erased.code, 0, erased.err);
   } finally {
     await service.close();
   }

@@ -11,6 +11,7 @@ import { eventually } from '../support/assertions/until.js';
 import { openTestEngines } from '../support/engines/engines.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 import { gift } from '../support/service/cli.js';
+import { erase, SID } from '../support/service/erasures.js';
 import { purchaseOf, redeem } from '../support/service/giftFlow.js';
 import { cleanEnv } from '../support/service/mainProcess.js';
 import { GIFT } from '../support/service/programs.js';
@@ -136,11 +137,9 @@ test('finds nothing of any kind of person, and what is left of others', async ({
       const before = await verify(service.settings, values);
       assert.equal(before.code, 1, before.said);
 
+      await service.import(SID);
       for (const id of PEOPLE) {
-        const reply = await service.ask('POST', `/ops/people/${id}/erasure`, {
-          token: await service.userToken('sue'),
-          body: { reason: 'asked for it' },
-        });
+        const reply = await erase(service, id);
         assert.equal(reply.status, 200, reply.text);
       }
       const erased = await gift(

@@ -14,7 +14,9 @@ export interface LimitedRequest {
 /** Every method throws HttpError too_many_requests, with headers. None asks a store. */
 export interface Limits {
   /** Counts the request of a client or user. */
-  takeRequest(request: LimitedRequest): void;
+  takeRequest(this: void, request: LimitedRequest): void;
+  /** Counts a request under `/ops`. */
+  takeOpsRequest(this: void, request: LimitedRequest): void;
   /** Before a gift is looked up, and again before the caller learns of it: others may have been looked up meanwhile. */
   refuseGuesser(request: LimitedRequest): void;
   /** Counts a gift that is unknown, before the caller learns that. */

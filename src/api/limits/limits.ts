@@ -19,6 +19,7 @@ export interface LimitSettings {
   /** A minute. */
   readonly clientRateLimit: number;
   readonly userRateLimit: number;
+  readonly opsRateLimit: number;
   /** In 15 minutes. */
   readonly unknownGiftsPerCaller: number;
   readonly unknownGiftsPerAddress: number;
@@ -50,9 +51,10 @@ export function openLimits({
     limit === 0 ? undefined : new SharedCounter({ name, limit, windowSeconds }, now);
   const client = counterOf('client', settings.clientRateLimit, MINUTE);
   const user = counterOf('user', settings.userRateLimit, MINUTE);
+  const ops = counterOf('ops', settings.opsRateLimit, MINUTE);
   const caller = counterOf('unknown-gifts', settings.unknownGiftsPerCaller, QUARTER_HOUR);
   const address = counterOf('unknown-gifts-address', settings.unknownGiftsPerAddress, QUARTER_HOUR);
-  const counters = [client, user, caller, address].flatMap((counter) => counter ?? []);
+  const counters = [client, user, ops, caller, address].flatMap((counter) => counter ?? []);
   const refuse: Refuse = (request, quota, status) => {
     onLimited?.(quota.name as LimitName);
     noteLimit(request.ctx.state as RequestState, quota, status, 0);
@@ -61,6 +63,7 @@ export function openLimits({
   const follower = followers.start('limits', countExchange(counters, records), { aside: true });
   return {
     takeRequest: requestLimits({ client, user }, refuse),
+    takeOpsRequest: requestLimits({ client: undefined, user: ops }, refuse),
     ...guessLimits({ caller, address }, hash, refuse),
     close: async () => follower.close(),
   };

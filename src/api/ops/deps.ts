@@ -12,6 +12,7 @@ import type { ScratchStore } from '../../ops/readmodels/verifyReadModel.js';
 import type { SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
 import type { ErasureDeps } from '../../ops/people/erasure/erasureDeps.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
+import type { TakeDaily } from '../limits/dailyLimits.js';
 
 export interface OpsDeps {
   readonly gifts: GiftRouteDeps;
@@ -21,6 +22,8 @@ export interface OpsDeps {
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
   readonly upkeep: Upkeep;
   readonly erasure: ErasureDeps;
+  readonly erasureDelayMs: number;
+  readonly takeDaily: TakeDaily;
   readonly proofs: ProveDeps;
 }
 

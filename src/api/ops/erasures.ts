@@ -1,16 +1,23 @@
 /** docs/decisions.md#erasure */
+import type { CommandContext } from '../../commands/context.js';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
 import { erasePerson } from '../../ops/people/erasure/erasePerson.js';
-import { erasureView, type ErasureView } from '../../ops/people/erasure/erasureView.js';
+import { isFinished, storedErasures } from '../../ops/people/erasure/erasureRecord.js';
+import {
+  erasureRequestView,
+  type ErasureRequestView,
+  erasureView,
+  type ErasureView,
+} from '../../ops/people/erasure/erasureView.js';
+import { openErasure, requestErasure, withdrawErasure } from '../../ops/people/erasure/requestErasure.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
-import { contextOf } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
-import type { Schema } from '../pipeline/route.js';
+import type { Call, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
-import { type OpsRoute, reasonProperty } from './frame.js';
+import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 
 const TIME: Schema = { type: 'string', format: 'date-time' };
 
@@ -49,27 +56,109 @@ export function personAsked(id: string): Person {
   return person;
 }
 
-export function erasureRoutes({ gifts, erasure }: OpsDeps): OpsRoute[] {
+const requestSchema = entity('ErasureRequest', {
+  id: { type: 'string' },
+  person: { type: 'string', description: 'As in the path.' },
+  status: {
+    type: 'string',
+    enum: ['requested', 'started', 'withdrawn', 'erased'],
+    description: 'Once it has started it can not be withdrawn; the service finishes it.',
+  },
+  reason: { type: 'string' },
+  requested_by: { type: ['string', 'null'], description: 'Who requested it: a user, or `cli:` and a system user.' },
+  requested_at: TIME,
+  due_at: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'When it is carried out, unless it is withdrawn or approved before.',
+  },
+  erased_at: { type: ['string', 'null'], format: 'date-time' },
+} satisfies Record<keyof ErasureRequestView, Schema>);
+
+const requestExample: ErasureRequestView = {
+  id: 'q7Jc0m3bQ1yT5uWnE8rXzA',
+  person: 'u42',
+  status: 'requested',
+  reason: 'asked for it by letter of 2 May',
+  requested_by: 'sue',
+  requested_at: '2026-05-04T12:30:00.000Z',
+  due_at: '2026-05-07T12:30:00.000Z',
+  erased_at: null,
+};
+
+const withReason = {
+  tag: 'People',
+  roles: ['support'],
+  params: { personId: 'A user’s id, or `phone:{phone_id}` of a number.' },
+  body: record({ reason: reasonProperty }),
+  bodyExample: { reason: 'asked for it by letter of 2 May' },
+} as const satisfies Partial<OpsRoute>;
+
+const PATH = '/ops/people/:personId/erasure';
+
+export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsRoute[] {
+  const asked = (call: Call): readonly [Person, CommandContext, string] => [
+    personAsked(call.params['personId'] ?? ''),
+    supportContextOf(call, gifts.now()),
+    (call.body['reason'] as string).trim(),
+  ];
   return [
     {
+      ...withReason,
       method: 'POST',
-      path: '/ops/people/:personId/erasure',
-      operation: 'erasePerson',
-      summary: 'Erase a person',
+      path: PATH,
+      operation: 'requestErasure',
+      summary: 'Request the erasure of a person',
       description:
-        'Destroys what opens the personal data of a user, or of a number that is no user’s, then everything derived from it. Takes some seconds. An erasure that was interrupted is finished by the same request; ' +
-        'while money of the person is not settled it answers 409, says what it waits for, and has started: they can no longer log in.',
-      tag: 'People',
-      roles: ['support'],
-      params: { personId: 'A user’s id, or `phone:{phone_id}` of a number.' },
-      body: record({ reason: reasonProperty }),
-      bodyExample: { reason: 'asked for it by letter of 2 May' },
-      answers: [{ status: 200, description: 'Erased.', schema: dataSchema(erasureSchema), example: { data: example } }],
-      errors: ['person_not_found', 'number_of_user', 'erasure_waits'],
+        'It waits for the approval of another user of support, or for ERASURE_DELAY, and can be withdrawn until then. A person who has been erased is answered with 200. ' +
+        'Staff and users of merchants are refused until an import has retired them.',
+      daily: 'erasures',
+      answers: [
+        {
+          status: 202,
+          description: 'Requested, now or before.',
+          schema: dataSchema(requestSchema),
+          example: { data: requestExample },
+        },
+        {
+          status: 200,
+          description: 'Erased before.',
+          schema: dataSchema(requestSchema),
+          example: { data: { ...requestExample, status: 'erased', erased_at: example.erased_at } },
+        },
+      ],
+      errors: ['person_not_found', 'number_of_user', 'erasure_of_staff', 'another_user_required'],
       async handle(call) {
-        const person = personAsked(call.params['personId'] ?? '');
-        const reason = (call.body['reason'] as string).trim();
-        const outcome = await erasePerson(erasure, person, contextOf(call, gifts.now()), reason).catch(inWords);
+        const [person, context, reason] = asked(call);
+        const requested = await requestErasure(erasure, person, context, { reason, delayMs: erasureDelayMs });
+        const status = requested.done_at === undefined ? 202 : 200;
+        return { status, body: { data: erasureRequestView(requested) }, shown: 1 };
+      },
+    },
+    {
+      ...withReason,
+      method: 'POST',
+      path: `${PATH}/approve`,
+      operation: 'approveErasure',
+      summary: 'Carry out the requested erasure of a person',
+      description:
+        'By another user of support than the one who requested it. Destroys what opens the personal data of a user, or of a number that is no user’s, then everything derived from it; it can not be undone. Takes some seconds. An erasure that was interrupted is finished by the same request; ' +
+        'while money of the person is not settled it answers 409, says what it waits for, and has started: they can no longer log in.',
+      daily: 'erasures',
+      answers: [{ status: 200, description: 'Erased.', schema: dataSchema(erasureSchema), example: { data: example } }],
+      errors: [
+        'erasure_not_found',
+        'person_not_found',
+        'number_of_user',
+        'erasure_of_staff',
+        'another_user_required',
+        'erasure_waits',
+      ],
+      async handle(call) {
+        const [person, context, reason] = asked(call);
+        const { by } = await openErasure(erasure, person);
+        if (by.user === context.by.user) throw new Refusal('another_user_required');
+        const outcome = await erasePerson(erasure, person, context, reason).catch(inWords);
         return {
           status: 200,
           body: { data: erasureView(outcome) },
@@ -77,6 +166,58 @@ export function erasureRoutes({ gifts, erasure }: OpsDeps): OpsRoute[] {
           shown: 1,
           position: outcome.position,
         };
+      },
+    },
+    {
+      ...withReason,
+      method: 'POST',
+      path: `${PATH}/withdraw`,
+      operation: 'withdrawErasure',
+      summary: 'Withdraw the requested erasure of a person',
+      description: 'By any user of support, until it has started.',
+      bodyExample: { reason: 'the letter was not theirs' },
+      answers: [
+        {
+          status: 200,
+          description: 'Withdrawn.',
+          schema: dataSchema(requestSchema),
+          example: { data: { ...requestExample, status: 'withdrawn' } },
+        },
+      ],
+      errors: ['person_not_found', 'erasure_not_found', 'erasure_started'],
+      async handle(call) {
+        const withdrawn = await withdrawErasure(erasure, ...asked(call));
+        return { status: 200, body: { data: erasureRequestView(withdrawn) }, shown: 1 };
+      },
+    },
+  ];
+}
+
+export function openErasureRoutes({ erasure }: Pick<OpsDeps, 'erasure'>): OpsRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/ops/erasures',
+      operation: 'listErasures',
+      summary: 'Erasures that are requested or in progress',
+      description: 'All of them, the one that is due first at the beginning.',
+      tag: 'People',
+      roles: ['support', 'auditor'],
+      answers: [
+        {
+          status: 200,
+          description: 'The erasures.',
+          schema: dataSchema(listSchema(requestSchema)),
+          example: { data: [requestExample] },
+        },
+      ],
+      errors: [],
+      async handle() {
+        const open: ErasureRequestView[] = [];
+        for await (const one of storedErasures(erasure.keys)) if (!isFinished(one)) open.push(erasureRequestView(one));
+        const dueAt = ({ due_at, requested_at }: ErasureRequestView): string => due_at ?? requested_at;
+        open.sort((one, other) => (dueAt(one) < dueAt(other) ? -1 : 1));
+        return { status: 200, body: { data: open }, shown: open.length };
       },
     },
   ];

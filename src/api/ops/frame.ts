@@ -11,7 +11,8 @@ import type { Role } from '../../domain/account.js';
 import { MAX_REASON } from '../../domain/reason.js';
 import type { Position } from '../../ports/eventStore.js';
 import { faultOf } from '../pipeline/errors.js';
-import { contextOf } from '../gifts/deps.js';
+import { contextOf, userOf } from '../gifts/deps.js';
+import type { DailyLimit, TakeDaily } from '../limits/dailyLimits.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
 
 /** How often the same call to a `watched` route is recorded, ms. */
@@ -75,6 +76,8 @@ export interface OpsRoute extends Omit<
    * @throws Refusal, HttpError; UnavailableError
    */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;
+  /** What counts for the day of the caller (docs/limits.md#support); absent: calls that show personal fields. */
+  readonly daily?: DailyLimit;
   /** For status without records, which callers may poll: the same call by the same user is recorded once a minute. */
   readonly watched?: true;
   /**
@@ -89,9 +92,11 @@ const PERSONAL_PARAMETERS = {
   reason: reasonProperty,
 } as const;
 
+/** @param takeDaily absent: the route shows nothing personal */
 export function opsRoute(
   access: AccessRecorder,
-  { roles, personal, allPersonal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
+  { roles, personal, allPersonal, daily, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
+  takeDaily?: TakeDaily,
 ): Route {
   const lately = watched === true ? watchers() : undefined;
   const query = queryOf(description.query, personal, allPersonal);
@@ -106,6 +111,8 @@ export function opsRoute(
       reason,
     };
     const asker = askerOf(call);
+    const counted = daily ?? (showsPersonal ? 'personal-reads' : undefined);
+    if (counted !== undefined) await takeDaily?.(counted, userOf(call).id);
     let operation: StartedOperation | undefined;
     const answer = await handle(
       call,
@@ -120,8 +127,10 @@ export function opsRoute(
       await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count));
     return { ...rest, accessRecord: { request: { ...shown, reason: null }, count } };
   };
+  const counts = daily !== undefined || personal === true || allPersonal === true;
   return {
     ...description,
+    errors: counts ? [...description.errors, 'too_many_requests'] : description.errors,
     ...(query === undefined ? {} : { query }),
     caller: 'user',
     roles,

@@ -5,7 +5,7 @@ import { accessRoutes } from './access.js';
 import { foundGiftRoutes } from './foundGifts.js';
 import { giftAuditRoutes } from './gifts.js';
 import { supportActionRoutes } from './supportActions.js';
-import { erasureRoutes } from './erasures.js';
+import { erasureRoutes, openErasureRoutes } from './erasures.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
@@ -21,7 +21,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
   const router = (resource: string, routes: readonly OpsRoute[]): SubjectRouter =>
     routerOf(
       `/ops/${resource}`,
-      routes.map((route) => opsRoute(access, route)),
+      routes.map((route) => opsRoute(access, route, deps.takeDaily)),
     );
   return [
     router('access', accessRoutes(deps)),
@@ -38,6 +38,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
     router('payments', reconciliationRoutes(deps)),
     router('parked', parkedRoutes(deps)),
     router('people', [...peopleRoutes(deps), ...erasureRoutes(deps)]),
+    router('erasures', openErasureRoutes(deps)),
   ];
 }
 

@@ -90,7 +90,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
   const personRoute = (
     below: string,
     most: number,
-    description: Pick<OpsRoute, 'operation' | 'summary' | 'description'>,
+    description: Pick<OpsRoute, 'operation' | 'summary' | 'description' | 'daily'>,
   ): OpsRoute => ({
     method: 'GET',
     path: `/ops/people/:personId${below}`,
@@ -159,6 +159,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
     }),
     personRoute('/export', Number.POSITIVE_INFINITY, {
       operation: 'exportPerson',
+      daily: 'person-exports',
       summary: 'Everything that is kept of a person',
       description: 'As `GET /ops/people/{id}`, with all records: to be handed to the person (GDPR art. 15).',
     }),

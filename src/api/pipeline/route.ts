@@ -170,9 +170,7 @@ export type Route = RouteDescription & {
 
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
 
-/** Support must be able to act whatever else goes on: docs/limits.md#what-counts. */
-export const isLimited = ({ caller, path }: Pick<RouteDescription, 'caller' | 'path'>): boolean =>
-  caller !== 'none' && !path.startsWith('/ops/');
+export const isLimited = ({ caller }: Pick<RouteDescription, 'caller'>): boolean => caller !== 'none';
 
 /** An answer for a single user may hold a code, a PIN, a message, or a payment's secret. */
 export const mustNotBeCached = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean =>

@@ -7,6 +7,7 @@ import { eraseCommand } from './erase.js';
 import { eraseAgainCommand } from './eraseAgain.js';
 import { erasuresCommand } from './erasures.js';
 import { verifyErasureCommand } from './verifyErasure.js';
+import { withdrawErasureCommand } from './withdrawErasure.js';
 
 export function peopleCommand(terminal: Terminal): Command {
   const group = new Command('people')
@@ -20,6 +21,7 @@ export function peopleCommand(terminal: Terminal): Command {
     eraseCommand,
     verifyErasureCommand,
     erasuresCommand,
+    withdrawErasureCommand,
     eraseAgainCommand,
   ])
     group.addCommand(make(terminal));

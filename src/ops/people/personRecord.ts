@@ -1,6 +1,6 @@
 /** Everything that is kept of a person, with where, why and how long (GDPR art. 15; docs/decisions.md#finding-people). */
 import type { User } from '../../domain/account.js';
-import { type Person, type PersonErased, personId, personStream } from '../../domain/erasure.js';
+import { type ErasureEvent, type Person, personId, personStream } from '../../domain/erasure.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -34,6 +34,12 @@ export interface PersonDeps {
   readonly records: Records;
 }
 
+const ERASURE_EVENTS: ReadonlySet<string> = new Set<ErasureEvent['type']>([
+  'ErasureRequested',
+  'ErasureStarted',
+  'ErasureWithdrawn',
+  'PersonErased',
+]);
 const UNTIL_ERASED = 'until the person is erased';
 const LOG_AND_KEYS = 'event log, encrypted; its keys in the key store';
 
@@ -67,8 +73,9 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         part: 'payment methods',
         where: LOG_AND_KEYS,
         why: 'to charge purchases',
-        until: UNTIL_ERASED,
-        records: traces.methods,
+        until: 'until the last person who may use it is erased',
+        // Of an erased person the others' are left: their ids at the provider are no affair of this one.
+        records: erased === undefined ? traces.methods : traces.methods.map(({ customer: _, ...method }) => method),
       },
       {
         part: 'purchases',
@@ -104,8 +111,8 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         why: 'to prove the erasure and to repeat it after a restore',
         until: 'for good',
         records: history
-          .filter(({ type }) => type === 'PersonErased')
-          .map(({ at, data, metadata: { by } }) => ({ at, by, ...(data as PersonErased['data']) })),
+          .filter(({ type }) => ERASURE_EVENTS.has(type))
+          .map(({ type: event, at, data, metadata: { by } }) => ({ event, at, by, ...data })),
       },
     ],
   };
@@ -131,7 +138,7 @@ function accountIn(history: readonly RecordedEvent[]): object[] {
 interface PersonTraces {
   readonly purchases: readonly object[];
   readonly gifts: readonly object[];
-  readonly methods: readonly object[];
+  readonly methods: readonly { readonly customer: string | null }[];
   readonly texts: readonly object[];
 }
 

@@ -17,6 +17,7 @@ import {
 const CALLER = 20;
 const ADDRESS = 45;
 const USER = 80;
+const OPS = 10;
 
 const test = suite('limits');
 let service: Service;
@@ -30,6 +31,7 @@ test.before(async () => {
       UNKNOWN_GIFTS_PER_ADDRESS: String(ADDRESS),
       USER_RATE_LIMIT: String(USER),
       CLIENT_RATE_LIMIT: '1000',
+      OPS_RATE_LIMIT: String(OPS),
       TRUSTED_PROXIES: '127.0.0.0/8',
     },
   });
@@ -217,20 +219,27 @@ test('keeps the headers on refusals, replays and conditional answers', async () 
   assert.ok(leftOf(again, 'user') !== undefined);
 });
 
-test('limits neither health, metrics, the description nor support', async () => {
-  const token = await service.userToken('sue');
-  for (const [path, more] of [
-    ['/healthz', {}],
-    ['/readyz', {}],
-    ['/metrics', {}],
-    ['/openapi.json', {}],
-    ['/ops/parked', { token }],
-    [`/ops/gifts/${unknown()}/history`, { token: await service.userToken('aud') }],
-  ] as const) {
-    const reply = await service.ask('GET', path, more);
+test('limits neither health, metrics nor the description', async () => {
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+    const reply = await service.ask('GET', path, {});
     assert.equal(reply.headers.get('ratelimit'), null, path);
   }
-  assert.equal((await service.ask('GET', '/ops/parked', { token })).status, 200);
+});
+
+test('limits support by itself: what callers of the API ask for keeps nobody out of /ops', async () => {
+  const first = await ask('/ops/parked', { user: 'sue' });
+  await inOneWindow(leftOf(first, 'ops')?.seconds);
+  const before = leftOf(await ask('/ops/parked', { user: 'sue' }), 'ops')?.left ?? 0;
+  const statuses: number[] = [];
+  for (let n = 0; n <= USER; n++) statuses.push((await ask('/api/v2/brands', { user: 'sue' })).status);
+  assert.equal(statuses.at(-1), 429, 'as a caller of the API');
+  const there = await ask('/ops/parked', { user: 'sue' });
+  assert.deepEqual([there.status, leftOf(there, 'ops')?.left], [200, before - 1]);
+  assert.equal(leftOf(there, 'client'), undefined);
+  let last = there;
+  for (let n = 0; n < OPS; n++) last = await ask(`/ops/gifts/${unknown()}/history`, { user: 'sue' });
+  limited(last, 'ops', OPS, 60);
+  assert.equal((await ask('/ops/access?day=2026-05-04', { user: 'aud' })).status, 200, 'another person goes on');
 });
 
 test('shows what was refused in the metrics', async () => {

@@ -7,13 +7,16 @@ import { loadConfig } from '../../../src/service/config.js';
 import { openStoredEvents } from '../../../src/service/engines.js';
 import { eventually } from '../../support/assertions/until.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
+import { erase as erasePerson, SID } from '../../support/service/erasures.js';
 import { purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
+import { gift } from '../../support/service/cli.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
 const test = suite('erasure under /ops');
 let service: Service;
 test.before(async () => {
-  service = await startService({ catalogue: CATALOGUE });
+  service = await startService({ catalogue: CATALOGUE, env: { ERASURES_PER_DAY: '40', PERSON_EXPORTS_PER_DAY: '2' } });
+  await service.import(SID);
   await service.import(userFile('eve', '07700 900131'));
 });
 test.after(() => service.close());
@@ -29,8 +32,19 @@ function userFile(id: string, phone_number: string): object {
   };
 }
 
-const erase = async (person: string, user = 'sue', reason = 'asked for it'): Promise<Reply> =>
-  service.ask('POST', `/ops/people/${person}/erasure`, { token: await service.userToken(user), body: { reason } });
+const erase = async (person: string): Promise<Reply> => erasePerson(service, person);
+
+const post = async (person: string, step: '' | '/approve' | '/withdraw' = '', user = 'sue'): Promise<Reply> =>
+  service.ask('POST', `/ops/people/${person}/erasure${step}`, {
+    token: await service.userToken(user),
+    body: { reason: 'asked for it' },
+  });
+
+const openErasures = async (user = 'sue'): Promise<Json[]> => {
+  const reply = await service.ask('GET', '/ops/erasures', { token: await service.userToken(user) });
+  assert.equal(reply.status, 200, reply.text);
+  return reply.json['data'] as Json[];
+};
 
 const login = async (id: string): Promise<Reply> =>
   service.ask('POST', '/oauth/token', {
@@ -87,7 +101,8 @@ test('erases a user: no login, no name, no message either way; gifts go on', asy
   const redeemed = await bought(ann, [{ phone_number: '07700 900131' }]);
   assert.equal((await redeem(service, redeemed)).status, 201);
 
-  refused(await erase('eve', 'ann'), 403, 'Forbidden.');
+  for (const step of ['', '/approve', '/withdraw'] as const)
+    for (const user of ['ann', 'aud', 'till-coffee']) refused(await post('eve', step, user), 403, 'Forbidden.');
   refused(await erase('nobody'), 404, 'Person not found');
   const reply = await erase('eve');
   assert.equal(reply.status, 200, reply.text);
@@ -108,7 +123,7 @@ test('erases a user: no login, no name, no message either way; gifts go on', asy
   assert.ok(!kept.text.includes(MESSAGE) && !kept.text.includes('900131') && !kept.text.includes('cus_eve'));
 
   const again = await erase('eve');
-  assert.deepEqual([again.status, again.json['data']['already']], [200, true], again.text);
+  assert.deepEqual([again.status, again.json['data']['status']], [200, 'erased'], again.text);
   assert.equal(again.json['data']['erased_at'], erased_at);
 });
 
@@ -234,6 +249,102 @@ test('harms nobody else while it waits for money', async () => {
   assert.equal(reply.status, 200, reply.text);
   assert.equal((await login('fay')).status, 200, 'the username is another user’s by now');
   assert.equal((await shown(gift)).embedded.messages[0].message, MESSAGE, 'and the number, with what was sent to it');
+});
+
+const names = async (id: string): Promise<string[]> =>
+  (await service.events.read(`user-${id}`)).map(({ type }) => type);
+
+test('waits for another user of support, and can be withdrawn until then', async () => {
+  await service.import(userFile('hal', '07700 900161'));
+  const first = await post('hal');
+  assert.equal(first.status, 202, first.text);
+  const { id, status, requested_by, requested_at, due_at } = first.json['data'] as Record<string, string>;
+  assert.deepEqual([status, requested_by], ['requested', 'sue']);
+  assert.equal(Date.parse(due_at ?? '') - Date.parse(requested_at ?? ''), 3 * 86_400_000);
+  for (const again of [await post('hal'), await post('hal', '', 'sid')]) {
+    assert.equal(again.status, 202, again.text);
+    assert.deepEqual(again.json['data'], first.json['data'], 'the same request');
+  }
+  refused(await post('hal', '/approve'), 403, 'this takes another user of support.');
+  for (const user of ['sue', 'aud']) assert.deepEqual(await openErasures(user), [first.json['data']]);
+  await letIn('hal');
+
+  const withdrawn = await post('hal', '/withdraw', 'sid');
+  assert.deepEqual([withdrawn.status, withdrawn.json['data'].status], [200, 'withdrawn'], withdrawn.text);
+  assert.deepEqual(await openErasures(), []);
+  for (const step of ['/approve', '/withdraw'] as const)
+    refused(await post('hal', step, 'sid'), 404, 'Erasure not found');
+  assert.deepEqual(await names('hal'), ['UserAdded', 'ErasureRequested', 'ErasureWithdrawn']);
+
+  const second = await post('hal', '', 'sid');
+  assert.notEqual(second.json['data'].id, id);
+  const approved = await post('hal', '/approve');
+  assert.equal(approved.status, 200, approved.text);
+  refused(await post('hal', '/withdraw'), 404, 'Erasure not found');
+  const done = await post('hal');
+  assert.deepEqual([done.status, done.json['data'].status], [200, 'erased'], done.text);
+  const kept = await service.ask('GET', '/ops/people/hal/export?reason=a%20test', {
+    token: await service.userToken('sue'),
+  });
+  const erasures = (kept.json['data'].parts as Json[]).find(({ part }) => part === 'erasures');
+  assert.deepEqual(
+    (erasures?.records as Json[]).map(({ event, by }) => [event, by.user]),
+    [
+      ['ErasureRequested', 'sue'],
+      ['ErasureWithdrawn', 'sid'],
+      ['ErasureRequested', 'sid'],
+      ['ErasureStarted', 'sue'],
+      ['PersonErased', 'sue'],
+    ],
+  );
+});
+
+test('refuses staff and users of merchants until an import has retired them, and oneself', async () => {
+  const STAFF = 'staff and users of merchants are erased once an import has retired them.';
+  for (const person of ['aud', 'sid', 'till-coffee', 'till-nothing']) refused(await post(person), 409, STAFF);
+  refused(await post('sue'), 403, 'this takes another user of support.');
+  for (const person of ['sid', 'till-coffee']) {
+    const { code, err } = await gift(service.settings, ['people', 'erase', person, '--yes', '--reason', 'a test']);
+    assert.equal(code, 1);
+    assert.match(err, /are erased once an import has retired them: .*gift import/);
+  }
+  const till = (CATALOGUE.users as { readonly id: string }[]).find(({ id }) => id === 'till-coffee');
+  await service.import({ users: [{ ...till, active: false }] });
+  assert.equal((await erase('till-coffee')).status, 200);
+  // Who becomes staff while a request waits is not erased by it.
+  const [user] = (userFile('ivy', '07700 900162') as { readonly users: readonly object[] }).users;
+  await service.import({ users: [user] });
+  assert.equal((await post('ivy')).status, 202);
+  await service.import({ users: [{ ...user, roles: ['auditor'] }] });
+  refused(await post('ivy', '/approve', 'sid'), 409, STAFF);
+  assert.deepEqual(
+    (await openErasures()).map(({ person, status }) => [person, status]),
+    [['ivy', 'requested']],
+  );
+  const { out, err } = await gift(service.settings, ['people', 'withdraw-erasure', 'ivy', '--reason', 'staff now']);
+  assert.match(out, /^erasure [\w-]{22} is withdrawn\n$/, err);
+  assert.deepEqual(await openErasures(), []);
+});
+
+test('counts exports and erasures of each user of support for a day', async () => {
+  const token = await service.userToken('sid');
+  const exported = async (): Promise<Reply> => service.ask('GET', '/ops/people/ann/export?reason=a%20test', { token });
+  assert.deepEqual([(await exported()).status, (await exported()).status], [200, 200]);
+  const refusal = await exported();
+  refused(refusal, 429, 'Too many requests.');
+  const wait = Number(refusal.headers.get('retry-after'));
+  assert.ok(wait > 86_000 && wait <= 86_400, String(wait));
+  const shown = await service.ask('GET', '/ops/people/ann?reason=a%20test', { token });
+  assert.equal(shown.status, 200, 'another limit');
+
+  const path = '/ops/people/nobody/erasure';
+  let last: Reply | undefined;
+  for (let n = 0; n <= 40 && last?.status !== 429; n++)
+    last = await service.ask('POST', path, { token, body: { reason: 'a test' } });
+  refused(last as Reply, 429, 'Too many requests.');
+  const { text } = await service.ask('GET', '/metrics');
+  for (const name of ['person-exports', 'erasures'])
+    assert.match(text, new RegExp(`^gift_limited_requests_total\\{limit="${name}"\\} 1$`, 'm'));
 });
 
 test.run();

@@ -172,7 +172,7 @@ test('who saw what is found by person, gift and who, from day to day', async () 
   const early = await ask('/ops/access?from=1999-01-01&limit=1000');
   assert.deepEqual([early.json.data, early.json.next], [[], '2001-09-26.-1'], 'a page may be empty');
   const later = await ask(`/ops/access?from=1999-01-01&limit=1000&after=${early.json.next}`);
-  assert.equal(later.json.next, '2004-06-22.-1');
+  assert.equal(later.json.next, '2004-06-21.-1');
   const who = await ask(`/ops/access?from=${day}&who=aud&limit=2`);
   assert.match(who.json.next, new RegExp(`^${day}\\.\\d+$`));
   const after = await ask(`/ops/access?from=${day}&who=aud&limit=1000&after=${who.json.next}`);

@@ -691,9 +691,9 @@ test('looks on from an earlier look, and at everything where the key store has f
     },
   };
   const { looked } = await reapplyErasures(deps, CONTEXT.now);
-  assert.equal(looked, { position: made.stored.log.at(-1)?.position, done: 1 });
+  assert.equal(looked, { position: made.stored.log.at(-1)?.position, known: 2 });
   await reapplyErasures(deps, CONTEXT.now, { looked });
-  await reapplyErasures(deps, CONTEXT.now, { looked: { position: looked?.position ?? '', done: 2 } });
+  await reapplyErasures(deps, CONTEXT.now, { looked: { position: looked?.position ?? '', known: 3 } });
   assert.equal(from, [undefined, looked?.position, undefined]);
 });
 

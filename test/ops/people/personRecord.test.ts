@@ -51,6 +51,28 @@ test('shows gifts to a number to the user who held it then, and to no other', as
   assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'ann' })), ['to-ann']);
 });
 
+test('shows how long a shared card stays, and of an erased person not whose it is by now', async () => {
+  const events = memoryEvents();
+  const append = async (stream: string, type: string, data: object): Promise<void> => {
+    await events.append(stream, [eventOf(type, data, at(1))], 'any');
+  };
+  for (const id of ['eve', 'ann']) await append(`user-${id}`, 'UserAdded', { id, username: id, name: id });
+  const card = { users: ['eve', 'ann'], kind: 'card', customer: 'cus_both', active: true, prepaid: false };
+  await append('paymentMethod-shared', 'PaymentMethodAdded', card);
+  const deps = { events, subjects: memorySubjects(), records: memoryRecords(Date.now) };
+  const methodsOf = async (userId: string): Promise<object> => {
+    const { parts } = await personRecord(deps, { kind: 'user', userId });
+    const found = parts.find(({ part }) => part === 'payment methods');
+    return { until: found?.until, records: found?.records };
+  };
+  const until = 'until the last person who may use it is erased';
+  const shared = { reference: 'shared', kind: 'card', active: true };
+  assert.equal(await methodsOf('eve'), { until, records: [{ ...shared, customer: 'cus_both' }] });
+  await append('user-eve', 'PersonErased', { erasure_id: 'e', purchases: 0, reason: 'asked for it' });
+  assert.equal(await methodsOf('eve'), { until, records: [shared] });
+  assert.equal(await methodsOf('ann'), { until, records: [{ ...shared, customer: 'cus_both' }] });
+});
+
 test('shows what support wrote about a person and their gifts while they had them', async () => {
   const events = memoryEvents();
   const subjects = memorySubjects();

@@ -4,15 +4,13 @@
  * call again.
  */
 import type { CommandContext } from '../../../commands/context.js';
-import { holderOf, reservationAggregate } from '../../../domain/account.js';
-import { fold } from '../../../domain/decider.js';
 import { type Person, personStream } from '../../../domain/erasure.js';
-import { Refusal } from '../../../domain/refusal.js';
-import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
-import type { KeyStore } from '../../../ports/keyStore.js';
+import type { Position } from '../../../ports/eventStore.js';
 import { endPerson, erasedIn } from './endPerson.js';
+import { refuseUnlessErasable } from './erasable.js';
 import type { ErasureDeps } from './erasureDeps.js';
-import { type Erasure, erasureOf, newErasureId, storeErasure } from './erasureRecord.js';
+import { type Erasure, erasureOf, isRequest, newErasureId, storeErasure } from './erasureRecord.js';
+import { startRequested } from './requestErasure.js';
 
 export interface ErasureOutcome {
   readonly erasure: Erasure;
@@ -24,7 +22,10 @@ export interface ErasureOutcome {
   readonly unread: readonly string[];
 }
 
-/** @throws Refusal `person_not_found`, `number_of_user`; ErasureWaitsError; UnavailableError */
+/**
+ * A request of the person is carried out, too.
+ * @throws Refusal as `refuseUnlessErasable`; ErasureWaitsError; UnavailableError
+ */
 export async function erasePerson(
   deps: ErasureDeps,
   person: Person,
@@ -37,12 +38,15 @@ export async function erasePerson(
   const earlier = await erasureOf(keys, person);
   if (before !== undefined && earlier?.done_at !== undefined)
     return { erasure: earlier, already: true, position: before, unread: [] };
+  const request = earlier !== undefined && isRequest(earlier) ? earlier : undefined;
   // Once it has started, its own fences and removals would stand against it.
-  if (before === undefined && earlier === undefined) await refuseUnlessErasable(keys, person, history);
+  if (before === undefined && (earlier === undefined || request !== undefined))
+    await refuseUnlessErasable(keys, person, history, context.by);
+  const started = request === undefined ? earlier : await startRequested(deps, request, context);
 
   const { erasure, position, unread, endRest } = await endPerson(
     deps,
-    earlier ?? newErasure(person, context, reason),
+    started ?? newErasure(person, context, reason),
     context,
   );
   if (position !== undefined) await deps.removeDerived(position);
@@ -61,17 +65,4 @@ function newErasure(person: Person, { by, requestId, now }: CommandContext, reas
     ...(requestId === undefined ? {} : { request_id: requestId }),
     at: now,
   };
-}
-
-async function refuseUnlessErasable(
-  keys: Pick<KeyStore, 'byId'>,
-  person: Person,
-  history: readonly RecordedEvent[],
-): Promise<void> {
-  if (person.kind === 'user') {
-    if (history.length === 0) throw new Refusal('person_not_found');
-    return;
-  }
-  if (holderOf(fold(reservationAggregate, history)) !== undefined) throw new Refusal('number_of_user');
-  if (!(await keys.byId([person.phoneId])).has(person.phoneId)) throw new Refusal('person_not_found');
 }

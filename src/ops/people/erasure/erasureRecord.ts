@@ -12,8 +12,12 @@ export interface Erasure {
   readonly by: Caller;
   readonly request_id?: string;
   readonly at: string;
+  /** Of a request over HTTP: when it is carried out unless it is withdrawn. */
+  readonly due_at?: string;
+  /** When a request began to be carried out. */
+  readonly started_at?: string;
   readonly done_at?: string;
-  /** A user had taken the number before anything was destroyed. */
+  /** Support has withdrawn the request, or a user had taken the number before anything was destroyed. */
   readonly withdrawn_at?: string;
 }
 
@@ -40,6 +44,10 @@ export async function* storedErasures(keys: Pick<KeyStore, 'erasures'>): AsyncGe
 }
 
 export const isFinished = ({ done_at, withdrawn_at }: Erasure): boolean => (done_at ?? withdrawn_at) !== undefined;
+
+/** A request that nothing was done for yet. */
+export const isRequest = (erasure: Erasure): erasure is Erasure & { readonly due_at: string } =>
+  erasure.due_at !== undefined && erasure.started_at === undefined && !isFinished(erasure);
 
 export function unfinished(erasure: Erasure): Erasure {
   const { done_at: _, ...open } = erasure;

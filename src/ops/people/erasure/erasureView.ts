@@ -1,5 +1,6 @@
 import { personId } from '../../../domain/erasure.js';
 import type { ErasureOutcome } from './erasePerson.js';
+import { type Erasure, isRequest } from './erasureRecord.js';
 
 /** Backups of the key store are kept as long at most (docs/decisions.md#key-store). */
 const BACKUPS_KEPT_MS = 30 * 86_400_000;
@@ -24,4 +25,37 @@ export function erasureView({ erasure, already, unread }: ErasureOutcome): Erasu
     already,
     unread,
   };
+}
+
+/** An erasure from its request on. Times are ISO 8601, UTC. */
+export interface ErasureRequestView {
+  readonly id: string;
+  readonly person: string;
+  readonly status: 'requested' | 'started' | 'withdrawn' | 'erased';
+  readonly reason: string;
+  readonly requested_by: string | null;
+  readonly requested_at: string;
+  /** Null: it was not requested over HTTP. */
+  readonly due_at: string | null;
+  readonly erased_at: string | null;
+}
+
+export function erasureRequestView(erasure: Erasure): ErasureRequestView {
+  const { id, person, reason, by, at, due_at, done_at } = erasure;
+  return {
+    id,
+    person: personId(person),
+    status: statusOf(erasure),
+    reason,
+    requested_by: by.user ?? null,
+    requested_at: at,
+    due_at: due_at ?? null,
+    erased_at: done_at ?? null,
+  };
+}
+
+function statusOf(erasure: Erasure): ErasureRequestView['status'] {
+  if (erasure.withdrawn_at !== undefined) return 'withdrawn';
+  if (erasure.done_at !== undefined) return 'erased';
+  return isRequest(erasure) ? 'requested' : 'started';
 }

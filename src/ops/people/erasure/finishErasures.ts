@@ -5,7 +5,8 @@ import type { FollowerRun } from '../../../runtime/supervision/followers.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import { ErasureWaitsError } from './endPerson.js';
 import { erasePerson } from './erasePerson.js';
-import { isFinished, storedErasures } from './erasureRecord.js';
+import { isFinished, isRequest, storedErasures } from './erasureRecord.js';
+import { isDue } from './requestErasure.js';
 
 const LOOK_MS = 30_000;
 /** A younger one is still under way where it was asked for. */
@@ -14,8 +15,8 @@ const LEFT_ALONE_MS = 60_000;
 const WAITS_MS = 600_000;
 
 /**
- * Finishes erasures that were interrupted, or that waited for money, or that had to be repeated after a restore. Runs
- * until `signal` is aborted.
+ * Carries out requests that are due, and finishes erasures that were interrupted, or that waited for money, or that had
+ * to be repeated after a restore. Runs until `signal` is aborted.
  * @throws UnavailableError
  */
 export async function finishErasures(
@@ -28,15 +29,17 @@ export async function finishErasures(
     // One that fails holds up no other.
     let trouble: Error | undefined;
     for await (const erasure of storedErasures(deps.keys)) {
-      const { id, person, reason, by, at } = erasure;
-      if (isFinished(erasure) || Date.parse(now()) - Date.parse(at) < LEFT_ALONE_MS) continue;
-      if ((waitsUntil.get(id) ?? 0) > performance.now()) continue;
+      const { id, person, reason, by, at, started_at = at } = erasure;
+      if (isFinished(erasure) || (waitsUntil.get(id) ?? 0) > performance.now()) continue;
+      if (!isRequest(erasure) && Date.parse(now()) - Date.parse(started_at) < LEFT_ALONE_MS) continue;
       const commandId = randomUUID();
+      const context = { commandId, correlationId: commandId, by, now: now() };
       try {
-        await erasePerson(deps, person, { commandId, correlationId: commandId, by, now: now() }, reason);
+        if (isRequest(erasure) && !(await isDue(deps, erasure, context))) continue;
+        await erasePerson(deps, person, context, reason);
       } catch (error) {
         if (error instanceof ErasureWaitsError) waitsUntil.set(id, performance.now() + WAITS_MS);
-        // A user has taken the number, and the erasure is withdrawn.
+        // A user has taken the number, and the erasure is withdrawn; or a person who is to be erased has become staff.
         else if (!(error instanceof Refusal))
           trouble ??= error instanceof Error ? error : new Error('an erasure failed', { cause: error });
       }

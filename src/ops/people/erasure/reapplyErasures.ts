@@ -3,21 +3,29 @@
  * and a list that was kept elsewhere those that both have (docs/decisions.md#erasure).
  */
 import { randomUUID } from 'node:crypto';
-import { type PersonErased, personId, personOfStream, personStream } from '../../../domain/erasure.js';
+import { fold } from '../../../domain/decider.js';
+import {
+  erasureRequestAggregate,
+  type PersonErased,
+  personId,
+  personOfStream,
+  personStream,
+} from '../../../domain/erasure.js';
 import { lookupOf, userSubject } from '../../../domain/personalFields.js';
 import { Refusal } from '../../../domain/refusal.js';
 import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { ErasureDeps } from './erasureDeps.js';
 import { endPerson, erasedIn } from './endPerson.js';
-import { type Erasure, storedErasures, storeErasure, unfinished } from './erasureRecord.js';
+import { type Erasure, isFinished, isRequest, storedErasures, storeErasure, unfinished } from './erasureRecord.js';
+import { endRequest, erasureRequestedIn } from './requestErasure.js';
 
 /**
- * What an earlier look has found in order: the log up to `position` held no erasure that the key store, with so many
- * done ones, did not know. One that was put back since has fewer.
+ * What an earlier look has found in order: the log up to `position` held no erasure or request that the key store, with
+ * so many erasures and as many ends of them, did not know. One that was put back since has fewer.
  */
 export interface Looked {
   readonly position: Position;
-  readonly done: number;
+  readonly known: number;
 }
 
 export interface Reapplied {
@@ -47,15 +55,21 @@ export async function reapplyErasures(
 ): Promise<Reapplied> {
   const stored = new Map<string, Erasure>();
   for await (const erasure of storedErasures(deps.keys)) stored.set(erasure.id, erasure);
+  const known = stored.size + [...stored.values()].filter(isFinished).length;
   const done = [...stored.values()].filter(({ done_at }) => done_at !== undefined);
-  const { inLog, position } = await erasuresInLog(
+  const { inLog, requested, position } = await erasuresInLog(
     deps,
-    looked !== undefined && done.length >= looked.done ? looked.position : undefined,
+    looked !== undefined && known >= looked.known ? looked.position : undefined,
   );
+  await restoreRequests(deps, now, stored, requested, listed);
+  const isKnown = ({ id }: Erasure): boolean => {
+    const known = stored.get(id);
+    return known !== undefined && !isRequest(known);
+  };
   const lost = [
     ...(await lostByKeys(deps, inLog, stored)),
     ...(await lostByLog(deps, inLog, done)),
-    ...listed.filter(({ id, withdrawn_at }) => withdrawn_at === undefined && !inLog.has(id) && !stored.has(id)),
+    ...listed.filter((one) => one.withdrawn_at === undefined && !isRequest(one) && !inLog.has(one.id) && !isKnown(one)),
   ];
   const open: OpenErasure[] = [];
   for (const erasure of lost) {
@@ -71,29 +85,70 @@ export async function reapplyErasures(
   return {
     again: lost.length - open.length,
     open,
-    looked: open.length > 0 || position === undefined ? undefined : { position, done: done.length },
+    looked: open.length > 0 || position === undefined ? undefined : { position, known },
   };
 }
 
 async function erasuresInLog(
   { events }: Pick<ErasureDeps, 'events'>,
   after: Position | undefined,
-): Promise<{ readonly inLog: ReadonlyMap<string, Erasure>; readonly position: Position | undefined }> {
+): Promise<{
+  readonly inLog: ReadonlyMap<string, Erasure>;
+  readonly requested: readonly Erasure[];
+  readonly position: Position | undefined;
+}> {
   const inLog = new Map<string, Erasure>();
+  const requested: Erasure[] = [];
   let position = after;
-  for await (const batch of events.readAll(after, { types: ['PersonErased'] })) {
+  for await (const batch of events.readAll(after, { types: ['PersonErased', 'ErasureRequested'] })) {
     for (const event of batch.events) {
+      if (event.type === 'ErasureRequested') {
+        requested.push(erasureRequestedIn(event));
+        continue;
+      }
       const erasure = erasureIn(event);
       inLog.set(erasure.id, erasure);
     }
     ({ position } = batch);
   }
-  return { inLog, position };
+  return { inLog, requested, position };
 }
 
 function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
   const { erasure_id: id, reason } = data as PersonErased['data'];
   return { id, person: personOfStream(stream), reason, by: metadata.by, at };
+}
+
+/**
+ * Requests that the key store has lost, and withdrawals that the log or the key store has. A request that the log has lost
+ * it gets again when it is due.
+ * @param requested in the log
+ */
+async function restoreRequests(
+  { events, keys }: Pick<ErasureDeps, 'events' | 'keys'>,
+  now: string,
+  stored: ReadonlyMap<string, Erasure>,
+  requested: readonly Erasure[],
+  listed: readonly Erasure[],
+): Promise<void> {
+  for (const erasure of [...stored.values(), ...listed]) {
+    if (erasure.due_at === undefined || erasure.withdrawn_at === undefined) continue;
+    const request = fold(erasureRequestAggregate, await events.read(personStream(erasure.person)));
+    const own = stored.get(erasure.id);
+    if (request.status === 'requested' && request.id === erasure.id) {
+      const commandId = randomUUID();
+      const context = { commandId, correlationId: commandId, by: { user: 'system:erasures' }, now };
+      await endRequest({ events, keys }, erasure, context, 'a restore had undone the withdrawal');
+    } else if (own !== undefined && isRequest(own)) await storeErasure(keys, erasure);
+  }
+  for (const erasure of [...requested, ...listed.filter(isRequest)]) {
+    if (stored.has(erasure.id)) continue;
+    const history = await events.read(personStream(erasure.person));
+    const request = fold(erasureRequestAggregate, history);
+    if (erasedIn(history) !== undefined || (request.status !== 'none' && request.id !== erasure.id)) continue;
+    if (request.status === 'started') await storeErasure(keys, { ...erasure, started_at: now });
+    else if (request.status !== 'withdrawn') await storeErasure(keys, erasure);
+  }
 }
 
 /** Of the log's erasures those that the key store does not know, or whose person it has. */

@@ -19,7 +19,7 @@ import { kindOf } from '../../../domain/streamName.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import { readableFields } from '../../../runtime/personal/alteredData.js';
 
-const userAggregate: Aggregate<Entry<User>, DomainEvent> = {
+export const userAggregate: Aggregate<Entry<User>, DomainEvent> = {
   initial: { status: 'none' },
   evolve: (state, event) => evolveUser(state, readable(event)),
 };

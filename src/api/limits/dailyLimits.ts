@@ -1,0 +1,51 @@
+/** What one person of support may do in a day (docs/limits.md#support): a stolen account is noticed before it has much. */
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
+import { clockMs } from '../../lib/clock.js';
+import type { LimitName, LimitTally } from '../../metrics/limits.js';
+import type { Records } from '../../ports/readStore.js';
+import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
+import { tooManyRequests } from '../auth/throttle.js';
+
+const DAY_SECONDS = 86_400;
+
+export type DailyLimit = Extract<LimitName, 'erasures' | 'person-exports' | 'personal-reads'>;
+
+/** 0: no limit. */
+export interface DailySettings {
+  readonly erasuresPerDay: number;
+  readonly personExportsPerDay: number;
+  readonly personalReadsPerDay: number;
+}
+
+/** Counts before the work is done. @throws HttpError too_many_requests, with Retry-After; UnavailableError */
+export type TakeDaily = (limit: DailyLimit, userId: string) => Promise<void>;
+
+/** All processes count in the records, so that neither a restart nor another process gives anything back. */
+export function dailyLimits(
+  records: Records,
+  { erasuresPerDay, personExportsPerDay, personalReadsPerDay }: DailySettings,
+  onLimited: LimitTally = () => undefined,
+  now: () => number = clockMs,
+): TakeDaily {
+  const most: Readonly<Record<DailyLimit, number>> = {
+    erasures: erasuresPerDay,
+    'person-exports': personExportsPerDay,
+    'personal-reads': personalReadsPerDay,
+  };
+  const limiters = Object.entries(most).map(([name, points]) => [
+    name,
+    points === 0
+      ? undefined
+      : new RecordsLimiter({ records, now, keyPrefix: `daily/${name}`, points, duration: DAY_SECONDS }),
+  ]);
+  const limiterOf = Object.fromEntries(limiters) as Readonly<Record<DailyLimit, RecordsLimiter | undefined>>;
+  return async (limit, userId) => {
+    try {
+      await limiterOf[limit]?.consume(userId);
+    } catch (error) {
+      if (!(error instanceof RateLimiterRes)) throw error;
+      onLimited(limit);
+      throw tooManyRequests(error.msBeforeNext);
+    }
+  };
+}

@@ -1,0 +1,169 @@
+/**
+ * Erasures that support requests (docs/decisions.md#requested-erasures). The log decides between a withdrawal and a start;
+ * the key store holds the request too, so that a log which is put back to an earlier time does not lose it.
+ */
+import type { CommandContext } from '../../../commands/context.js';
+import { transact } from '../../../commands/transact.js';
+import { fold } from '../../../domain/decider.js';
+import {
+  type ErasureRequested,
+  erasureRequestAggregate,
+  type Person,
+  personOfStream,
+  personStream,
+} from '../../../domain/erasure.js';
+import { Refusal } from '../../../domain/refusal.js';
+import { RESTORED_STREAM } from '../../../domain/restored.js';
+import type { RecordedEvent } from '../../../ports/eventStore.js';
+import { erasedIn } from './endPerson.js';
+import { refuseUnlessErasable } from './erasable.js';
+import type { ErasureDeps } from './erasureDeps.js';
+import { type Erasure, erasureOf, isFinished, isRequest, newErasureId, storeErasure } from './erasureRecord.js';
+import { partOf } from './retire.js';
+
+type Deps = Pick<ErasureDeps, 'events' | 'keys'>;
+
+/**
+ * @returns the person's latest erasure: the new request, or one that was requested, started or done before
+ * @throws Refusal as `refuseUnlessErasable`; UnavailableError, ConflictError
+ */
+export async function requestErasure(
+  { events, keys }: Deps,
+  person: Person,
+  context: CommandContext,
+  { reason, delayMs }: { readonly reason: string; readonly delayMs: number },
+): Promise<Erasure> {
+  const earlier = await erasureOf(keys, person);
+  if (earlier !== undefined) return earlier;
+  const due_at = later(context.now, delayMs);
+  const { history } = await transact(
+    events,
+    erasureRequestAggregate,
+    personStream(person),
+    context,
+    async ({ status }, before) => {
+      await refuseUnlessErasable(keys, person, before, context.by);
+      if (status === 'requested') return [];
+      return [{ type: 'ErasureRequested', data: { erasure_id: newErasureId(), reason, due_at } }];
+    },
+  );
+  const requested = erasureRequestedIn(history.findLast(({ type }) => type === 'ErasureRequested') as RecordedEvent);
+  await storeErasure(keys, requested);
+  return requested;
+}
+
+/** As the key store holds the request. */
+export function erasureRequestedIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
+  const { erasure_id: id, reason, due_at } = data as ErasureRequested['data'];
+  const { by, requestId } = metadata;
+  return {
+    id,
+    person: personOfStream(stream),
+    reason,
+    by,
+    ...(requestId === undefined ? {} : { request_id: requestId }),
+    at,
+    due_at,
+  };
+}
+
+/** The person's erasure that is requested, or in progress. @throws Refusal `erasure_not_found`; UnavailableError */
+export async function openErasure({ keys }: Pick<Deps, 'keys'>, person: Person): Promise<Erasure> {
+  const erasure = await erasureOf(keys, person);
+  if (erasure === undefined || isFinished(erasure)) throw new Refusal('erasure_not_found');
+  return erasure;
+}
+
+/** @throws Refusal `erasure_not_found`, `erasure_started`; UnavailableError, ConflictError */
+export async function withdrawErasure(
+  deps: Deps,
+  person: Person,
+  context: CommandContext,
+  reason: string,
+): Promise<Erasure> {
+  const erasure = await openErasure(deps, person);
+  if (!isRequest(erasure)) throw new Refusal('erasure_started');
+  return endRequest(deps, erasure, context, reason);
+}
+
+/** Also in a log that was put back to before its withdrawal. @throws Refusal `erasure_started`; UnavailableError */
+export async function endRequest(
+  { events, keys }: Deps,
+  erasure: Erasure,
+  context: CommandContext,
+  reason: string,
+): Promise<Erasure> {
+  const { id, person } = erasure;
+  await transact(events, erasureRequestAggregate, personStream(person), context, (state) => {
+    if (state.status === 'none' || state.id !== id) return [];
+    if (state.status === 'started') throw new Refusal('erasure_started');
+    return state.status === 'requested' ? [{ type: 'ErasureWithdrawn', data: { erasure_id: id, reason } }] : [];
+  });
+  const withdrawn: Erasure = { ...erasure, withdrawn_at: erasure.withdrawn_at ?? context.now };
+  await storeErasure(keys, withdrawn);
+  return withdrawn;
+}
+
+/** From now on the request can't be withdrawn. @throws Refusal `erasure_not_found`; UnavailableError, ConflictError */
+export async function startRequested(
+  { events, keys }: Deps,
+  erasure: Erasure,
+  context: CommandContext,
+): Promise<Erasure> {
+  const { id, person } = erasure;
+  const { state } = await transact(
+    events,
+    erasureRequestAggregate,
+    personStream(person),
+    partOf(context),
+    (request) => {
+      const isEnded = request.status !== 'none' && request.id === id && request.status !== 'requested';
+      return isEnded ? [] : [{ type: 'ErasureStarted', data: { erasure_id: id } }];
+    },
+  );
+  if (state.status === 'withdrawn' && state.id === id) {
+    await storeErasure(keys, { ...erasure, withdrawn_at: context.now });
+    throw new Refusal('erasure_not_found');
+  }
+  return { ...erasure, started_at: context.now };
+}
+
+/**
+ * Whether a request is to be carried out now. After a restore it waits as long again: a withdrawal may have been lost. A
+ * log that was put back to before the request gets it again.
+ * @throws UnavailableError, ConflictError
+ */
+export async function isDue(
+  { events, keys }: Deps,
+  erasure: Erasure & { readonly due_at: string },
+  context: CommandContext,
+): Promise<boolean> {
+  const { id, person, reason, at, due_at } = erasure;
+  const { now } = context;
+  if (due_at > now) return false;
+  const history = await events.read(personStream(person));
+  if (erasedIn(history) !== undefined) return true;
+  // A log that was put back to before the user has nothing to erase.
+  if (person.kind === 'user' && history.length === 0) return false;
+  const request = fold(erasureRequestAggregate, history);
+  if (request.status === 'none' || request.id !== id) {
+    const again = { erasure_id: id, reason, due_at: later(now, Date.parse(due_at) - Date.parse(at)) };
+    const { state } = await transact(events, erasureRequestAggregate, personStream(person), context, ({ status }) =>
+      status === 'requested' ? [] : [{ type: 'ErasureRequested', data: again }],
+    );
+    const isReplaced = state.status === 'requested';
+    await storeErasure(keys, isReplaced ? { ...erasure, withdrawn_at: now } : { ...erasure, due_at: again.due_at });
+    return false;
+  }
+  if (request.status === 'withdrawn') {
+    await storeErasure(keys, { ...erasure, withdrawn_at: now });
+    return false;
+  }
+  const restored = (await events.read(RESTORED_STREAM)).at(-1);
+  const dueAgain = restored && later(restored.at, Date.parse(request.due_at) - Date.parse(request.at));
+  if (dueAgain === undefined || dueAgain <= now) return true;
+  await storeErasure(keys, { ...erasure, due_at: dueAgain });
+  return false;
+}
+
+const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
