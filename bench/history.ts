@@ -26,7 +26,7 @@ await (await startService(data.dir)).stop();
 
 const { events, subjects } = await openLog({ dataDir: data.dir });
 const store = await openEmbeddedReadStore({ dir: data.dir });
-const models = openReadModels(store);
+const models = openReadModels(store, events);
 const deps = {
   events,
   models,

@@ -17,7 +17,8 @@ import { type CatalogueView, openCatalogueView } from '../projections/catalogue/
 import { openPresence } from '../runtime/coordination/presence.js';
 import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
-import { PROJECTIONS, readByAll, type ReadModels } from '../projections/index.js';
+import { BEHIND_WAIT_MS } from '../runtime/readmodels/readYourWrites.js';
+import { PROJECTIONS, type ReadModels } from '../projections/index.js';
 import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
@@ -95,7 +96,7 @@ export interface Apis {
 /** @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Apis> {
   const { config, engines, models, hash, subjects, publicUrl, logger, followers } = options;
-  const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }));
+  const catalogue = open.add(openCatalogueView({ model: models.catalogue, events: engines.events, followers }));
   const outcomes = open.add(await openChargeOutcomes(engines.events, followers));
   const auth = open.add(
     createAuth({
@@ -134,9 +135,9 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
       const until = performance.now() + timeoutMs;
-      if (!(await models.catalogue.reached(position, timeoutMs))) return false;
+      const isThere = await models.catalogue.reached(position, Math.min(timeoutMs, BEHIND_WAIT_MS));
       return within(
-        catalogue.refresh().then(() => true),
+        (isThere ? catalogue.refresh() : catalogue.readOn()).then(() => true),
         until - performance.now(),
         () => false,
       );
@@ -152,10 +153,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     records: options.recordsInTime,
     hash,
     keys: keyOwner(presence),
-    positions: positionGate(engines.events, {
-      always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }),
-      where: models,
-    }),
+    positions: positionGate(engines.events, { ...models, catalogue: seesCatalogue }),
     limits,
     outwardHeld: () => options.outward.state().held !== undefined,
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),

@@ -66,6 +66,6 @@ export async function withStores<T>(
       ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true }))
       : config.dataDir;
     const store = open.add(await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })));
-    return work({ ...opened, store, models: openReadModels(store) });
+    return work({ ...opened, store, models: openReadModels(store, opened.events) });
   });
 }

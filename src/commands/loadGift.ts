@@ -10,7 +10,6 @@ import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
-import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import { type CommandContext, ownEvents } from './context.js';
@@ -96,8 +95,7 @@ export async function foundGift(
 
 /** @throws as `loadGift` */
 export async function unissuedGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string): Promise<FoundGift> {
-  // A read model that lags must not answer "missing": the answer is stored under the caller's key for a day.
-  const document = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
+  const document = await deps.gifts.get(giftId);
   if (document === undefined) throw new Refusal('gift_not_found');
   const { index, transaction_id } = document;
   const made = await readPurchase(deps.events, transaction_id);

@@ -11,7 +11,7 @@ import { brokenCardLimit } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import { type SendingFacts, sendTime } from '../domain/sending.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
+import { type AccountDocument, accountAtLogEnd, accountInLog } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
 import { sealText } from '../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
@@ -125,9 +125,13 @@ async function gather(
   request: PurchaseRequest,
   transactionId: string,
 ): Promise<{ readonly purchase: GiftsPurchased['data']; readonly bodyHash: string | undefined }> {
-  const method = (await deps.accounts.get(`paymentMethod-${request.payment_reference}`)) as
-    PaymentMethodDocument | undefined;
-  if (method === undefined || !method.active) throw new Refusal('invalid_payment_reference', 'payment_reference');
+  const method = await accountAtLogEnd(
+    deps,
+    `paymentMethod-${request.payment_reference}`,
+    (shown) => shown.entry === 'paymentMethod' && shown.active && shown.users.includes(userId),
+  );
+  if (method?.entry !== 'paymentMethod' || !method.active)
+    throw new Refusal('invalid_payment_reference', 'payment_reference');
   if (!method.users.includes(userId)) throw new Refusal('cannot_use_payment_method');
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(request.product_id);
@@ -218,11 +222,11 @@ async function receiversOf(
   });
   const ids = [...users];
   const found = await deps.accounts.getMany(ids.map((id) => `user-${id}`));
-  const missing = found.findIndex((user) => user?.entry !== 'user' || !user.active);
-  if (missing >= 0)
-    throw new Refusal(
-      'receiver_not_found',
-      `receivers[${asked.findIndex(({ user_id }) => user_id === ids[missing])}].user_id`,
-    );
+  for (const [index, id] of ids.entries()) {
+    if (isReceiver(found[index]) || isReceiver(await accountInLog(deps.events, `user-${id}`))) continue;
+    throw new Refusal('receiver_not_found', `receivers[${asked.findIndex(({ user_id }) => user_id === id)}].user_id`);
+  }
   return receivers;
 }
+
+const isReceiver = (account: AccountDocument | undefined): boolean => account?.entry === 'user' && account.active;

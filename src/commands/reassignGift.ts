@@ -4,8 +4,7 @@ import { notificationAttempts } from '../domain/notification.js';
 import { phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
-import type { AccountDocument } from '../projections/accounts.js';
-import { getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
+import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { CommandContext } from './context.js';
@@ -59,7 +58,11 @@ async function targetOf(
   { user_id, phone_number }: NewReceiver,
 ): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
   if (user_id !== undefined) {
-    const user = await getAtLogEnd(events, accounts, `user-${user_id}`, MISSING_WAIT_MS);
+    const user = await accountAtLogEnd(
+      { events, accounts },
+      `user-${user_id}`,
+      (shown) => shown.entry === 'user' && shown.active,
+    );
     if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found', 'user_id');
     return { receiver: { user_id } };
   }

@@ -15,8 +15,10 @@ import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventTypes, evolveEntry } from '../domain/entry.js';
 import { kindOf } from '../domain/streamName.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import { foldDocument } from '../runtime/readmodels/foldDocument.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
 
 /** `user-{id}`. `credential` rises when the user's sessions end: with a new password, or when disabled. */
 export interface UserDocument extends User {
@@ -88,6 +90,30 @@ export const accountsProjection: Projection<AccountDocument> = {
     }
   },
 };
+
+/** No longer one is imported (docs/design.md#rules-of-events), with its kind in front. */
+const MAX_STREAM = 80;
+
+/** An account as the log has it now, however far the read model is behind. @throws UnavailableError */
+export async function accountInLog(
+  events: Pick<EventStore, 'read'>,
+  stream: string,
+): Promise<AccountDocument | undefined> {
+  return stream.length > MAX_STREAM ? undefined : foldDocument(accountsProjection, await events.read(stream), stream);
+}
+
+/** As the read model shows it where that will do, else as the log has it. @throws UnavailableError */
+export async function accountAtLogEnd(
+  {
+    accounts,
+    events,
+  }: { readonly accounts: Pick<ReadModel<AccountDocument>, 'get'>; readonly events: Pick<EventStore, 'read'> },
+  stream: string,
+  willDo: (shown: AccountDocument) => boolean,
+): Promise<AccountDocument | undefined> {
+  const shown = await accounts.get(stream);
+  return shown !== undefined && willDo(shown) ? shown : accountInLog(events, stream);
+}
 
 function userOf(event: RecordedEvent): string {
   return (event.data as ReservationEvent['data']).user_id;

@@ -2,7 +2,7 @@
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
 import { copyWith } from '../domain/copyWith.js';
-import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift/events.js';
+import type { GiftEvent, GiftExtended, GiftIssued, Receiver, VoucherAssigned } from '../domain/gift/events.js';
 import type { ReminderSent } from '../domain/notification.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
 import type { GiftsPurchased } from '../domain/purchase/events.js';
@@ -131,6 +131,22 @@ type HeldAt = (receiver: Receiver, at: string) => string | undefined;
 const withHeld = (document: GiftDocument, held: string | undefined): GiftDocument =>
   held === undefined ? document : Object.assign(document, { held });
 
+/** `at`: the time of the purchase. */
+function bought(
+  transaction_id: string,
+  index: number,
+  message_id: string,
+  receiver: Receiver,
+  at: string,
+  held: HeldAt,
+): GiftDocument {
+  const since = held(receiver, at);
+  // Two literals: most documents that the projector makes are made here.
+  return since === undefined
+    ? { transaction_id, index, message_id, receiver, updated_at: at }
+    : { transaction_id, index, message_id, receiver, held: since, updated_at: at };
+}
+
 function evolveGift(
   document: GiftDocument,
   event: Exclude<Folded, { type: 'GiftsPurchased' }>,
@@ -218,12 +234,7 @@ function makeGifts(
       if (ids === undefined) throw new Error(`the purchase has no gift ${index}`);
       const { message_id } = ids;
       const { transaction_id } = folded.data;
-      const receiver = receiverOf(folded.data.receivers[index]);
-      const since = held(receiver, folded.at);
-      // Two literals: most documents that the projector makes are made here.
-      return since === undefined
-        ? { transaction_id, index, message_id, receiver, updated_at: folded.at }
-        : { transaction_id, index, message_id, receiver, held: since, updated_at: folded.at };
+      return bought(transaction_id, index, message_id, receiverOf(folded.data.receivers[index]), folded.at, held);
     },
   };
 }
@@ -241,3 +252,14 @@ function makeGifts3(): Projection<GiftDocument> {
 }
 
 export const giftsProjection: Projection<GiftDocument> = makeGifts3();
+
+/** An issued gift before its own events, as its purchase made it. */
+export function asBought({
+  transaction_id,
+  index,
+  message_id,
+  receiver,
+  purchased_at,
+}: GiftIssued['data']): GiftDocument {
+  return bought(transaction_id, index, message_id, receiver, purchased_at, (one, at) => heldSince(one, timeKey(at)));
+}

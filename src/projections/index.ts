@@ -1,9 +1,10 @@
-import { giftStream } from '../domain/gift/events.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { accountsProjection } from './accounts.js';
 import { byUserProjection } from './byUser.js';
 import { catalogueProjection } from './catalogue/catalogue.js';
 import { giftsProjection } from './gifts.js';
+import { giftStreams, transactionStreams } from './fromStreams.js';
 import { feedProjection } from './feed/feed.js';
 import { readYourWrites, type LogEnds } from '../runtime/readmodels/readYourWrites.js';
 import { passwordCostsProjection } from './passwordCosts.js';
@@ -63,24 +64,27 @@ export type ReadModels = {
 };
 
 /**
- * Needs no close. `events`: the log behind the read models, for read-your-writes on gifts, so that tills need not wait.
+ * Needs no close. `events`: the log behind the read models, for read-your-writes on gifts and purchases: single ones
+ * are shown as the log has them, however far the read models are behind.
  */
-export function openReadModels(store: ReadStore, events?: LogEnds): ReadModels {
-  const hurry = events?.hurry?.bind(events);
+export function openReadModels(store: ReadStore, events: LogEnds & Pick<EventStore, 'read' | 'readAll'>): ReadModels {
+  const hurry = events.hurry?.bind(events);
   const models = Object.fromEntries(
     Object.entries(ALL).map(([name, projection]) => [
       name,
       openReadModel(store, projection as unknown as Projection, hurry),
     ]),
   ) as ReadModels;
-  return { ...models, gifts: readYourWrites(models.gifts, events, giftStream) };
+  return {
+    ...models,
+    gifts: readYourWrites(models.gifts, events, giftStreams(events, models.gifts)),
+    transactions: readYourWrites(models.transactions, events, transactionStreams(events)),
+  };
 }
 
-export function readByAll(models: ReadModels): Omit<ReadModels, ReadBySome> {
-  return Object.fromEntries(
-    Object.entries(models).filter(([name]) => !(BY_SOME as readonly string[]).includes(name)),
-  ) as Omit<ReadModels, ReadBySome>;
-}
+export const READ_BY_ALL = (Object.keys(ALL) as (keyof typeof ALL)[]).filter(
+  (name): name is Exclude<keyof typeof ALL, ReadBySome> => !(BY_SOME as readonly string[]).includes(name),
+);
 
 export function isReadBySome({ name }: Pick<Projection, 'name'>): boolean {
   return BY_SOME.some((one) => ALL[one].name === name);

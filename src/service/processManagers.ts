@@ -6,10 +6,8 @@ import { runProcessors } from '../processors/processors.js';
 import type { Lookups } from '../processors/managers.js';
 import { addressOf } from '../processors/notification/address.js';
 import type { Processors } from '../processors/runner/run.js';
-import { inTurns } from '../lib/async/inTurns.js';
-import type { AccountDocument } from '../projections/accounts.js';
+import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { ReadModels } from '../projections/index.js';
-import { type AskedModel, getAtLogEnd, MISSING_WAIT_MS } from '../runtime/readmodels/getAtLogEnd.js';
 import { openText } from '../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -26,7 +24,7 @@ export interface ProcessesOptions {
 }
 
 /**
- * Where receivers are reached at present. That a user can't be reached holds as of the log's end: it is final for the
+ * Where receivers are reached at present. Whether a user can't be reached is read from the log: it is final for the
  * notification, and the read model may lack an address that was imported just now.
  */
 export function receiverLookups({
@@ -34,14 +32,13 @@ export function receiverLookups({
   accounts,
   subjects,
 }: {
-  readonly events: Pick<EventStore, 'end'>;
-  readonly accounts: AskedModel<AccountDocument>;
+  readonly events: Pick<EventStore, 'read'>;
+  readonly accounts: Pick<ReadModels['accounts'], 'get'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
 }): Pick<Lookups, 'contact' | 'numberOf'> {
-  const log = { end: inTurns(async () => events.end()) };
   return {
     async contact(userId) {
-      const found = await getAtLogEnd(log, accounts, `user-${userId}`, MISSING_WAIT_MS, canBeReached);
+      const found = await accountAtLogEnd({ events, accounts }, `user-${userId}`, canBeReached);
       if (found?.entry !== 'user') return undefined;
       const { name, phone_number, device_tokens, locale } = found;
       return { name, phone_number, device_tokens, locale };

@@ -1,5 +1,4 @@
 /** The accounts behind a session, while they are active and have the credentials of the login. */
-import { isDeepStrictEqual } from 'node:util';
 import { accountStream } from '../../domain/account.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -7,9 +6,8 @@ import {
   type AccountDocument,
   type ClientDocument,
   type UserDocument,
-  accountsProjection,
+  accountInLog,
 } from '../../projections/accounts.js';
-import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { within } from '../../lib/async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
@@ -20,23 +18,24 @@ export interface SessionAccounts {
   readonly user?: UserDocument;
 }
 
+/** Accounts by their streams' names, as the read model shows them or as the log has them. */
+export type ReadAccount = (stream: string) => Promise<AccountDocument | undefined>;
+
 export interface Accounts {
-  client(id: string): Promise<ClientDocument | undefined>;
   user(id: string): Promise<UserDocument | undefined>;
-  userNamed(usernameId: string | undefined): Promise<UserDocument | undefined>;
   /**
    * Whether the log has no newer secret or disabling, which the read model may lack. Without the log, the read model
    * decides after a second.
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /**
-   * What `look` finds, if `accept` takes it. A refusal waits for the log's present end, and is decided again if the
-   * account is another by then: the read model may have lacked it, or its new secret. Every refusal waits: otherwise
-   * the time taken would reveal which names exist. Without the log, the read model decides.
-   * @throws UnavailableError when still behind after a second; errors of `look` and `accept`
+   * What `look` finds, if `accept` takes it. Before a refusal it looks into the log, and decides again if the account is
+   * another there: the read model may lack it, or its new secret. Every refusal does: otherwise the time taken would
+   * reveal which names exist. Without the log, the read model decides after a second.
+   * @throws errors of `look` and `accept`
    */
   accepted<A extends UserDocument | ClientDocument>(
-    look: () => Promise<A | undefined>,
+    look: (read: ReadAccount) => Promise<A | undefined>,
     accept: (account: A | undefined) => Promise<boolean>,
   ): Promise<A | undefined>;
   /** `undefined`: not remembered; ask `behind`. */
@@ -53,51 +52,36 @@ const MAX_ID_LENGTH = 64;
 
 export interface AccountSources {
   readonly model: ReadModel<AccountDocument>;
-  readonly log: Pick<EventStore, 'read' | 'end'>;
+  readonly log: Pick<EventStore, 'read'>;
 }
 
 export function accounts({ model, log }: AccountSources, now: () => number): Accounts {
-  const client = async (id: string): Promise<ClientDocument | undefined> => {
-    const document = id.length > MAX_ID_LENGTH ? undefined : await model.get(`client-${id}`);
-    return document?.entry === 'client' ? document : undefined;
-  };
-  const user = async (id: string): Promise<UserDocument | undefined> => {
-    const document = await model.get(`user-${id}`);
-    return document?.entry === 'user' ? document : undefined;
-  };
-  const wholeLogShown = async (): Promise<void> => {
-    const end = await within(log.end(), LOG_MS, () => undefined).catch((error: unknown) => {
-      if (error instanceof UnavailableError) return undefined;
-      throw error;
-    });
-    if (end !== undefined && !(await model.reached(end, LOG_MS)))
-      throw new UnavailableError('accounts are behind the log, which may tell of this login');
-  };
+  const read: ReadAccount = async (stream) => model.get(stream);
+  const inLog: ReadAccount = async (stream) => accountInLog(log, stream);
+  const client = async (id: string): Promise<ClientDocument | undefined> => clientOf(read, id);
+  const user = async (id: string): Promise<UserDocument | undefined> => userOf(read, id);
   const clients = freshCache({ max: CACHED, maxAgeMs: FRESH_MS, now, look: client });
   const users = freshCache({ max: CACHED, maxAgeMs: FRESH_MS, now, look: user });
   return {
-    client,
     user,
-    async userNamed(usernameId) {
-      const name = await model.get(`username-${usernameId ?? 'unknown'}`);
-      return name?.entry === 'username' && name.user_id !== null ? user(name.user_id) : undefined;
-    },
     async isCurrent(document) {
       const stream = accountStream(document.entry, document.id);
-      const events = await within(log.read(stream), LOG_MS, () => []).catch((error: unknown) => {
-        if (error instanceof UnavailableError) return [];
+      const logged = await within(inLog(stream), LOG_MS, () => undefined).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return undefined;
         throw error;
       });
-      const account = (foldDocument(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
+      const account = (logged ?? document) as UserDocument | ClientDocument;
       // Compares secrets, not credential numbers: the read model of another release may count those differently.
       return account.active && secretOf(account) === secretOf(document);
     },
     async accepted(look, accept) {
-      const found = await look();
+      const found = await look(read);
       if (await accept(found)) return found;
-      await wholeLogShown();
-      const shown = await look();
-      return !isDeepStrictEqual(shown, found) && (await accept(shown)) ? shown : undefined;
+      const logged = await within(look(inLog), LOG_MS, () => found).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return found;
+        throw error;
+      });
+      return logged !== undefined && !isAlike(found, logged) && (await accept(logged)) ? logged : undefined;
     },
     known(session) {
       const itsClient = clients.peek(session.client);
@@ -118,6 +102,24 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
   };
 }
 
+export async function clientOf(read: ReadAccount, id: string): Promise<ClientDocument | undefined> {
+  const document = id.length > MAX_ID_LENGTH ? undefined : await read(`client-${id}`);
+  return document?.entry === 'client' ? document : undefined;
+}
+
+async function userOf(read: ReadAccount, id: string): Promise<UserDocument | undefined> {
+  const document = await read(`user-${id}`);
+  return document?.entry === 'user' ? document : undefined;
+}
+
+/** Reads as much for an unknown name as for a known one: the time taken reveals neither. */
+export async function userNamed(read: ReadAccount, usernameId: string | undefined): Promise<UserDocument | undefined> {
+  const name = await read(`username-${usernameId ?? 'unknown'}`);
+  const userId = name?.entry === 'username' ? (name.user_id ?? undefined) : undefined;
+  const user = await userOf(read, userId ?? 'unknown');
+  return userId === undefined ? undefined : user;
+}
+
 /** `undefined`: an account has changed since the session's start. */
 export function sessionAccounts(
   session: Session,
@@ -131,6 +133,10 @@ export function sessionAccounts(
 
 const secretOf = (account: UserDocument | ClientDocument): string =>
   account.entry === 'user' ? account.password_hash : account.secret_hash;
+
+function isAlike<A extends UserDocument | ClientDocument>(found: A | undefined, logged: A): boolean {
+  return found?.id === logged.id && found.active === logged.active && secretOf(found) === secretOf(logged);
+}
 
 /** A remembered account of before the session's login says nothing about the session. */
 async function looked<A extends ClientDocument | UserDocument>(

@@ -5,7 +5,7 @@ import type { ClientDocument } from '../../projections/accounts.js';
 import { keyedGate } from '../limits/gate.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Passwords } from './passwords.js';
-import type { Accounts } from './accountStatus.js';
+import { type Accounts, clientOf } from './accountStatus.js';
 import { type Claimant, PLACES, type Throttle } from './throttle.js';
 
 export interface ClientCredentials {
@@ -94,7 +94,7 @@ export function clientAuthentication(options: {
           verify(client, secrets, async () => undefined),
         );
       };
-      const client = await accounts.accepted(async () => accounts.client(id), accept);
+      const client = await accounts.accepted(async (read) => clientOf(read, id), accept);
       if (client === undefined) throw refusal ?? authenticationFailed();
       return client;
     },

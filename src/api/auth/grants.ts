@@ -9,7 +9,7 @@ import { authenticationFailed, type ClientCredentials } from './clients.js';
 import type { LoginHashes } from './loginHashes.js';
 import type { Passwords } from './passwords.js';
 import type { Sessions, TokenHolder, TokenPair } from './sessions.js';
-import { type Accounts, sessionAccounts } from './accountStatus.js';
+import { type Accounts, sessionAccounts, userNamed } from './accountStatus.js';
 import type { Claimant, Throttle } from './throttle.js';
 
 /**
@@ -51,9 +51,9 @@ export function grants(deps: {
       // A hash made elsewhere may be of the password as typed (RFC 8265 composes it).
       const candidates = [...new Set([opaqueString(password), password])];
       const user = await accounts.accepted(
-        async () => {
+        async (read) => {
           const [usernameId] = await subjects.find([named]);
-          return accounts.userNamed(usernameId);
+          return userNamed(read, usernameId);
         },
         // An inactive user's right password counts as a failure: otherwise the counters would reveal it.
         async (account) =>

@@ -19,10 +19,6 @@ export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   now(): string;
 }
 
-/** Where readers of a gift wait for its stream's events, tills need not wait. */
-export const modelsToWaitFor = ({ gifts }: Pick<GiftModels, 'gifts'>): readonly GiftModels['gifts'][] =>
-  gifts.readYourWrites === true ? [] : [gifts];
-
 export const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
 /** @throws HttpError forbidden for a client */

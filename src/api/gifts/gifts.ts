@@ -12,6 +12,7 @@ import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed
 import { embeddedCollector } from '../representation/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import type { Route } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity } from './entities.js';
@@ -104,7 +105,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const handled = await claimGift(deps, loaded, user, context);
           const last = handled.own.at(-1);
-          if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts]);
+          if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts], BEHIND_WAIT_MS);
           const claimed = await giftAfter(deps, giftId, upToOwn(handled));
           const data = giftEntity(claimed, { user, now, publicUrl: deps.publicUrl });
           return {

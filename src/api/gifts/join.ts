@@ -1,18 +1,15 @@
 /** Joins gifts with their purchases and the owners of their phone numbers, in one read for each kind of document. */
 import { ownerByPhone } from '../../domain/account.js';
-import type { GiftIssued } from '../../domain/gift/events.js';
 import { ownerOf } from '../../domain/gift/decisions.js';
-import { notificationStream } from '../../domain/notification.js';
-import { transactionStream } from '../../domain/purchase/events.js';
 import { NO_TEXT } from '../../lib/seal.js';
 import { openText } from '../../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../../runtime/personal/subjects.js';
-import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
-import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
-import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
+import { giftIn } from '../../projections/fromStreams.js';
+import type { GiftDocument } from '../../projections/gifts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
+import type { TransactionDocument } from '../../projections/transactions.js';
 
 export interface JoinedGift {
   readonly id: string;
@@ -121,43 +118,12 @@ export async function giftAfter(
   id: string,
   history: readonly RecordedEvent[],
 ): Promise<JoinedGift> {
-  const issued = history.find((event) => event.type === 'GiftIssued');
-  if (issued === undefined) throw new Error('a gift was written to and is not issued');
-  const { transaction_id, index, message_id, receiver } = issued.data as GiftIssued['data'];
-  const transaction = await chargedPurchase(deps, transaction_id);
-  const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: transaction.created_at };
-  const known = await withReminders(deps.events, id, history, history.at(-1)?.position);
-  const gift = foldDocument(giftsProjection, known, id, bought) ?? bought;
+  const gift = await giftIn(deps.events, id, history, history.at(-1)?.position);
+  const transaction = await deps.transactions.get(gift.transaction_id);
+  if (transaction === undefined) throw new Error(`a gift names purchase ${gift.transaction_id}, which was never made`);
   const phoneId = gift.receiver.phone_id;
   const phone = phoneId === undefined ? undefined : await deps.accounts.get(`phone-${phoneId}`);
   return joinedGift(id, gift, transaction, phone);
-}
-
-/** With the reminders that had been sent by `until`: they stand beside the gift's stream. @throws UnavailableError */
-export async function withReminders(
-  events: Pick<EventStore, 'read'>,
-  id: string,
-  history: readonly RecordedEvent[],
-  until: Position | undefined,
-): Promise<readonly RecordedEvent[]> {
-  if (until === undefined || !history.some(({ type }) => type === 'ReminderDue')) return history;
-  const notification = await events.read(notificationStream(id));
-  const sent = notification.filter(({ type, position }) => type === 'ReminderSent' && position <= until);
-  return [...history, ...sent].sort((one, other) =>
-    one.position === other.position ? 0 : one.position < other.position ? -1 : 1,
-  );
-}
-
-/** A gift is issued after its purchase was charged; the read model may be behind. */
-async function chargedPurchase(
-  { transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore },
-  id: string,
-): Promise<TransactionDocument> {
-  const known = await transactions.get(id);
-  if (known !== undefined && known.payment !== 'pending') return known;
-  const purchase = transactionIn(await events.read(transactionStream(id)));
-  if (purchase === undefined) throw new Error(`a gift names purchase ${id}, which was never made`);
-  return purchase;
 }
 
 function ownerIn(

@@ -8,7 +8,7 @@ import { HttpError } from '../pipeline/errors.js';
 import type { PipelineDeps } from '../pipeline/exchange.js';
 import { idempotencyKey, keyedCommandId, keyRoute } from '../pipeline/idempotency.js';
 import type { EarlyCall, Handler, RouteDescription } from '../pipeline/route.js';
-import { contextOf, type GiftRouteDeps, modelsToWaitFor, userOf } from './deps.js';
+import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
 import { redemptionsIn } from './redemptionList.js';
 
@@ -59,6 +59,6 @@ export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key:
             location_id: null,
           }
         : redemptionEntity(giftId, redemption);
-    return { status: 200, body: { data }, position: event.position, waitFor: modelsToWaitFor(deps), replayed };
+    return { status: 200, body: { data }, position: event.position, replayed };
   };
 }

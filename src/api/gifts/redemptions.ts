@@ -6,7 +6,7 @@ import { mayRedeem, mayUnredeem } from '../../domain/gift/decisions.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
-import { contextOf, GIFT_PARAM, modelsToWaitFor, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
 import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './redemptionKeys.js';
 import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';
@@ -22,7 +22,6 @@ const UNREDEEM_BODY: Schema = {
 };
 
 export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
-  const waitFor = modelsToWaitFor(deps);
   return [
     {
       ...REDEEM_ROUTE,
@@ -76,7 +75,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
             created_at: event.at,
             updated_at: event.at,
           });
-          return { status: 201, body: { data }, position: event.position, waitFor, replayed };
+          return { status: 201, body: { data }, position: event.position, replayed };
         };
       },
     },
@@ -131,7 +130,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
             created_at: redeemed.at,
             updated_at: event.at,
           });
-          return { status: 200, body: { data }, position: event.position, waitFor, replayed };
+          return { status: 200, body: { data }, position: event.position, replayed };
         };
       },
     },

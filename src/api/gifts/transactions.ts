@@ -6,7 +6,9 @@ import type { GivenBack } from '../../domain/purchase/status.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import { basePathOf } from '../../service/publicUrl.js';
 import { inSlices } from '../../lib/async/slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
@@ -36,6 +38,7 @@ import {
 } from './schemas.js';
 
 const MAX_RECEIVERS = 10_000;
+const TRANSACTION_ID = /^[0-9a-zA-Z-]{1,64}$/;
 /** Of a time as text. */
 const MAX_TIME = 40;
 
@@ -166,6 +169,16 @@ interface Shown {
   readonly gift: GiftDocument;
 }
 
+/** The gifts of a purchase before any of their own events. `purchase`: its first event. */
+async function asBought(purchase: RecordedEvent): Promise<Shown[]> {
+  const shown: Shown[] = [];
+  await inSlices<string>(
+    giftsProjection.documentIds(purchase),
+    (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, purchase, id, index) }),
+  );
+  return shown;
+}
+
 export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   const basePath = basePathOf(deps.publicUrl);
   const locationOf = (id: string): Record<string, string> => ({
@@ -232,7 +245,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const transaction = transactionIn(history);
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
-    if (position !== undefined) await waitUntilProjected(position, [deps.transactions, deps.gifts]);
+    if (position !== undefined) await waitUntilProjected(position, [deps.transactions, deps.gifts], BEHIND_WAIT_MS);
     // A refused purchase is in the log, too: its answer has a successful answer's headers.
     const ofRefusal = {
       ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }),
@@ -252,14 +265,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       if (needed !== undefined) throw needed;
     }
     // From the log, so that a repeated purchase gets the same gifts.
-    const gifts = async (): Promise<Shown[]> => {
-      const shown: Shown[] = [];
-      await inSlices<string>(
-        giftsProjection.documentIds(first),
-        (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }),
-      );
-      return shown;
-    };
+    const gifts = async (): Promise<Shown[]> => asBought(first);
     const made = await answer(transactionId, transaction, gifts, embeds, viewer, { ofRefusal });
     return copyWith(made, { status: 201, replayed, position });
   };
@@ -270,17 +276,23 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   ): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {
     const id = early.params['transactionId'] ?? '';
     const user = userOf(early);
-    const transaction = await deps.transactions.get(id);
+    const transaction = TRANSACTION_ID.test(id) ? await deps.transactions.get(id) : undefined;
     if (transaction?.buyer_id !== user.id) throw new HttpError('transaction_not_found');
     return { id, transaction };
   };
 
-  /** @throws UnavailableError while the read model lacks one: the gifts exist since the purchase */
-  const documentsOf = async (ids: readonly string[]): Promise<Shown[]> => {
+  const giftsBought = async (transactionId: string): Promise<ReadonlyMap<string, GiftDocument>> => {
+    const [purchase] = await deps.events.read(transactionStream(transactionId), { limit: 1 });
+    return new Map((purchase === undefined ? [] : await asBought(purchase)).map(({ id, gift }) => [id, gift]));
+  };
+
+  const documentsOf = async (transactionId: string, ids: readonly string[]): Promise<Shown[]> => {
     const gifts = await deps.gifts.getMany(ids);
+    const bought = gifts.includes(undefined) ? await giftsBought(transactionId) : undefined;
     return ids.map((id, index) => {
-      const gift = gifts[index];
-      if (gift === undefined) throw new UnavailableError('the read model does not know all gifts of the purchase yet');
+      // A gift that is not issued is as it was bought.
+      const gift = gifts[index] ?? bought?.get(id);
+      if (gift === undefined) throw new Error(`purchase ${transactionId} has no gift ${id}`);
       return { id, gift };
     });
   };
@@ -294,6 +306,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       description: `Waits a moment for the charge. ${NOT_DECIDED_YET} Declined: the gifts are cancelled. Send an Idempotency-Key: a repeated purchase then never buys twice.`,
       tag: 'Transactions',
       caller: 'user',
+      readsSingly: true,
       embeds: TRANSACTION_RELATIONS,
       body: PURCHASE_BODY,
       bodyExample: {
@@ -364,6 +377,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       description: `For its buyer: the answer of the purchase, by the present state. ${NOT_DECIDED_YET}`,
       tag: 'Transactions',
       caller: 'user',
+      readsSingly: true,
       embeds: TRANSACTION_RELATIONS,
       params: { transactionId: 'The transaction’s id.' },
       answers: [{ status: 200, description: 'The transaction.', headers: LOCATION, ...TRANSACTION_ANSWER }],
@@ -374,7 +388,9 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         const { id, transaction } = await find(early);
         const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
         return async ({ embeds }) =>
-          answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early), { givenBack });
+          answer(id, transaction, () => documentsOf(id, giftIdsOf(transaction)), embeds, viewerOf(early), {
+            givenBack,
+          });
       },
     },
     {
@@ -387,6 +403,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         'For the buyer of a purchase with `send_at`, until it is sent: another time, `now`, or null, which sends nothing until a time is named. Sent once, whatever is changed at the last moment.',
       tag: 'Transactions',
       caller: 'user',
+      readsSingly: true,
       params: { transactionId: 'The transaction’s id.' },
       body: RESCHEDULE_BODY,
       bodyExample: { send_at: '2026-12-24T09:00:00+01:00' },
@@ -410,7 +427,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           const transaction = transactionIn(upToOwn(changed));
           if (transaction === undefined) throw new Error('a purchase was changed and is not there');
           const position = changed.own.at(-1)?.position;
-          if (position !== undefined) await waitUntilProjected(position, [deps.transactions]);
+          if (position !== undefined) await waitUntilProjected(position, [deps.transactions], BEHIND_WAIT_MS);
           const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
           const answered = {
             status: 200,
@@ -429,6 +446,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       description: 'For its buyer, page by page, in the order of the receivers.',
       tag: 'Transactions',
       caller: 'user',
+      readsSingly: true,
       embeds: LISTED_GIFT_RELATIONS,
       params: { transactionId: 'The transaction’s id.' },
       query: { type: 'object', properties: pageParameters },
@@ -451,12 +469,16 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       ],
       errors: ['transaction_not_found'],
       async open(early) {
-        const { transaction } = await find(early);
+        const { id, transaction } = await find(early);
         return async ({ query, embeds, path, rawQuery }) => {
           const asked = pageRequest(query);
           const ids = pageOf(giftIdsOf(transaction), asked);
           const viewer = viewerOf(early);
-          const joined = await withMessage(deps, await joinGifts(deps, transaction, await documentsOf(ids)), embeds);
+          const joined = await withMessage(
+            deps,
+            await joinGifts(deps, transaction, await documentsOf(id, ids)),
+            embeds,
+          );
           const embedded = embeddedCollector();
           requestKinds(embedded, embeds);
           const catalogue = deps.catalogue.current();

@@ -14,6 +14,7 @@ import { embeddedCollector } from '../representation/embedded.js';
 import { dataSchema, embeddedSchema } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from './entities.js';
@@ -90,7 +91,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       ...(typeof segmentId === 'string' ? { segmentId } : {}),
     });
     const last = handled.own.at(-1);
-    if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts]);
+    if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts], BEHIND_WAIT_MS);
     const voucher = voucherIn(upToOwn(handled));
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
     return { ...handled, voucher };

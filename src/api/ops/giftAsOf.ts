@@ -11,13 +11,14 @@ import { giftStream } from '../../domain/gift/events.js';
 import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
+import { withReminders } from '../../projections/fromStreams.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../projections/index.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { giftEntity } from '../gifts/entities.js';
-import { type JoinedGift, joinedGift, withMessage, withReminders } from '../gifts/join.js';
+import { type JoinedGift, joinedGift, withMessage } from '../gifts/join.js';
 
 export interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];

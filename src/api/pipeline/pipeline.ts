@@ -1,12 +1,13 @@
 import { Readable } from 'node:stream';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { giftIdOf } from '../../domain/giftIds.js';
+import { READ_BY_ALL } from '../../projections/index.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { Exchange, type PipelineDeps } from './exchange.js';
 import type { HeldKey, StoredAnswer } from './idempotency.js';
 import { hasLongList } from './json.js';
 import { POSITION_HEADER, waitUntilProjected } from './positions.js';
-import { isKept, restsOnReadModels } from './repeats.js';
+import { basisOf, isKept } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { allowOf, respond } from './respond.js';
 import { type Answer, type Route, type RouteDescription, mustNotBeCached } from './route.js';
@@ -81,7 +82,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
 }
 
 /**
- * A refusal that rests on read models is unreliable while they are behind the log. It counts only if a second run
+ * A refusal that rests on read models is unreliable while these are behind the log. It counts only if a second run
  * repeats it, once they reached the log's end as of the first run. The second run is safe: a refused run has appended
  * nothing.
  * @throws UnavailableError if they don't reach it within a second
@@ -92,7 +93,7 @@ async function decided(
   exchange: Exchange,
   deps: PipelineDeps,
 ): Promise<Answer> {
-  const { giftParam, reads } = route;
+  const { giftParam, reads = [] } = route;
   try {
     // A malformed id: no read model can hold it.
     if (giftParam !== undefined && giftIdOf(exchange.params[giftParam] ?? '') === undefined)
@@ -100,9 +101,11 @@ async function decided(
     try {
       return await run(decision, exchange);
     } catch (error) {
-      if (!restsOnReadModels(answerOf(error).code)) throw error;
+      const read: readonly string[] = [...READ_BY_ALL, ...reads];
+      const basis = basisOf(answerOf(error).code).filter((name) => read.includes(name));
+      if (basis.length === 0) throw error;
+      await deps.positions.waitForEnd(basis);
     }
-    await deps.positions.waitForEnd(reads);
     return await run(decision, exchange);
   } catch (error) {
     if (giftParam !== undefined && answerOf(error).code === UNKNOWN_GIFT) deps.limits?.takeUnknownGift(exchange);

@@ -2,7 +2,8 @@
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { parsedPosition, positionText } from '../../ports/positionText.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import type { ReadBySome } from '../../projections/index.js';
+import { READ_BY_ALL, type ReadBySome, type ReadModels } from '../../projections/index.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import { within } from '../../lib/async/within.js';
 import { HttpError } from './errors.js';
 
@@ -17,24 +18,24 @@ export interface Follower {
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
-export interface Followers {
-  /** For every route. */
-  readonly always: readonly Follower[];
-  /** For the routes that read them. */
-  readonly where: Readonly<Record<ReadBySome, Follower>>;
-}
+/** All read models. */
+export type Followers = Readonly<Record<keyof ReadModels, Follower>>;
 
 /**
- * Waits at most a second for these read models. Late or unreachable ones are no error: the write stands, and a caller
- * with an error would buy once more.
+ * Waits for these read models, at most a second; `waitMs`: where single documents are read from the log meanwhile. Late
+ * or unreachable ones are no error: the write stands, and a caller with an error would buy once more.
  */
-export async function waitUntilProjected(position: Position, followers: readonly Follower[]): Promise<void> {
-  const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch(
+export async function waitUntilProjected(
+  position: Position,
+  followers: readonly Follower[],
+  waitMs = POSITION_WAIT_MS,
+): Promise<void> {
+  const reached = Promise.all(followers.map((follower) => follower.reached(position, waitMs))).catch(
     (error: unknown) => {
       if (!(error instanceof UnavailableError)) throw error;
     },
   );
-  await within(reached, POSITION_WAIT_MS, () => undefined);
+  await within(reached, waitMs, () => undefined);
 }
 
 export interface PositionGate {
@@ -43,31 +44,42 @@ export interface PositionGate {
   /** From a stored answer; `undefined`: no header, or another log. */
   stored(header: string | undefined): Position | undefined;
   format(position: Position): string;
-  /** @throws UnavailableError after a second */
-  wait(position: Position, reads?: readonly ReadBySome[]): Promise<void>;
-  /** Waits for the log's present end. @throws UnavailableError after a second, or without the log */
-  waitForEnd(reads?: readonly ReadBySome[]): Promise<void>;
+  /**
+   * Waits for the read models that all routes read and these. A route that reads single gifts or purchases waits for a
+   * moment only: they are read from the log then.
+   * @throws UnavailableError after a second, also where such a route's log does not answer or is not there yet
+   */
+  wait(position: Position, reads?: readonly ReadBySome[], readsSingly?: boolean): Promise<void>;
+  /** Waits until these read models show the log's present end. @throws UnavailableError after a second, or without the log */
+  waitForEnd(names: readonly (keyof ReadModels)[]): Promise<void>;
 }
 
 export function positionGate(
   events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>,
-  { always, where }: Followers,
+  followers: Followers,
 ): PositionGate {
   const { logId } = events;
-  const wait: PositionGate['wait'] = async (position, reads = []) => {
-    const reached = await Promise.all(
-      [...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)),
-    );
-    if (reached.includes(false))
-      throw new UnavailableError('the read models have not reached the position that was asked for');
-  };
+  const allReached = async (
+    position: Position,
+    names: readonly (keyof ReadModels)[],
+    waitMs = POSITION_WAIT_MS,
+  ): Promise<boolean> =>
+    !(await Promise.all(names.map((name) => followers[name].reached(position, waitMs)))).includes(false);
+  const endNow = async (): Promise<Position | undefined> =>
+    within(events.end(), POSITION_WAIT_MS, () => {
+      throw new UnavailableError('the log does not say where it ends');
+    });
   return {
-    wait,
-    async waitForEnd(reads) {
-      const last = await within(events.end(), POSITION_WAIT_MS, () => {
-        throw new UnavailableError('the log does not say where it ends');
-      });
-      if (last !== undefined) await wait(last, reads);
+    async wait(position, reads = [], readsSingly = false) {
+      if (await allReached(position, [...READ_BY_ALL, ...reads], readsSingly ? BEHIND_WAIT_MS : POSITION_WAIT_MS))
+        return;
+      if (readsSingly && position <= ((await endNow()) ?? '')) return;
+      throw new UnavailableError('the read models have not reached the position that was asked for');
+    },
+    async waitForEnd(names) {
+      const last = await endNow();
+      if (last !== undefined && !(await allReached(last, names)))
+        throw new UnavailableError(`${names.join(', ')}: behind the log, which may hold what is missing`);
     },
     parse(header) {
       if (header === undefined) return undefined;

@@ -2,6 +2,7 @@
  * What each error means for a repeated request (docs/decisions.md#kept-refusals). The compiler checks that exactly the
  * errors of `errors.ts` are listed.
  */
+import type { ReadModels } from '../../projections/index.js';
 
 /**
  * What a repeat with the same key gets.
@@ -16,9 +17,10 @@ type Repeat = 'kept' | 'open' | { readonly retryAfter: number };
  * What an error rests on.
  * - `request`: the request itself, its caller, or the state of this service.
  * - `log`: streams, read for the decision.
- * - `read models`: their content. The error is answered only once they show the whole log (`pipeline.ts`).
+ * - names of read models: their content. The error is answered only once they show the whole log (`pipeline.ts`), of
+ *   those that only some routes read (`ReadBySome`) the ones that its route reads.
  */
-type Basis = 'request' | 'log' | 'read models';
+type Basis = 'request' | 'log' | readonly (keyof ReadModels)[];
 
 /** Charges usually settle within seconds. */
 const SETTLING = { retryAfter: 2 };
@@ -47,8 +49,8 @@ const REPEATS = {
   invalid_signature: ['request', 'open'],
   invalid_event: ['request', 'open'],
   too_many_requests: ['request', 'open'],
-  product_not_found: ['read models', 'open'],
-  category_not_found: ['read models', 'open'],
+  product_not_found: [['catalogue'], 'open'],
+  category_not_found: [['catalogue'], 'open'],
   projection_not_found: ['request', 'open'],
   task_not_found: ['request', 'open'],
   voucher_not_found: ['log', 'open'],
@@ -62,12 +64,13 @@ const REPEATS = {
   internal: ['request', 'open'],
   unavailable: ['request', 'open'],
   outward_work_held: ['request', RESUMPTION],
-  gift_not_found: ['read models', 'kept'],
-  transaction_not_found: ['read models', 'kept'],
+  // Ids of redemptions name gifts, too, where the route reads them.
+  gift_not_found: [['redemptions'], 'kept'],
+  transaction_not_found: ['log', 'kept'],
   redemption_not_found: ['log', 'kept'],
   // An import of the catalogue may change it.
-  cannot_redeem: ['read models', 'kept'],
-  cannot_unredeem: ['read models', 'kept'],
+  cannot_redeem: [['catalogue'], 'kept'],
+  cannot_unredeem: [['catalogue'], 'kept'],
   cannot_claim: ['log', 'kept'],
   gift_already_redeemed: ['log', 'kept'],
   gift_already_claimed: ['log', 'kept'],
@@ -82,22 +85,22 @@ const REPEATS = {
   notification_pending: ['log', MOMENTS],
   // The allowed days change with time.
   invalid_expiry_date: ['log', 'open'],
-  parked_work_not_found: ['read models', 'kept'],
+  parked_work_not_found: ['log', 'kept'],
   parked_work_ambiguous: ['log', 'open'],
   work_retried: ['log', 'open'],
   work_discarded: ['log', 'open'],
   redemption_voided: ['log', 'kept'],
   gift_not_redeemed: ['log', 'kept'],
-  invalid_location: ['read models', 'kept'],
+  invalid_location: [['catalogue'], 'kept'],
   // A gift has one voucher: a repeat may make it once the pool is filled or the segment imported.
-  invalid_segment: ['read models', 'open'],
-  voucher_not_available: ['read models', 'open'],
-  invalid_product: ['read models', 'kept'],
-  invalid_payment_reference: ['read models', 'kept'],
-  amount_too_small: ['read models', 'kept'],
-  amount_too_large: ['read models', 'kept'],
-  cannot_use_payment_method: ['read models', 'kept'],
-  receiver_not_found: ['read models', 'kept'],
+  invalid_segment: [['catalogue'], 'open'],
+  voucher_not_available: [['catalogue', 'voucherCodes'], 'open'],
+  invalid_product: [['catalogue'], 'kept'],
+  invalid_payment_reference: ['log', 'kept'],
+  amount_too_small: [['catalogue'], 'kept'],
+  amount_too_large: [['catalogue'], 'kept'],
+  cannot_use_payment_method: ['log', 'kept'],
+  receiver_not_found: ['log', 'kept'],
   // The allowed times change with time.
   invalid_send_at: ['log', 'open'],
   nobody_to_send_to: ['request', 'kept'],
@@ -117,10 +120,10 @@ const REPEATS = {
   gift_code_out: ['log', 'open'],
   gift_disputed: ['log', DISPUTE],
   gift_already_cancelled: ['log', 'open'],
-  webhook_endpoint_not_found: ['read models', 'open'],
+  webhook_endpoint_not_found: [['webhookEndpoints'], 'open'],
   webhook_endpoint_disabled: ['log', 'open'],
-  too_many_webhook_endpoints: ['read models', 'open'],
-  event_not_found: ['read models', 'open'],
+  too_many_webhook_endpoints: [['webhookEndpoints'], 'open'],
+  event_not_found: [['feed', 'webhookEndpoints'], 'open'],
   idempotency_key_reused: ['request', 'open'],
 } as const satisfies Record<string, readonly [Basis, Repeat]>;
 
@@ -130,7 +133,11 @@ export const isKept = (code: RatedCode): boolean => REPEATS[code][1] === 'kept';
 
 export const restsOnRequest = (code: RatedCode): boolean => REPEATS[code][0] === 'request';
 
-export const restsOnReadModels = (code: RatedCode): boolean => REPEATS[code][0] === 'read models';
+/** The read models that the error rests on. */
+export function basisOf(code: RatedCode): readonly (keyof ReadModels)[] {
+  const [basis]: readonly [Basis, Repeat] = REPEATS[code];
+  return typeof basis === 'string' ? [] : basis;
+}
 
 /** In seconds (RFC 9110 10.2.3). */
 export function retryAfterOf(code: RatedCode): Readonly<Record<string, string>> {

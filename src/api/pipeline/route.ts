@@ -140,6 +140,8 @@ export interface RouteDescription {
   readonly giftParam?: string;
   /** Read models of the answer, besides those of every route: `Gift-Position` waits for them, too. */
   readonly reads?: readonly ReadBySome[];
+  /** Reads gifts and purchases by their ids only: they are shown as the log has them. Implied by `giftParam`. */
+  readonly readsSingly?: boolean;
   readonly answers: readonly SuccessAnswer[];
   /** The fields that an error has beside `error`, with an example of them. */
   readonly errorFields?: Readonly<

@@ -145,9 +145,9 @@ export const parseBody: Step = {
 
 export const waitForPosition: Step = {
   name: 'wait',
-  of: ({ path, reads }, { positions }) =>
+  of: ({ path, reads, giftParam, readsSingly = giftParam !== undefined }, { positions }) =>
     takesKeys(path)
-      ? ({ position }) => (position === undefined ? undefined : positions.wait(position, reads))
+      ? ({ position }) => (position === undefined ? undefined : positions.wait(position, reads, readsSingly))
       : undefined,
 };
 

@@ -9,7 +9,7 @@ import { type GiftsPurchased, transactionStream } from '../../domain/purchase/ev
 import { idOf } from '../../domain/streamName.js';
 import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { type AskedModel, getAtLogEnd } from '../../runtime/readmodels/getAtLogEnd.js';
+import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { KnownGifts } from './giftHistory.js';
 
@@ -44,14 +44,17 @@ export function withLogFallback(
 
 async function modelOrLog<T>(
   events: EventStore,
-  model: AskedModel<T>,
+  model: Pick<ReadModel<T & object>, 'get' | 'reached'>,
   id: string,
   filter: EventFilter,
   signal: AbortSignal | undefined,
   match: (event: RecordedEvent) => T | undefined,
 ): Promise<T | undefined> {
   try {
-    return await getAtLogEnd(events, model, id, REACH_MS);
+    const known = await model.get(id);
+    if (known !== undefined) return known;
+    const end = await events.end();
+    if (end === undefined || (await model.reached(end, REACH_MS))) return await model.get(id);
   } catch (error) {
     // Where the log is unavailable, too, reading it throws.
     if (!(error instanceof UnavailableError)) throw error;

@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../domain/catalogue.js';
+import { idOf, kindOf } from '../../domain/streamName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
 import type { Catalogue } from './wholeCatalogue.js';
@@ -16,6 +17,8 @@ export interface CatalogueState {
   /** Ignores documents that are not newer. @returns the next state; `undefined`: no change */
   apply(documents: readonly CatalogueDocument[]): Promise<Catalogue | undefined>;
   catalogue(): Catalogue;
+  /** `stream`: of the entry. */
+  document(stream: string): CatalogueDocument | undefined;
 }
 
 type Documents = { readonly [K in CatalogueKind]: Map<string, EntryDocument<K>> };
@@ -81,6 +84,7 @@ export function catalogueState(): CatalogueState {
       return present;
     },
     catalogue: () => present,
+    document: (stream) => documents[kindOf(stream) as CatalogueKind].get(idOf(stream)),
   };
 }
 

@@ -1,14 +1,15 @@
 /**
  * The whole catalogue in memory, joined by commands and queries. Each API process has its own, at most 250 ms behind
- * the read model.
+ * the read model. Where a refusal depends on it while that is behind, it reads on in the log.
  */
 import { pause } from '../../lib/async/pause.js';
-import type { Position } from '../../ports/eventStore.js';
+import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
+import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import type { CatalogueDocument } from './catalogue.js';
-import { catalogueState } from './state.js';
+import { type CatalogueDocument, catalogueProjection } from './catalogue.js';
+import { type CatalogueState, catalogueState } from './state.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
 export interface CatalogueView {
@@ -20,10 +21,13 @@ export interface CatalogueView {
 export interface PolledCatalogueView extends CatalogueView {
   /** Reads the read model now. @throws UnavailableError */
   refresh(): Promise<void>;
+  /** Reads the read model now, and in the log what that lacks, up to its end. @throws UnavailableError */
+  readOn(): Promise<void>;
 }
 
 export interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
+  readonly events: Pick<EventStore, 'readAll'>;
   /** Milliseconds between two reads; default 200. */
   readonly pollMs?: number;
   readonly followers: Pick<Followers, 'start'>;
@@ -33,11 +37,17 @@ const POLL_MS = 200;
 /** The longest wait before a failed read is repeated. */
 const RETRY_MS = 1_000;
 const PAGE = 1_000;
+const LOGGED = { types: catalogueProjection.types, streams: CATALOGUE_KINDS.map((kind) => `${kind}-`) };
 /** Below every position. No query finds a quarantined document, whose body has no position. */
 const BEFORE_ALL = '';
 
 /** Polls the read model until closed. A failed read leaves the catalogue as it was. */
-export function openCatalogueView({ model, pollMs = POLL_MS, followers }: CatalogueViewOptions): PolledCatalogueView {
+export function openCatalogueView({
+  model,
+  events,
+  pollMs = POLL_MS,
+  followers,
+}: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
   /** The edition of the documents in `state`. */
   let edition: string | undefined;
@@ -48,6 +58,8 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
    * The last known change. Documents with earlier changes may be stored after it, until the projection has reached it.
    */
   let latest: Position | undefined;
+  /** All of the log up to here is in `state`, where that is known. */
+  let readTo: Position | undefined;
   let closed = false;
 
   const load = async (): Promise<void> => {
@@ -60,6 +72,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
     state = loading;
     present = loading.catalogue();
     edition = loaded;
+    readTo = undefined;
     latest = position;
     settled = whole ? position : undefined;
   };
@@ -72,22 +85,37 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
     if (reached) settled = upTo;
   };
 
-  let running: Promise<void> = Promise.resolve();
-  /** The read after the present one, shared by all callers until it starts. */
-  let coming: Promise<void> | undefined;
-  const lookAfter = (before: Promise<void>): Promise<void> => {
-    const next = before.then(() => {
-      coming = undefined;
-      return closed ? undefined : present === undefined || edition !== model.edition() ? load() : update();
-    });
-    // Later reads go on after a failure; the caller gets the error.
-    running = next.catch((error: unknown) => {
-      // Some documents may be missing, so the next read loads all.
-      if (!(error instanceof UnavailableError)) edition = undefined;
-    });
-    return next;
+  const takeOver = async (): Promise<void> =>
+    present === undefined || edition !== model.edition() ? load() : update();
+  const takeOverAndReadOn = async (): Promise<void> => {
+    const folded = await model.folded();
+    await takeOver();
+    if (readTo === undefined || (folded !== undefined && folded > readTo)) readTo = folded;
+    for await (const batch of events.readAll(readTo, LOGGED)) {
+      present = (await state.apply(foldedOnto(state, batch.events))) ?? present;
+      readTo = batch.position;
+    }
   };
-  const look = (): Promise<void> => (coming ??= lookAfter(running));
+
+  let running: Promise<void> = Promise.resolve();
+  /** One after the other; callers share the coming one until it starts. */
+  const inTurn = (work: () => Promise<void>): (() => Promise<void>) => {
+    let coming: Promise<void> | undefined;
+    return () =>
+      (coming ??= (() => {
+        const next = running.then(() => {
+          coming = undefined;
+          return closed ? undefined : work();
+        });
+        // Later reads go on after a failure; the caller gets the error.
+        running = next.catch((error: unknown) => {
+          // Some documents may be missing, so the next read loads all.
+          if (!(error instanceof UnavailableError)) edition = undefined;
+        });
+        return next;
+      })());
+  };
+  const look = inTurn(takeOver);
   const follower = followers.start(
     'catalogue',
     async ({ signal, well, onTrouble }) => {
@@ -111,12 +139,29 @@ export function openCatalogueView({ model, pollMs = POLL_MS, followers }: Catalo
       return present;
     },
     refresh: look,
+    readOn: inTurn(takeOverAndReadOn),
     async close() {
       closed = true;
       await follower.close();
       await running;
     },
   };
+}
+
+/** @throws UnavailableError where an event can't be folded: the projector takes its document out of service */
+function foldedOnto(state: CatalogueState, events: readonly RecordedEvent[]): CatalogueDocument[] {
+  const changed = new Map<string, CatalogueDocument>();
+  for (const event of events) {
+    const { stream, position } = event;
+    const before = changed.get(stream) ?? state.document(stream);
+    if (before !== undefined && before.changed >= position) continue;
+    try {
+      changed.set(stream, catalogueProjection.evolve(before, event, stream, 0));
+    } catch (error) {
+      throw new UnavailableError(`${stream} can't be folded: ${String(error)}`);
+    }
+  }
+  return [...changed.values()];
 }
 
 /** Documents after a position, in the order of `field`. Pages keep a query from blocking the event loop. */

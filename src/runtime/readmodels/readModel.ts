@@ -30,8 +30,6 @@ export interface ReadModel<B extends Body> {
   reached(position: Position, timeoutMs: number, patient?: 'patient'): Promise<boolean>;
   /** Every event up to there is in the documents that later reads see; `undefined`: none is folded yet. */
   folded(): Promise<Position | undefined>;
-  /** A document by id shows all events of its stream (`readYourWrites.ts`). */
-  readonly readYourWrites?: true;
 }
 
 /** How long the build in use counts as known. */

@@ -1,40 +1,65 @@
 /**
  * Read-your-writes: a document by id shows all that its stream held at the request, whichever process appended it.
- * Writes do not wait; of reads, only those wait whose document is behind. Each read asks for the log's end: locally
- * without a round trip, else during the read of the document, shared with simultaneous reads. The document's own stream
- * is looked at only if the log has grown beyond the known progress of the read model.
+ * Writes do not wait; of reads, only those wait whose document is behind, and only for a moment: then the document is
+ * folded from its streams (docs/decisions.md#fresh-reads). Each read asks for the log's end: locally without a round
+ * trip, else during the read of the document, shared with simultaneous reads. The document's own stream is looked at
+ * only if the log has grown beyond the known progress of the read model.
  */
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { inParallel } from '../../lib/async/inParallel.js';
 import { inTurns } from '../../lib/async/inTurns.js';
 import { within } from '../../lib/async/within.js';
 import type { ReadModel } from './readModel.js';
 
 export type LogEnds = Pick<EventStore, 'local' | 'end' | 'lastOf' | 'hurry'>;
 
-/** How long a read waits for a document that is behind. Then the document is shown as it is. */
-const BEHIND_WAIT_MS = 1_000;
+/** How documents of a read model are read from the log. */
+export interface DocumentStreams<B> {
+  /** The document's stream; events of other streams may show later. */
+  of(id: string): string;
+  /**
+   * The document as its streams have it now, by the read model's own fold.
+   * @param shown as the read model shows it, perhaps without the last events
+   * @returns `undefined`: the streams that the id names hold none
+   * @throws UnavailableError
+   */
+  fold(id: string, shown: B | undefined): Promise<B | undefined>;
+  /** Finds a document that no stream named by its id holds, for a read of it only. @throws UnavailableError */
+  search?(id: string): Promise<B | undefined>;
+  /** No later event changes such a document: it is never behind. */
+  isFinal?(document: B): boolean;
+}
+
+/** How long a read waits for a document that is behind, before it is folded from its streams. */
+export const BEHIND_WAIT_MS = 100;
+/** How long a read waits for a log elsewhere. */
+const LOG_MS = 1_000;
 /** Up to this many streams are looked at one by one: cheap on this machine, a request each over a network. */
 const FEW = { local: 100, remote: 8 };
 /** Least time between two looks at the read model's progress, which may read its store. */
 const FOLLOW_MS = 10;
+const PARALLEL_FOLDS = 32;
 
 /**
  * Adds read-your-writes to `get` and `getMany`. A local log that can't be read fails them with UnavailableError; a
- * remote log that does not answer leaves the model's answer.
- * @param log if absent, or without `lastOf`, the model is returned as it is
- * @param streamOf the document's stream; events of other streams may show later
+ * remote log that does not answer leaves the model's answer, and fails them where a document is missing.
+ * @param log without `local` and `lastOf`: the model is returned as it is
  */
 export function readYourWrites<B extends Body>(
   model: ReadModel<B>,
-  log: LogEnds | undefined,
-  streamOf: (id: string) => string,
+  log: LogEnds,
+  streams: DocumentStreams<B>,
 ): ReadModel<B> {
-  if (log?.local !== undefined) return readingLocal(model, log.local, streamOf);
-  const lastOf = log?.lastOf;
-  if (log === undefined || lastOf === undefined) return model;
-  return readingRemote(model, { end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streamOf);
+  if (log.local !== undefined) return reading(model, streams, localLook(log.local, streams));
+  const lastOf = log.lastOf?.bind(log);
+  if (lastOf === undefined) return model;
+  return reading(
+    model,
+    streams,
+    remoteLook({ end: async () => log.end(), lastOf: async (stream) => lastOf(stream) }, streams),
+  );
 }
 
 interface Shown {
@@ -64,7 +89,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
       followed = now;
       const of = edition;
       // The next read meets the failure.
-      const reached = model.reached(end, BEHIND_WAIT_MS, 'patient').catch(() => false);
+      const reached = model.reached(end, LOG_MS, 'patient').catch(() => false);
       void reached.then((isThere) => {
         following = false;
         if (isThere && of === edition && end > shown) shown = end;
@@ -73,47 +98,117 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   };
 }
 
-/** For a local log, which is asked after the read of the document. */
-function readingLocal<B extends Body>(
-  model: ReadModel<B>,
-  from: LocalLog,
-  streamOf: (id: string) => string,
-): ReadModel<B> {
-  const shown = whatIsShown(model);
+/** A remote log's end is not known. */
+type Silent = 'silent';
 
-  function beyond(known: Position, ids: readonly string[]): Position | undefined {
-    const end = from.end();
+interface Look {
+  /** What `work` finds, and an end of the log that is no older; `undefined`: the log is empty. */
+  beside<T>(work: () => Promise<T>): Promise<readonly [found: T, end: Position | Silent | undefined]>;
+  end(): Position | Silent | undefined | Promise<Position | Silent | undefined>;
+  /** The last position of these documents' streams beyond `known`, or a later one; `undefined`: there is none. */
+  beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> | Position | undefined;
+  /** So much is to be read that it is waited for before, and read once. */
+  isMuch(ids: readonly string[]): boolean;
+}
+
+function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B>, look: Look): ReadModel<B> {
+  const shown = whatIsShown(model);
+  const { isFinal } = streams;
+  const isOpen = (document: B | undefined): boolean => document === undefined || isFinal?.(document) !== true;
+
+  /** Asks for the log's end only where a document may be behind. */
+  async function found<T>(
+    work: () => Promise<T>,
+    isOpenIn: (one: T) => boolean,
+  ): Promise<readonly [found: T, end: Position | Silent | undefined]> {
+    if (isFinal === undefined) return look.beside(work);
+    const one = await work();
+    return [one, isOpenIn(one) ? await look.end() : undefined];
+  }
+
+  /** The position that the model lacks of these documents; `undefined`: it lacks nothing. */
+  async function lacking(
+    known: Position,
+    ids: readonly string[],
+    isMissing: boolean,
+    end: Position | Silent | undefined,
+  ): Promise<Position | undefined> {
+    if (end === 'silent') {
+      if (isMissing) throw new UnavailableError('the log does not say whether it holds what the read model lacks');
+      return undefined;
+    }
     if (end === undefined || end <= known) return undefined;
     shown.follow(end);
-    return latest(
-      known,
-      ids.map((id) => from.lastOf(streamOf(id))),
-    );
+    return (await look.beyond(known, ids, end)) ?? (isMissing ? end : undefined);
   }
 
-  async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
-    const known = shown.sofar();
+  async function folded(id: string, document: B | undefined): Promise<B | undefined> {
+    try {
+      return await streams.fold(id, document);
+    } catch (error) {
+      if (error instanceof UnavailableError) throw error;
+      // As a document that the projector can't fold (docs/design.md#read-models).
+      throw new UnavailableError(`${id} can't be folded from its streams: ${String(error)}`);
+    }
+  }
+
+  async function foldedMany(ids: readonly string[], documents: readonly (B | undefined)[]): Promise<(B | undefined)[]> {
+    const all = [...documents];
+    await inParallel(all.entries(), PARALLEL_FOLDS, async ([index, document]) => {
+      if (isOpen(document)) all[index] = await folded(ids[index] as string, document);
+    });
+    return all;
+  }
+
+  async function get(id: string): Promise<B | undefined> {
+    const before = shown.sofar();
     const of = model.edition();
-    const found = await work();
-    const behind = beyond(of === model.edition() ? known : '', ids);
-    if (behind === undefined) return found;
-    await model.reached(behind, BEHIND_WAIT_MS);
-    return work();
+    const [document, end] = await found(() => model.get(id), isOpen);
+    const behind = await lacking(of === model.edition() ? before : '', [id], document === undefined, end);
+    if (behind === undefined) return document;
+    if (await model.reached(behind, BEHIND_WAIT_MS)) return model.get(id);
+    return (await folded(id, document)) ?? streams.search?.(id);
   }
 
-  /** Reads once, since there is much to read. */
-  async function readMany<T>(work: () => Promise<T>): Promise<T> {
-    const end = from.end();
-    if (end !== undefined && end > shown.sofar()) await model.reached(end, BEHIND_WAIT_MS);
-    return work();
+  async function getMuch(ids: readonly string[]): Promise<(B | undefined)[]> {
+    const end = await look.end();
+    const isThere =
+      end === undefined || end === 'silent' || end <= shown.sofar() || (await model.reached(end, BEHIND_WAIT_MS));
+    const documents = await model.getMany(ids);
+    return isThere ? documents : foldedMany(ids, documents);
   }
 
   return {
     ...model,
-    readYourWrites: true,
-    get: (id) => read([id], () => model.get(id)),
-    getMany: (ids) =>
-      ids.length > FEW.local ? readMany(() => model.getMany(ids)) : read(ids, () => model.getMany(ids)),
+    get,
+    async getMany(ids) {
+      if (ids.length === 0) return [];
+      if (look.isMuch(ids)) return getMuch(ids);
+      const before = shown.sofar();
+      const of = model.edition();
+      const [documents, end] = await found(
+        () => model.getMany(ids),
+        (all) => all.some(isOpen),
+      );
+      const open = ids.filter((_, index) => isOpen(documents[index]));
+      const behind = await lacking(of === model.edition() ? before : '', open, documents.includes(undefined), end);
+      if (behind === undefined) return documents;
+      return (await model.reached(behind, BEHIND_WAIT_MS)) ? model.getMany(ids) : foldedMany(ids, documents);
+    },
+  };
+}
+
+/** A local log is asked after the read of the document. */
+function localLook(log: LocalLog, streams: Pick<DocumentStreams<never>, 'of'>): Look {
+  return {
+    beside: async (work) => [await work(), log.end()],
+    end: () => log.end(),
+    beyond: (known, ids) =>
+      latest(
+        known,
+        ids.map((id) => log.lastOf(streams.of(id))),
+      ),
+    isMuch: (ids) => ids.length > FEW.local,
   };
 }
 
@@ -121,68 +216,50 @@ function readingLocal<B extends Body>(
  * A remote log's end is read together with the document, then the streams of a few documents that may be behind.
  * Without an answer reads wait a second at most, and then not at all until the log answers again.
  */
-function readingRemote<B extends Body>(
-  model: ReadModel<B>,
-  log: Required<Pick<LogEnds, 'end' | 'lastOf'>>,
-  streamOf: (id: string) => string,
-): ReadModel<B> {
-  const shown = whatIsShown(model);
+function remoteLook(log: Required<Pick<LogEnds, 'end' | 'lastOf'>>, streams: Pick<DocumentStreams<never>, 'of'>): Look {
   const endNow = inTurns(log.end);
   let answers = true;
 
-  /** `undefined` also while the log does not answer. */
-  async function answeredEnd(): Promise<Position | undefined> {
+  async function end(): Promise<Position | Silent | undefined> {
     const waited = answers;
     const answer = endNow().then(
-      (end) => {
+      (position) => {
         answers = true;
-        return end;
+        return position;
       },
       (error: unknown) => {
         if (!(error instanceof UnavailableError)) throw error;
-        answers = false;
-        return undefined;
+        return silent();
       },
     );
-    if (waited) return within(answer, BEHIND_WAIT_MS, silent);
+    if (waited) return within(answer, LOG_MS, silent);
     answer.catch(() => undefined);
-    return undefined;
+    return 'silent';
   }
 
-  function silent(): undefined {
+  function silent(): Silent {
     answers = false;
-  }
-
-  async function beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> {
-    if (ids.length > FEW.remote) return end;
-    const asked = Promise.all(ids.map(async (id) => log.lastOf(streamOf(id)))).then(
-      (last) => latest(known, last),
-      (error: unknown) => {
-        if (!(error instanceof UnavailableError)) throw error;
-        return end;
-      },
-    );
-    return within(asked, BEHIND_WAIT_MS, () => end);
-  }
-
-  async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
-    const before = shown.sofar();
-    const of = model.edition();
-    const [end, found] = await Promise.all([answeredEnd(), work()]);
-    const known = of === model.edition() ? before : '';
-    if (end === undefined || end <= known) return found;
-    shown.follow(end);
-    const behind = await beyond(known, ids, end);
-    if (behind === undefined) return found;
-    await model.reached(behind, BEHIND_WAIT_MS);
-    return work();
+    return 'silent';
   }
 
   return {
-    ...model,
-    readYourWrites: true,
-    get: (id) => read([id], () => model.get(id)),
-    getMany: (ids) => (ids.length === 0 ? model.getMany(ids) : read(ids, () => model.getMany(ids))),
+    end,
+    async beside(work) {
+      const [last, found] = await Promise.all([end(), work()]);
+      return [found, last];
+    },
+    async beyond(known, ids, last) {
+      if (ids.length > FEW.remote) return last;
+      const asked = Promise.all(ids.map(async (id) => log.lastOf(streams.of(id)))).then(
+        (positions) => latest(known, positions),
+        (error: unknown) => {
+          if (!(error instanceof UnavailableError)) throw error;
+          return last;
+        },
+      );
+      return within(asked, LOG_MS, () => last);
+    },
+    isMuch: () => false,
   };
 }
 

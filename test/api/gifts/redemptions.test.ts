@@ -286,7 +286,7 @@ test('refuses to redeem, voucher or claim a blocked gift until it is freed; it l
   const before = (await service.ask('GET', `/api/v2/gifts/${gift}`, { token: ann })).json['data'];
   const store = await service.openStore();
   try {
-    const deps = { events: service.events, gifts: openReadModels(store).gifts };
+    const deps = { events: service.events, gifts: openReadModels(store, service.events).gifts };
     const context = (commandId: string): CommandContext => ({
       commandId,
       correlationId: commandId,

@@ -10,7 +10,11 @@ const LOG = '0b7c6f0e-1111-4222-8333-444455556666';
 let end: string | undefined;
 const log = { logId: LOG, isPosition, end: async () => end };
 const follower = { reached: async () => true };
-const NONE = {
+const FOLLOWERS = {
+  accounts: follower,
+  catalogue: follower,
+  gifts: follower,
+  transactions: follower,
   feed: follower,
   parked: follower,
   redemptions: follower,
@@ -23,7 +27,7 @@ const NONE = {
 };
 
 test('a position is read back as it was written; another log’s is ignored, nonsense refused', () => {
-  const gate = positionGate(log, { always: [], where: NONE });
+  const gate = positionGate(log, FOLLOWERS);
   assert.equal(gate.parse(gate.format('0000000000000042')), '0000000000000042');
   assert.equal(gate.parse(undefined), undefined);
   assert.equal(gate.parse(`${LOG.replace('0b', '1b')}:0000000000000042`), undefined);
@@ -44,7 +48,7 @@ test('a position is read back as it was written; another log’s is ignored, non
 });
 
 test('one that was stored with an answer counts as absent where it is none of this log', () => {
-  const gate = positionGate(log, { always: [], where: NONE });
+  const gate = positionGate(log, FOLLOWERS);
   assert.equal(gate.stored(gate.format('0000000000000042')), '0000000000000042');
   for (const header of [
     undefined,
@@ -57,49 +61,53 @@ test('one that was stored with an answer counts as absent where it is none of th
     assert.equal(gate.stored(header), undefined, header);
 });
 
-test('waits for followers that all routes read, and for others where a route reads them', async () => {
+/** Which read models were waited for, and how long; `late`: the ones that are behind. */
+function told(late: readonly string[] = []) {
   const asked: string[] = [];
-  const told = (name: string, reached: boolean) => ({
-    reached: async (position: string) => {
-      asked.push(`${name} ${position}`);
-      return reached;
-    },
-  });
-  const where = {
-    feed: told('feed', true),
-    parked: told('parked', true),
-    redemptions: told('redemptions', false),
-    reversals: told('reversals', true),
-    schedule: told('schedule', true),
-    byUser: told('byUser', true),
-    voucherCodes: told('codes', true),
-    passwordCosts: told('costs', true),
-    webhookEndpoints: told('endpoints', true),
-  };
-  const gate = positionGate(log, { always: [told('a', true), told('b', true)], where });
+  const followers = Object.fromEntries(
+    Object.keys(FOLLOWERS).map((name) => [
+      name,
+      {
+        async reached(position: string, timeoutMs: number) {
+          asked.push(`${name} ${position} ${timeoutMs}`);
+          return !late.includes(name);
+        },
+      },
+    ]),
+  ) as typeof FOLLOWERS;
+  return { asked, gate: positionGate(log, followers) };
+}
+
+test('waits for read models that all routes read, and for others where a route reads them', async () => {
+  const { asked, gate } = told(['redemptions']);
   await gate.wait('7');
-  assert.deepEqual(asked.splice(0), ['a 7', 'b 7']);
+  const all = ['accounts 7 1000', 'catalogue 7 1000', 'gifts 7 1000', 'transactions 7 1000'];
+  assert.deepEqual(asked.splice(0).sort(), all);
   await gate.wait('7', ['parked', 'voucherCodes']);
-  assert.deepEqual(asked.splice(0), ['a 7', 'b 7', 'parked 7', 'codes 7']);
+  assert.deepEqual(asked.splice(0).sort(), [...all, 'parked 7 1000', 'voucherCodes 7 1000'].sort());
   await assert.rejects(gate.wait('7', ['redemptions']), UnavailableError);
-  await assert.rejects(
-    positionGate(log, { always: [told('a', true), told('b', false)], where }).wait('7'),
-    UnavailableError,
-  );
+  await assert.rejects(told(['gifts']).gate.wait('7'), UnavailableError);
+});
+
+test('waits a moment where gifts are read singly, and refuses only what the log has not reached', async () => {
+  const { asked, gate } = told(['gifts']);
+  end = '7';
+  await gate.wait('7', [], true);
+  assert.ok(asked.includes('gifts 7 100'));
+  await assert.rejects(gate.wait('8', [], true), UnavailableError);
 });
 
 test("waits for the log's present end; an empty log has none, and an unknown end is refused", async () => {
-  const asked: string[] = [];
-  const always = [{ reached: async (position: string) => asked.push(position) === 1 }];
-  const gate = positionGate(log, { always, where: NONE });
-  await gate.waitForEnd();
+  const { asked, gate } = told(['parked']);
+  end = undefined;
+  await gate.waitForEnd(['catalogue']);
   assert.deepEqual(asked, []);
   end = '9';
-  await gate.waitForEnd();
-  await assert.rejects(gate.waitForEnd(), UnavailableError);
-  assert.deepEqual(asked, ['9', '9']);
-  const silent = positionGate({ ...log, end: async () => new Promise(() => undefined) }, { always, where: NONE });
-  await assert.rejects(silent.waitForEnd(), UnavailableError);
+  await gate.waitForEnd(['catalogue']);
+  await assert.rejects(gate.waitForEnd(['catalogue', 'parked']), UnavailableError);
+  assert.deepEqual(asked, ['catalogue 9 1000', 'catalogue 9 1000', 'parked 9 1000']);
+  const silent = positionGate({ ...log, end: async () => new Promise(() => undefined) }, FOLLOWERS);
+  await assert.rejects(silent.waitForEnd(['catalogue']), UnavailableError);
 });
 
 test('waits until a write is shown, unless a read model is out of reach; reports its faults', async () => {

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../../src/domain/catalogue.js';
+import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { CatalogueDocument } from '../../../src/projections/catalogue/catalogue.js';
 import { catalogueState } from '../../../src/projections/catalogue/state.js';
@@ -73,11 +74,23 @@ interface FakeModel {
   queries: number;
   put(...changed: CatalogueDocument[]): void;
   readonly model: ReadModel<CatalogueDocument>;
+  /** The log, with events that the model need not have. */
+  readonly logged: RecordedEvent[];
+  readonly events: Pick<EventStore, 'readAll'>;
 }
 
 function fakeModel(): FakeModel {
   const documents = new Map<string, CatalogueDocument>();
+  const logged: RecordedEvent[] = [];
   const self: FakeModel = {
+    logged,
+    events: {
+      async *readAll(after = '') {
+        const events = logged.filter((event) => event.position > after);
+        const last = events.at(-1);
+        if (last !== undefined) yield { events, position: last.position, caughtUp: true };
+      },
+    },
     failing: undefined,
     documents,
     written: 0,
@@ -99,7 +112,7 @@ function fakeModel(): FakeModel {
       },
       edition: () => self.edition,
       reached: async (at: string) => at <= position(self.written),
-      folded: async () => undefined,
+      folded: async () => (self.written === 0 ? undefined : position(self.written)),
       get: () => Promise.reject(new Error('not asked for')),
       getMany: () => Promise.reject(new Error('not asked for')),
     },
@@ -111,6 +124,7 @@ const views: PolledCatalogueView[] = [];
 function open(fake: FakeModel, options: Partial<Parameters<typeof openCatalogueView>[0]> = {}): PolledCatalogueView {
   const view = openCatalogueView({
     model: fake.model,
+    events: fake.events,
     pollMs: 60_000,
     followers: followers({ logger: silent }),
     ...options,
@@ -126,6 +140,46 @@ const test = suite('projections/catalogueView');
 
 test.after.each(async () => {
   for (const view of views.splice(0)) await view.close();
+});
+
+const changedEvent = (stream: string, type: string, at: number, data: object): RecordedEvent =>
+  ({ stream, type, position: position(at), data }) as unknown as RecordedEvent;
+
+test('reads on in the log what the model lacks, once, and keeps it when the model comes to it', async () => {
+  const fake = fakeModel();
+  fake.put(document('product', product('p1'), 1));
+  fake.written = 1;
+  fake.logged.push(
+    changedEvent('product-p1', 'ProductAdded', 1, product('p1')),
+    changedEvent('product-p1', 'ProductChanged', 2, { active: false }),
+    changedEvent('product-p2', 'ProductAdded', 3, product('p2')),
+    changedEvent('product-p2', 'ProductChanged', 4, { sale_price: 7 }),
+  );
+  const view = open(fake);
+  await view.refresh();
+  assert.is(view.current().products.get('p1')?.active, true);
+  await view.readOn();
+  const { products } = view.current();
+  assert.equal([products.get('p1')?.active, products.get('p2')?.sale_price], [false, 7]);
+  fake.put(document('product', product('p2', { sale_price: 1 }), 3));
+  fake.written = 3;
+  await view.refresh();
+  assert.is(view.current().products.get('p2')?.sale_price, 7);
+  fake.logged.push(changedEvent('product-p2', 'ProductRetired', 5, { reason: 'pruned' }));
+  await view.readOn();
+  assert.ok(view.current().retired('product', 'p2'));
+  fake.edition = '2/0';
+  await view.refresh();
+  assert.not.ok(view.current().retired('product', 'p2'), 'a build that lacks it');
+  await view.readOn();
+  assert.ok(view.current().retired('product', 'p2'));
+});
+
+test('an entry that can’t be folded leaves refusals open', async () => {
+  const fake = fakeModel();
+  fake.logged.push(changedEvent('product-p1', 'ProductChanged', 1, { active: false }));
+  const view = open(fake);
+  assert.instance(await failureOf(view.readOn()), UnavailableError);
 });
 
 test('the catalogue is unavailable until it has been read, be it empty', async () => {

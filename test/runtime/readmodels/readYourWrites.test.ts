@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { LocalLog, Position } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
+import { type DocumentStreams, readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { failureOf } from '../../support/engines/eventStoreEvents.js';
 
@@ -12,6 +12,19 @@ const test = suite('read-your-writes');
 interface Shown {
   readonly shown: Position;
 }
+
+/** Documents of streams say that they were folded, and from which that the model showed. */
+const streamsOf = (folds: string[]): DocumentStreams<Shown> => ({
+  of: (id) => `gift-${id}`,
+  async fold(id, document) {
+    folds.push(`${id} ${document?.shown ?? 'missing'}`);
+    return id === 'unknown' ? undefined : { shown: 'folded' };
+  },
+  search: async (id) => {
+    folds.push(`${id} searched`);
+    return undefined;
+  },
+});
 
 /** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
@@ -24,10 +37,12 @@ function behind() {
     reads: 0,
     looks: 0,
     slow: false,
+    missing: false,
+    folds: [] as string[],
     down: false,
     fails: undefined as Error | undefined,
   };
-  const one = (): Shown => ({ shown: state.stands });
+  const one = (): Shown | undefined => (state.missing ? undefined : { shown: state.stands });
   const model: ReadModel<Shown> = {
     async get() {
       state.reads += 1;
@@ -57,12 +72,12 @@ function behind() {
       return streams.get(stream);
     },
   };
-  const read = readYourWrites(model, { local: log, end: async () => log.end() }, (id) => `gift-${id}`);
+  const read = readYourWrites(model, { local: log, end: async () => log.end() }, streamsOf(state.folds));
   const append = (id: string): void => {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
   };
-  return { state, waits, read, append };
+  return { state, model, log, waits, read, append };
 }
 
 /** Everything so far is known to be shown. */
@@ -81,7 +96,7 @@ test('a read waits for a document of which the log holds more', async () => {
   await caughtUp(them);
   them.append('a');
   assert.equal(await them.read.get('a'), { shown: '2' });
-  assert.ok(them.waits.some(([position, timeoutMs]) => position === '2' && timeoutMs === 1_000));
+  assert.ok(them.waits.some(([position, timeoutMs]) => position === '2' && timeoutMs === 100));
   assert.is(them.state.reads, 2);
 });
 
@@ -95,7 +110,7 @@ test('a read of many documents waits for the furthest', async () => {
     them.waits.some(([position]) => position === '3'),
     'b’s',
   );
-  assert.is(them.state.reads, 2);
+  assert.is(them.state.reads, 1);
 });
 
 test('a document of which the log holds no more is answered at once', async () => {
@@ -126,12 +141,68 @@ test('reads note in the background when the model has come to the log’s end', 
   assert.is(them.state.looks, looks);
 });
 
-test('a document that is still behind after a second is answered as it is', async () => {
+test('a document that is still behind after the wait is folded from its streams', async () => {
   const them = behind();
   await caughtUp(them);
   them.state.slow = true;
   them.append('a');
-  assert.equal(await them.read.get('a'), { shown: '1' });
+  assert.equal(await them.read.get('a'), { shown: 'folded' });
+  assert.equal(await them.read.getMany(['b', 'a']), [{ shown: 'folded' }, { shown: 'folded' }]);
+  assert.equal(them.state.folds, ['a 1', 'b 1', 'a 1']);
+});
+
+test('folds many documents once they are not there after the wait', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  them.append('a');
+  const found = await them.read.getMany(Array.from({ length: 101 }, (_, n) => String(n)));
+  assert.equal([found.length, found[100], them.state.folds.length], [101, { shown: 'folded' }, 101]);
+});
+
+test('looks for a missing document in the log only where the model is behind', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.missing = true;
+  assert.is(await them.read.get('a'), undefined);
+  them.state.slow = true;
+  them.append('other');
+  assert.equal(await them.read.get('a'), { shown: 'folded' });
+  assert.is(await them.read.get('unknown'), undefined);
+  assert.equal(them.state.folds, ['a missing', 'unknown missing', 'unknown searched']);
+});
+
+test('a document that can’t be folded is unavailable', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.slow = true;
+  them.append('a');
+  const read = readYourWrites(
+    them.model,
+    { local: them.log, end: async () => them.log.end() },
+    {
+      of: (id) => `gift-${id}`,
+      fold: async () => Promise.reject(new Error('no such event')),
+    },
+  );
+  assert.instance(await failureOf(read.get('a')), UnavailableError);
+});
+
+test('a final document is neither looked at in the log nor waited for', async () => {
+  const them = behind();
+  const { folds } = them.state;
+  const read = readYourWrites(
+    them.model,
+    { local: them.log, end: async () => them.log.end() },
+    {
+      ...streamsOf(folds),
+      isFinal: ({ shown }) => shown === '1',
+    },
+  );
+  them.state.slow = true;
+  them.append('a');
+  assert.equal([await read.get('a'), await read.getMany(['a'])], [{ shown: '1' }, [{ shown: '1' }]]);
+  assert.equal([them.state.looks, them.waits.length], [0, 0]);
 });
 
 test('many documents are waited for together, up to the log’s end, and read once', async () => {
@@ -140,7 +211,7 @@ test('many documents are waited for together, up to the log’s end, and read on
   them.append('other');
   const found = await them.read.getMany(Array.from({ length: 101 }, (_, n) => String(n)));
   assert.equal(found[100], { shown: '2' });
-  assert.equal([them.state.reads, them.state.looks, them.waits], [1, 0, [['2', 1_000]]]);
+  assert.equal([them.state.reads, them.state.looks, them.waits], [1, 0, [['2', 100]]]);
 });
 
 test('another build in use is not taken to show what the one before did', async () => {
@@ -200,21 +271,14 @@ test('a read fails where the read store is gone', async () => {
   assert.instance(await failureOf(them.read.get('a')), UnavailableError);
 });
 
-test('an empty log changes nothing; without a log on this machine the model is returned as it is', async () => {
+test('an empty log changes nothing; without a log that tells of streams the model is returned as it is', async () => {
   const { read } = behind();
   const empty: LocalLog = { end: () => undefined, lastOf: () => undefined };
   assert.equal(
-    await readYourWrites(read, { local: empty, end: async () => undefined }, (id) => id).get('a'),
+    await readYourWrites(read, { local: empty, end: async () => undefined }, streamsOf([])).get('a'),
     await read.get('a'),
   );
-  assert.is(
-    readYourWrites(read, undefined, (id) => id),
-    read,
-  );
-  assert.is(
-    readYourWrites(read, { end: async () => undefined }, (id) => id),
-    read,
-  );
+  assert.is(readYourWrites(read, { end: async () => undefined }, streamsOf([])), read);
 });
 
 test.run();

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Position } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
+import { type DocumentStreams, readYourWrites } from '../../../src/runtime/readmodels/readYourWrites.js';
 import type { ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { turnsDuring } from '../../support/assertions/turns.js';
 import { eventually } from '../../support/assertions/until.js';
@@ -14,6 +14,19 @@ const test = suite('read-your-writes, the log elsewhere');
 interface Shown {
   readonly shown: Position;
 }
+
+/** Documents of streams say that they were folded, and from which that the model showed. */
+const streamsOf = (folds: string[]): DocumentStreams<Shown> => ({
+  of: (id) => `gift-${id}`,
+  async fold(id, document) {
+    folds.push(`${id} ${document?.shown ?? 'missing'}`);
+    return id === 'unknown' ? undefined : { shown: 'folded' };
+  },
+  search: async (id) => {
+    folds.push(`${id} searched`);
+    return undefined;
+  },
+});
 
 /** A read model that is behind its log. Positions are one digit, documents say up to where they are shown. */
 function behind() {
@@ -27,12 +40,15 @@ function behind() {
     looks: 0,
     ends: 0,
     slow: false,
+    missing: false,
+    folds: [] as string[],
     failsToLook: false,
     held: undefined as Promise<void> | undefined,
     fails: undefined as Error | undefined,
     onRead: (): void => undefined,
   };
-  const one = (): Shown => {
+  const one = (): Shown | undefined => {
+    if (state.missing) return undefined;
     const shown = { shown: state.stands };
     state.onRead();
     return shown;
@@ -68,7 +84,7 @@ function behind() {
       return streams.get(stream);
     },
   };
-  const read = readYourWrites(model, log, (id) => `gift-${id}`);
+  const read = readYourWrites(model, log, streamsOf(state.folds));
   const append = (id: string): void => {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
@@ -98,8 +114,8 @@ test('a read waits for a document of which the log holds more', async () => {
   const reading = them.read.get('a');
   await sleep(20);
   them.state.slow = false;
-  assert.equal(await reading, { shown: '1' }, 'after the time that it is waited for it is answered as it is');
-  assert.ok(them.waits.some(([position, timeoutMs]) => position === '2' && timeoutMs === 1_000));
+  assert.equal(await reading, { shown: 'folded' }, 'after the time that it is waited for it is folded');
+  assert.ok(them.waits.some(([position, timeoutMs]) => position === '2' && timeoutMs === 100));
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
@@ -168,6 +184,16 @@ test('reads go on with what is shown while the log fails, and heed it once it an
   them.state.fails = undefined;
   await them.read.get('b');
   await eventually(async () => (await them.read.get('a'))?.shown === '2');
+});
+
+test('nothing is said to be missing while the log fails', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.state.missing = true;
+  assert.is(await them.read.get('a'), undefined);
+  them.state.fails = new UnavailableError('no log');
+  assert.instance(await failureOf(them.read.get('a')), UnavailableError);
+  assert.instance(await failureOf(them.read.getMany(['a', 'b'])), UnavailableError);
 });
 
 test('a silent log is waited for a second, and not again until it answers', async () => {

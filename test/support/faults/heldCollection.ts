@@ -14,6 +14,7 @@ export interface HeldCollection {
 /** Holds the collection of that name; at first it does not. */
 export function heldCollection(name: string): HeldCollection {
   let held = Promise.resolve();
+  let isHeld = false;
   let release = (): void => undefined;
   let stored: Promise<unknown> = Promise.resolve();
   return {
@@ -25,13 +26,16 @@ export function heldCollection(name: string): HeldCollection {
           const isOfIt = ({ collection }: (typeof batches)[number]): boolean => collection.name === name;
           stored = Promise.all([stored, held]).then(() => engines.store.write(batches.filter(isOfIt)));
           await engines.store.write(batches.filter((batch) => !isOfIt(batch)));
+          if (!isHeld) await stored;
         },
       },
     }),
     hold() {
+      isHeld = true;
       held = new Promise((resolve) => (release = resolve));
     },
     async free() {
+      isHeld = false;
       release();
       await stored;
     },
