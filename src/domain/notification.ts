@@ -1,8 +1,8 @@
 /** Notifications of one gift's receivers. Stream `notification-{giftId}`. */
 import { type Aggregate, type DomainEvent, fold, type Happened } from './decider.js';
-import { isBlocked } from './gift/decisions.js';
+import { isBlocked, whyUnusable } from './gift/decisions.js';
 import { type GiftEvent, isSomebody, type ReminderDue } from './gift/events.js';
-import { giftAggregate } from './gift/state.js';
+import { type Gift, giftAggregate } from './gift/state.js';
 import type { PurchaseReceiver } from './purchase/events.js';
 
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
@@ -40,7 +40,7 @@ export type NotificationSent = DomainEvent<
 /** As `NotificationSent`, of a reminder. */
 export type ReminderSent = DomainEvent<'ReminderSent', NotificationSent['data']>;
 
-/** `cause` is `no address`, or the provider's reason. */
+/** `cause` is `no address`, the provider's reason, or why no receiver is notified any more (`whyNotNotified`). */
 export type NotificationFailed = DomainEvent<
   'NotificationFailed',
   Numbered & {
@@ -132,7 +132,7 @@ export interface Occasion {
   /** `bought`: the receiver in the purchase. */
   readonly receiver: PurchaseReceiver | 'bought';
   readonly outdated: boolean;
-  /** The gift is blocked: no notification starts until that ends. */
+  /** The gift is blocked, and the notification was not sent for it: none starts until that ends. */
   readonly waits?: true;
   readonly reminder?: Pick<ReminderDue['data'], 'expires_on' | 'until'>;
 }
@@ -166,7 +166,7 @@ export function notificationAttempts(
   const notification = ofNotification as readonly Placed<NotificationEvent>[];
   const occasions = occasionsOf(ofGift as readonly Placed<GiftEvent>[], notification);
   const attempts = [...attemptsOf(occasions, notification).values()];
-  const answered = new Set(attempts.map(({ occasion }) => occasion.id));
+  const answered = new Set(attempts.filter(({ blocked }) => blocked !== true).map(({ occasion }) => occasion.id));
   const nextNumber = attempts.length + 1;
   const open = attempts.find(({ attempt }) => attempt !== undefined)?.attempt;
   const due = occasions.find(({ id, outdated, waits }) => !outdated && waits !== true && !answered.has(id));
@@ -211,19 +211,26 @@ function occasionsOf(
   const latest = given.at(-1);
   const state = fold(giftAggregate, gift);
   const blocked = state.status !== 'none' && isBlocked(state);
+  const blockedBefore = new Set(
+    notification.flatMap((event) => (isForBlock(event) && 'asked_by' in event.data ? [event.data.asked_by] : [])),
+  );
   const requested = notification.flatMap((event): Occasion[] => {
     if (event.type !== 'NotificationRequested') return [];
     const { id, position, data } = event;
     // A later reassignment is an occasion of its own.
     const to = given.findLast((one) => one.revision <= data.gift_revision);
-    return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
+    const waits = blocked && blockedBefore.has(id);
+    return to === undefined
+      ? []
+      : [{ id, position, receiver: to.receiver, outdated: to !== latest, ...(waits ? { waits } : {}) }];
   });
   const own = given.map(({ id, by, position, receiver: to }, index): Occasion => ({
     id,
     position,
     receiver: to,
     outdated: index < given.length - 1,
-    ...(blocked && by !== 'GiftIssued' ? { waits: true } : {}),
+    // A first notification says in the log that it was not sent: nothing else ends it.
+    ...(blocked && (by !== 'GiftIssued' || blockedBefore.has(id)) ? { waits: true } : {}),
   }));
   return [...own, ...requested, ...remindersOf(gift)].sort((one, other) => (one.position < other.position ? -1 : 1));
 }
@@ -242,12 +249,19 @@ function remindersOf(gift: readonly Placed<GiftEvent>[]): Occasion[] {
   });
 }
 
-/** By number. `attempt` is absent once it has an outcome. */
+/** `attempt` is absent once it has an outcome. `blocked`: nothing was sent, and the occasion stays. */
+interface Attempted {
+  readonly occasion: Occasion;
+  readonly attempt?: Attempt;
+  readonly blocked?: boolean;
+}
+
+/** By number. */
 function attemptsOf(
   occasions: readonly Occasion[],
   notification: readonly Placed<NotificationEvent>[],
-): Map<number, { readonly occasion: Occasion; readonly attempt?: Attempt }> {
-  const attempts = new Map<number, { readonly occasion: Occasion; readonly attempt?: Attempt }>();
+): Map<number, Attempted> {
+  const attempts = new Map<number, Attempted>();
   for (const event of notification) {
     if (event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered') continue;
     const { attempt: number, asked_by } = event.data;
@@ -257,13 +271,33 @@ function attemptsOf(
       number,
       event.type === 'NotificationStarted'
         ? { occasion, attempt: { number, occasion, channel: event.data.channel, startedAt: event.at } }
-        : { occasion },
+        : { occasion, blocked: isForBlock(event) },
     );
   }
   return attempts;
 }
 
+const isForBlock = (event: NotificationEvent): boolean =>
+  event.type === 'NotificationFailed' && event.data.cause === UNUSABLE.gift_blocked;
+
 // Decisions
+
+/** Causes of notifications that are not sent, by why the gift can't be used. */
+const UNUSABLE = {
+  gift_cancelled: 'gift is cancelled',
+  gift_already_redeemed: 'gift is redeemed',
+  gift_expired: 'gift is expired',
+  gift_blocked: 'gift is blocked',
+} as const;
+
+/**
+ * Why no receiver is notified of the gift, for the first time or again (docs/decisions.md#notifications); `undefined`:
+ * they are. A block only postpones it. @param now ISO 8601, UTC
+ */
+export function whyNotNotified(gift: Gift, now: string): (typeof UNUSABLE)[keyof typeof UNUSABLE] | undefined {
+  const why = gift.status === 'none' ? undefined : whyUnusable(gift, now);
+  return why === undefined ? undefined : UNUSABLE[why];
+}
 
 /** A message could not be delivered: recorded once. `undefined`: it is not recorded as sent (yet). */
 export function failDelivery(

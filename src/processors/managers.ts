@@ -1,6 +1,5 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
 import type {
-  GiftCancelled,
   GiftIssued,
   GiftReassigned,
   GiftReleased,
@@ -35,7 +34,6 @@ export const FEED_TYPES = feedTypes(MANAGERS);
 type FeedEvent =
   | Exclude<PurchaseEvent, SendingEvent>
   | GiftIssued
-  | GiftCancelled
   | GiftReassigned
   | GiftReleased
   | GiftUnblocked

@@ -41,9 +41,18 @@ function house(
   sellable = true,
 ): { deps: PurchaseDeps; events: MemoryEvents; watched: Set<string> } {
   const events = memoryEvents();
+  const imported = memoryEvents();
+  for (const [stream, account] of Object.entries(accounts))
+    imported.given(stream, { type: stream.startsWith('user-') ? 'UserAdded' : 'PaymentMethodAdded', data: account });
   const watched = new Set<string>();
   const deps = {
-    events,
+    events: {
+      ...events,
+      read: async (...of: Parameters<typeof events.read>) => [
+        ...(await imported.read(...of)),
+        ...(await events.read(...of)),
+      ],
+    },
     subjects,
     chargeWaitMs: 0,
     accounts: {

@@ -70,6 +70,25 @@ test('notifies once for the issue', () => {
   assert.equal(after(issued(), started(), failed()), { next: { do: 'nothing' }, nextNumber: 2 });
 });
 
+test('a notification that was not sent for a block is due again once that has ended', () => {
+  const forBlock = (of = FIRST): NotificationEvent => ({
+    type: 'NotificationFailed',
+    data: { cause: 'gift is blocked', ...of },
+  });
+  const blocked = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } } as unknown as GiftEvent;
+  const unblocked = { type: 'GiftUnblocked', data: { cause: 'support', reason: 'x' } } as unknown as GiftEvent;
+  assert.is(after(issued(), blocked).next.do, 'start', 'to say so');
+  assert.equal(after(issued(), blocked, forBlock()), { next: { do: 'nothing' }, nextNumber: 2 });
+  const freed = after(issued(), blocked, forBlock(), unblocked).next;
+  assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [2, 'bought']);
+  const second = { attempt: 2, asked_by: '1' };
+  assert.is(after(issued(), blocked, forBlock(), unblocked, started(second), sent(second)).next.do, 'nothing');
+  const asked = [issued(), started(), sent(), requested(2), blocked, forBlock({ attempt: 2, asked_by: '4' })];
+  assert.is(after(...asked).next.do, 'nothing');
+  assert.is(after(...asked, unblocked).next.do, 'start');
+  assert.is(after(issued(), blocked, forBlock(), reassigned('cat'), unblocked).next.do, 'start', 'the new receiver');
+});
+
 test('sends no notification of a gift to be shared by URL', () => {
   assert.is(after(issued({})).next.do, 'nothing');
   assert.is(after().next.do, 'nothing');

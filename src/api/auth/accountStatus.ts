@@ -94,8 +94,10 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
       return sessionAccounts(
         session,
         ...(await Promise.all([
-          looked(clients, session.client, session.clientCredential),
-          session.user === null ? undefined : looked(users, session.user, session.userCredential),
+          looked(clients, session.client, session.clientCredential, async (id) => clientOf(inLog, id)),
+          session.user === null
+            ? undefined
+            : looked(users, session.user, session.userCredential, async (id) => userOf(inLog, id)),
         ])),
       );
     },
@@ -138,12 +140,16 @@ function isAlike<A extends UserDocument | ClientDocument>(found: A | undefined, 
   return found?.id === logged.id && found.active === logged.active && secretOf(found) === secretOf(logged);
 }
 
-/** A remembered account of before the session's login says nothing about the session. */
+/** An account of before the session's login, remembered or in the read model, says nothing about the session. */
 async function looked<A extends ClientDocument | UserDocument>(
   cache: FreshCache<A | undefined>,
   id: string,
   credential: number | null,
+  inLog: (id: string) => Promise<A | undefined>,
 ): Promise<A | undefined> {
-  const fresh = cache.peek(id);
-  return fresh?.value === undefined || fresh.value.credential < (credential ?? 0) ? cache.load(id) : fresh.value;
+  const isOlder = (account: A | undefined): boolean => account === undefined || account.credential < (credential ?? 0);
+  const fresh = cache.peek(id)?.value;
+  if (!isOlder(fresh)) return fresh;
+  const shown = await cache.load(id);
+  return isOlder(shown) ? inLog(id) : shown;
 }

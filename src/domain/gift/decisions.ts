@@ -202,8 +202,17 @@ export function release(gift: IssuedGift): GiftReleased[] {
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {
   if (facts.payment === 'pending') throw new Refusal('gift_not_paid');
-  if (facts.payment === 'declined' || gift.status === 'cancelled') throw new Refusal('gift_cancelled');
-  if (gift.status === 'redeemed') throw new Refusal('gift_already_redeemed');
-  if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
-  if (isBlocked(gift)) throw new Refusal('gift_blocked');
+  const why = facts.payment === 'declined' ? 'gift_cancelled' : whyUnusable(gift, facts.now);
+  if (why !== undefined) throw new Refusal(why);
+}
+
+/** Why a gift that is paid for can't be used now (ISO 8601, UTC); `undefined`: it can. */
+export function whyUnusable(
+  gift: IssuedGift,
+  now: string,
+): 'gift_cancelled' | 'gift_already_redeemed' | 'gift_expired' | 'gift_blocked' | undefined {
+  if (gift.status === 'cancelled') return 'gift_cancelled';
+  if (gift.status === 'redeemed') return 'gift_already_redeemed';
+  if (isExpired(gift.issued.expires_on, now)) return 'gift_expired';
+  return isBlocked(gift) ? 'gift_blocked' : undefined;
 }

@@ -22,7 +22,6 @@ export const notificationManager: ProcessManager<
   steps: [NOTIFY_STEP],
   events: {
     GiftIssued: true,
-    GiftCancelled: true,
     NotificationStarted: true,
     NotificationSent: true,
     NotificationFailed: true,
@@ -33,8 +32,6 @@ export const notificationManager: ProcessManager<
       case 'GiftIssued':
         // Without an open purchase the receivers' phone numbers are unknown.
         return open.state(purchaseManager, event.data.transaction_id) === undefined ? [] : [idOf(event.stream)];
-      case 'GiftCancelled':
-        return [idOf(event.stream)];
       case 'NotificationStarted':
       case 'NotificationSent':
       case 'NotificationFailed':

@@ -1,6 +1,7 @@
 /** One attempt to notify a gift's receiver. Never sends what may have been sent. */
 import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift/events.js';
+import { giftAggregate } from '../../domain/gift/state.js';
 import {
   type Channel,
   notificationAggregate,
@@ -10,6 +11,7 @@ import {
   type Occasion,
   notificationStream,
   type ReminderSent,
+  whyNotNotified,
 } from '../../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase/events.js';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
@@ -75,16 +77,14 @@ export async function notify(
   { giftId, work, purchase }: FirstNotification,
   memory: AttemptMemory,
 ): Promise<void> {
-  const cancelled =
-    work.cancelled === true ||
-    (work.together === true &&
-      (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
+  const gift = fold(giftAggregate, await deps.events.read(giftStream(giftId)));
+  const stopped = whyNotNotified(gift, new Date(deps.now()).toISOString());
   const attempt: Omit<Attempt, 'askedBy'> = {
     giftId,
     number: 1,
     receiver: purchase.receivers[work.index] ?? {},
     purchase,
-    ...(cancelled ? { stopped: CANCELLED } : {}),
+    ...(stopped === undefined ? {} : { stopped }),
   };
   // `memory` knows a start by this process; the stream, expected to be empty, shows one by another process.
   if (
@@ -132,9 +132,6 @@ export async function startAttempt(
 
 const NO_ADDRESS = 'no address';
 const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
-export const CANCELLED = 'gift is cancelled';
-export const REDEEMED = 'gift is redeemed';
-export const EXPIRED = 'gift is expired';
 export const REASSIGNED = 'given to another receiver';
 export const NO_REMINDER = 'no longer to be reminded';
 

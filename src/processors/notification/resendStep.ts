@@ -1,20 +1,16 @@
 import { readGiftAndNotification } from '../../commands/readStreams.js';
 import { fold } from '../../domain/decider.js';
-import { isExpired } from '../../domain/gift/decisions.js';
 import type { GiftIssued } from '../../domain/gift/events.js';
-import { type Gift, giftAggregate } from '../../domain/gift/state.js';
-import { notificationAttempts, type Occasion } from '../../domain/notification.js';
+import { giftAggregate } from '../../domain/gift/state.js';
+import { notificationAttempts, type Occasion, whyNotNotified } from '../../domain/notification.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { type Cause, causeOf } from '../runner/cause.js';
 import {
   type Attempt,
   type AttemptMemory,
-  CANCELLED,
-  EXPIRED,
   NO_REMINDER,
   type NotifyDeps,
   REASSIGNED,
-  REDEEMED,
   resumeAttempt,
   startAttempt,
 } from './notifyStep.js';
@@ -29,11 +25,11 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
   );
   if (issued === undefined) throw new Error('a resend of a gift that was never issued');
   const purchase = await deps.purchase(issued.data.transaction_id);
-  const needless = whyNeedless(fold(giftAggregate, gift), deps.now());
+  const unusable = whyNotNotified(fold(giftAggregate, gift), new Date(deps.now()).toISOString());
   const stopped = ({ outdated, reminder }: Occasion): string | undefined => {
-    if (needless === CANCELLED) return needless;
+    if (unusable !== undefined) return unusable;
     if (reminder !== undefined) return outdated || Date.parse(reminder.until) <= deps.now() ? NO_REMINDER : undefined;
-    return outdated ? REASSIGNED : needless;
+    return outdated ? REASSIGNED : undefined;
   };
   const attempt = (number: number, occasion: Occasion): Attempt => {
     const { id, receiver, reminder } = occasion;
@@ -56,12 +52,4 @@ export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, mem
     await resumeAttempt(deps, attempt(number, occasion), memory, { startedAt, channel, last: causeOf(last) });
   }
   return false;
-}
-
-/** No receiver is told of a gift that can't be used any more, as after a long wait. @param now milliseconds */
-function whyNeedless(gift: Gift, now: number): string | undefined {
-  if (gift.status === 'none') return undefined;
-  if (gift.status === 'cancelled') return CANCELLED;
-  if (gift.status === 'redeemed') return REDEEMED;
-  return isExpired(gift.issued.expires_on, new Date(now).toISOString()) ? EXPIRED : undefined;
 }

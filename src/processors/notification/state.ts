@@ -1,8 +1,7 @@
 /** The process of first notifications (docs/decisions.md#notifications). Pure. */
-import { type GiftCancelled, type GiftIssued, isSomebody } from '../../domain/gift/events.js';
+import { type GiftIssued, isSomebody } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';
-import { issueCommand } from '../purchase/issueJobs.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
@@ -12,10 +11,6 @@ export interface NotificationWork {
   readonly transactionId: string;
   /** The gift's place in the purchase. */
   readonly index: number;
-  /** Only what was sent before is recorded. */
-  readonly cancelled?: true;
-  /** The gift was issued in one append with other events, maybe its cancellation. So its stream is read first. */
-  readonly together?: true;
   /** The gift's issue, or the start of the notification. */
   readonly last: Cause;
 }
@@ -26,13 +21,7 @@ export interface NotificationIntent {
   readonly instance: string;
 }
 
-export type NotificationTrigger =
-  | (GiftIssued & { readonly metadata: { readonly commandId: string } })
-  | GiftCancelled
-  | NotificationStarted
-  | NotificationSent
-  | NotificationFailed
-  | WorkParked;
+export type NotificationTrigger = GiftIssued | NotificationStarted | NotificationSent | NotificationFailed | WorkParked;
 
 type NotificationReaction = Reaction<NotificationWork, NotificationIntent>;
 
@@ -49,18 +38,14 @@ export function reactToNotification(
       const { receiver, transaction_id, index, scheduled } = event.data;
       // Its release asks for the notification, months later.
       if (!isSomebody(receiver) || scheduled === true) return NOTHING;
-      const together = event.metadata.commandId !== issueCommand(instance);
       const due: NotificationWork = {
         stage: 'due',
         transactionId: transaction_id,
         index,
         last: cause,
-        ...(together ? { together } : {}),
       };
       return { state: due, intents: resumeNotification(due, instance) };
     }
-    case 'GiftCancelled':
-      return state === undefined ? NOTHING : { state: { ...state, cancelled: true }, intents: [] };
     case 'NotificationStarted':
       // The process that appended it sends; another one only after a takeover.
       return state === undefined ? NOTHING : { state: { ...state, stage: 'started', last: cause }, intents: [] };

@@ -18,8 +18,8 @@ const OWN_TYPES: ReadonlySet<string> = new Set<PurchaseTrigger['type']>([
 ]);
 
 /**
- * The events that the feed showed of a purchase: its own, and of its gifts the issues, cancellations, first
- * notifications and their parkings. @throws UnavailableError
+ * The events that the feed showed of a purchase: its own, and of its gifts the issues, first notifications and
+ * their parkings. @throws UnavailableError
  */
 export async function purchaseHistory(events: EventStore, transactionId: string): Promise<RecordedEvent[]> {
   const own = await events.read(transactionStream(transactionId));
@@ -37,7 +37,7 @@ async function giftEvents(events: EventStore, giftIds: readonly string[]): Promi
   await inParallel(giftIds, READS_AT_ONCE, async (giftId) => {
     const [gift, notification] = await readGiftAndNotification(events, giftId);
     found.push(
-      ...gift.filter(({ type }) => type === 'GiftIssued' || type === 'GiftCancelled'),
+      ...gift.filter(({ type }) => type === 'GiftIssued'),
       ...notification.filter((event) => attemptOf(event as unknown as NotificationEvent) === 1),
     );
   });

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert';
+import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../../src/domain/purchase/events.js';
 import type { NotificationWork } from '../../../src/processors/notification/state.js';
@@ -29,7 +30,7 @@ const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true, 
 async function told(
   house: House,
   memory: AttemptMemory = attemptMemory(),
-  { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {},
+  { never, mayAct = () => undefined }: { never?: true; mayAct?: () => void } = {},
 ): Promise<string[]> {
   const asked: string[] = [];
   const purchase = {
@@ -68,7 +69,6 @@ async function told(
     transactionId: 't',
     index: 0,
     last: { id: 'e', at: '', revision: 0, correlationId: 'c' },
-    ...(cancelled === undefined ? {} : { cancelled }),
   };
   await notify(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
     if (!(error instanceof NotOursError)) throw error;
@@ -107,24 +107,48 @@ test('looks a started attempt up and sends nothing', async ({ house }) => {
   assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
 });
 
-for (const channel of ['sms', 'push']) {
-  test(`sends nothing of a cancelled gift after a start by ${channel} that never arrived`, async ({ house }) => {
-    await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
-    assert.equal(await told(house, attemptMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
+const YESTERDAY = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+
+/** What happened to a gift before its first notification goes out. */
+for (const [cause, expires_on, event, data] of [
+  ['gift is cancelled', '2999-12-31', 'GiftCancelled', { reason: 'x' }],
+  ['gift is redeemed', '2999-12-31', 'GiftRedeemed', { redemption_id: 'r', merchant_id: null }],
+  ['gift is blocked', '2999-12-31', 'GiftBlocked', { cause: 'support', reason: 'x' }],
+  ['gift is expired', YESTERDAY, 'GiftExpired', { expires_on: YESTERDAY }],
+] as const) {
+  const given = async (house: House): Promise<void> => {
+    await house.append(giftStream(GIFT), 'GiftIssued', { transaction_id: 't', index: 0, receiver: {}, expires_on });
+    await house.append(giftStream(GIFT), event, data);
+  };
+
+  for (const channel of ['sms', 'push']) {
+    test(`sends nothing where the ${cause}, after a start by ${channel} that never arrived`, async ({ house }) => {
+      await given(house);
+      await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
+      assert.equal(await told(house, attemptMemory(), { never: true }), [SUBJECTS.lookUpNotification]);
+      assert.equal(
+        (await house.all('NotificationFailed')).map((failed) => failed.data),
+        [{ cause, ...ASKED }],
+      );
+    });
+  }
+
+  test(`records what was sent before the ${cause}`, async ({ house }) => {
+    await given(house);
+    await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+    assert.equal(await told(house), [SUBJECTS.lookUpNotification]);
+    assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
+  });
+
+  test(`asks no worker where the ${cause} before the start`, async ({ house }) => {
+    await given(house);
+    assert.equal(await told(house), []);
     assert.equal(
-      (await house.all('NotificationFailed')).map(({ data }) => data),
-      [{ cause: 'gift is cancelled', ...ASKED }],
+      (await house.events.read(notificationStream(GIFT))).map(({ type, data: of }) => [type, of]),
+      [['NotificationFailed', { cause, ...ASKED }]],
     );
   });
 }
-
-test('asks no worker for a gift cancelled before the start', async ({ house }) => {
-  assert.equal(await told(house, attemptMemory(), { cancelled: true }), []);
-  assert.equal(
-    (await house.events.read(notificationStream(GIFT))).map(({ type, data }) => [type, data]),
-    [['NotificationFailed', { cause: 'gift is cancelled', ...ASKED }]],
-  );
-});
 
 test('looks up every attempt but the one known as unsent', async ({ house }) => {
   await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);

@@ -13,7 +13,6 @@ const test = suite('notification process');
 
 const issued = (receiver: Receiver): NotificationTrigger => ({
   type: 'GiftIssued',
-  metadata: { commandId: 'issue-g1' },
   data: {
     transaction_id: 't1',
     index: 3,
