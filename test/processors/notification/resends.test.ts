@@ -181,6 +181,48 @@ test('notifies the new receiver of a reassigned gift', async ({ house }) => {
   assert.is(sent(house).length, 4);
 });
 
+test('notifies at first, too, only of a gift that can be used, and of a blocked one once it is free', async ({
+  house,
+}) => {
+  let isDown = true;
+  const bus = watched(house.bus, [], (subject) =>
+    isDown && subject.startsWith('notifications') ? Promise.reject(new UnavailableError('down')) : undefined,
+  );
+  const first = house.process({ bus });
+  const {
+    giftIds: [redeemed = '', blocked = '', open = ''],
+    transactionId: transaction_id,
+  } = await house.buy([phone(1), phone(2), phone(3)]);
+  await house.until(async () => (await house.all('NotificationStarted')).length === 3);
+  await first.close();
+  const cause = 'support';
+  await house.append(`gift-${redeemed}`, 'GiftRedeemed', { redemption_id: 'r', location_id: 'l', merchant_id: null });
+  await house.append(`gift-${blocked}`, 'GiftBlocked', { cause, reason: 'x' });
+  isDown = false;
+  house.process({ bus });
+  await told(house, 3);
+  assert.equal(sent(house), ['003']);
+  for (const [giftId, why] of [
+    [redeemed, 'gift is redeemed'],
+    [blocked, 'gift is blocked'],
+  ] as const)
+    assert.equal(
+      (await house.events.read(`notification-${giftId}`)).map(({ type, data }) => [
+        type,
+        'cause' in data && data.cause,
+      ]),
+      [
+        ['NotificationStarted', false],
+        ['NotificationFailed', why],
+      ],
+    );
+  await house.append(`gift-${blocked}`, 'GiftUnblocked', { cause, transaction_id });
+  await told(house, 4);
+  assert.equal(await story(house, blocked), ['Started 1', 'Failed 1', 'Started 2', 'Sent 2']);
+  assert.equal(await story(house, open), ['Started 1', 'Sent 1']);
+  assert.equal(sent(house), ['003', '002']);
+});
+
 test('records a receiver without an address, and sends nothing for a cancelled gift', async ({ house }) => {
   house.contacts.set('mute', { name: 'Mute', phone_number: null, device_tokens: [], locale: null });
   const first = house.process();
