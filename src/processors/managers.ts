@@ -1,11 +1,5 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
-import type {
-  GiftIssued,
-  GiftReassigned,
-  GiftReleased,
-  GiftUnblocked,
-  ReminderDue,
-} from '../domain/gift/events.js';
+import type { GiftIssued, GiftReassigned, GiftReleased, GiftUnblocked, ReminderDue } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';

@@ -98,13 +98,16 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   };
 }
 
-/** A remote log's end is not known. */
-type Silent = 'silent';
+/** A remote log does not say where it ends. */
+const SILENT = null;
+
+/** `undefined`: the log is empty. */
+type End = Position | typeof SILENT | undefined;
 
 interface Look {
   /** What `work` finds, and an end of the log that is no older; `undefined`: the log is empty. */
-  beside<T>(work: () => Promise<T>): Promise<readonly [found: T, end: Position | Silent | undefined]>;
-  end(): Position | Silent | undefined | Promise<Position | Silent | undefined>;
+  beside<T>(work: () => Promise<T>): Promise<readonly [found: T, end: End]>;
+  end(): End | Promise<End>;
   /** The last position of these documents' streams beyond `known`, or a later one; `undefined`: there is none. */
   beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> | Position | undefined;
   /** So much is to be read that it is waited for before, and read once. */
@@ -120,7 +123,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
   async function found<T>(
     work: () => Promise<T>,
     isOpenIn: (one: T) => boolean,
-  ): Promise<readonly [found: T, end: Position | Silent | undefined]> {
+  ): Promise<readonly [found: T, end: End]> {
     if (isFinal === undefined) return look.beside(work);
     const one = await work();
     return [one, isOpenIn(one) ? await look.end() : undefined];
@@ -131,9 +134,9 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     known: Position,
     ids: readonly string[],
     isMissing: boolean,
-    end: Position | Silent | undefined,
+    end: End,
   ): Promise<Position | undefined> {
-    if (end === 'silent') {
+    if (end === SILENT) {
       if (isMissing) throw new UnavailableError('the log does not say whether it holds what the read model lacks');
       return undefined;
     }
@@ -173,7 +176,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
   async function getMuch(ids: readonly string[]): Promise<(B | undefined)[]> {
     const end = await look.end();
     const isThere =
-      end === undefined || end === 'silent' || end <= shown.sofar() || (await model.reached(end, BEHIND_WAIT_MS));
+      end === undefined || end === SILENT || end <= shown.sofar() || (await model.reached(end, BEHIND_WAIT_MS));
     const documents = await model.getMany(ids);
     return isThere ? documents : foldedMany(ids, documents);
   }
@@ -220,7 +223,7 @@ function remoteLook(log: Required<Pick<LogEnds, 'end' | 'lastOf'>>, streams: Pic
   const endNow = inTurns(log.end);
   let answers = true;
 
-  async function end(): Promise<Position | Silent | undefined> {
+  async function end(): Promise<End> {
     const waited = answers;
     const answer = endNow().then(
       (position) => {
@@ -234,12 +237,12 @@ function remoteLook(log: Required<Pick<LogEnds, 'end' | 'lastOf'>>, streams: Pic
     );
     if (waited) return within(answer, LOG_MS, silent);
     answer.catch(() => undefined);
-    return 'silent';
+    return SILENT;
   }
 
-  function silent(): Silent {
+  function silent(): typeof SILENT {
     answers = false;
-    return 'silent';
+    return SILENT;
   }
 
   return {
