@@ -635,11 +635,21 @@ for (const [what, id, change] of endings) {
 }
 
 for (const [what, stream, added, change] of [
-  ['a new password', 'user-ada', 'UserAdded', { type: 'UserChanged', data: { password_hash: 'another' } }],
+  [
+    'a new password',
+    'user-ada',
+    'UserAdded',
+    { type: 'UserChanged', data: { password_hash: await hashPassword('another') } },
+  ],
   ['disabling the user', 'user-ada', 'UserAdded', { type: 'UserChanged', data: { active: false } }],
   ['pruning the user', 'user-ada', 'UserAdded', { type: 'UserRetired', data: { reason: 'left' } }],
   ['disabling the client', 'client-app', 'ClientAdded', { type: 'ClientChanged', data: { active: false } }],
-  ['a new client secret', 'client-app', 'ClientAdded', { type: 'ClientChanged', data: { secret_hash: 'another' } }],
+  [
+    'a new client secret',
+    'client-app',
+    'ClientAdded',
+    { type: 'ClientChanged', data: { secret_hash: await hashPassword('another') } },
+  ],
 ] as const) {
   test(`${what} hands out no more tokens, whether the read model has heard of it or not`, async ({
     here,
