@@ -564,7 +564,7 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   'GET /ops/gifts',
   'GET /ops/people/{personId}',
   'GET /ops/people/{personId}/export',
-  'POST /ops/people/{personId}/erasure',
+  ...['', '/approve', '/withdraw'].map((step) => `POST /ops/people/{personId}/erasure${step}`),
 ]);
 
 test('every operation was answered to somebody', () => {

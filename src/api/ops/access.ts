@@ -32,7 +32,7 @@ export function accessRoutes({ engines, gifts: { now } }: Pick<OpsDeps, 'engines
       query: {
         type: 'object',
         properties: {
-          ...dayParameter('day', 'The day (UTC), `YYYY-MM-DD`.'),
+          ...dayParameter('day', 'The day (UTC), `YYYY-MM-DD`. Default: today.'),
           ...dayParameter('from', 'In place of `day`: from this day on.'),
           ...dayParameter('to', 'With `from`: up to this day. Default: today.'),
           person: { ...TEXT, description: 'Only calls about this user, or `phone:{phone_id}`, or that found them.' },
@@ -94,14 +94,16 @@ function spanAsked(query: Query, now: string): { readonly place: AccessPlace; re
   const { day, from, to, after } = query as Readonly<Record<'day' | 'from' | 'to', string | undefined>> & {
     readonly after: string;
   };
-  if (day === undefined && from === undefined) throw faultOf('day', 'is required');
   if (day !== undefined && (from ?? to) !== undefined) throw faultOf('day', 'must not be given with from or to');
-  const first = day ?? from ?? '';
-  const last = day ?? to ?? now.slice(0, 10);
-  if (last < first && to !== undefined) throw faultOf('to', 'must not be before from');
+  if (to !== undefined && from === undefined) throw faultOf('to', 'must be given with from');
+  const today = now.slice(0, 10);
+  const first = from ?? day ?? today;
+  const last = to ?? (from === undefined ? first : today);
+  if (last < first) throw faultOf('to', 'must not be before from');
   const [, before, revision = ''] = /^(?:(.{10})\.)?(.+)$/.exec(after) ?? [];
-  const isOther = before !== undefined && (day !== undefined || before < first || before > last);
-  if (isOther || (before === undefined && day === undefined && after !== '-1')) throw faultOf('after', 'is not valid');
+  const isOther =
+    before !== undefined && (from === undefined || before < first || before > last || Number.isNaN(Date.parse(before)));
+  if (isOther || (before === undefined && from !== undefined && after !== '-1')) throw faultOf('after', 'is not valid');
   return { place: { day: before ?? first, revision: Number(revision) }, to: last };
 }
 

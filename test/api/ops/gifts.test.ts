@@ -182,7 +182,9 @@ test('who saw what is found by person, gift and who, from day to day', async () 
   for (const { data } of about.json.data as Json[]) assert.ok(JSON.stringify(data.asked).includes(id));
   const nobody = await ask(`/ops/access?day=${day}&person=nobody`);
   assert.deepEqual(nobody.json, { data: [], next: null });
-  refused(await ask('/ops/access'), 422, 'day is required');
+  const today = await ask('/ops/access?limit=1');
+  assert.ok((today.json.data[0].stream as string).endsWith(day), 'today, where no day is given');
+  refused(await ask(`/ops/access?to=${day}`), 422, 'to must be given with from');
   refused(await ask(`/ops/access?day=${day}&from=${day}`), 422, 'day must not be given with from or to');
   refused(await ask(`/ops/access?from=${day}&to=1999-01-01`), 422, 'to must not be before from');
   refused(await ask(`/ops/access?from=today`), 422, 'from must be a date such as 2026-05-04');
