@@ -38,17 +38,17 @@ const PACKAGES = new Set([
   'ipaddr.js',
   'jose',
   'koa',
-  'koa-bodyparser',
   'koa-helmet',
   'libphonenumber-js',
   'lru-cache',
   'minisearch',
   'prom-client',
   'rate-limiter-flexible',
+  'raw-body',
   'supercluster',
 ]);
 
-/** Asian character sets of iconv-lite, of which koa-bodyparser needs UTF-8 alone: never loaded. */
+/** Asian character sets of iconv-lite, which raw-body loads and needs none of. */
 const UNUSED_TABLES = './tables/*.json';
 
 /**
@@ -68,7 +68,7 @@ export function bundle(root) {
       ...Object.keys({ ...dependencies, ...optionalDependencies }).filter((name) => !PACKAGES.has(name)),
       UNUSED_TABLES,
     ],
-    // koa-bodyparser asks for an earlier version than koa: its table of all media types would be loaded twice.
+    // accepts asks for an earlier version than koa: its table of all media types would be loaded twice.
     alias: { 'mime-types': join(root, 'node_modules', 'mime-types') },
     // CommonJS packages load Node's modules by `require`, which ES modules lack.
     banner: {

@@ -92,9 +92,10 @@ export async function rotateOwnSecret(
   { events, subjects }: EndpointDeps,
   endpoint: OwnEndpoint,
   context: CommandContext,
+  graceSeconds?: number,
 ): Done {
   return run(events, endpoint, context, async (state) =>
-    rotateSecret(state, await secretOfCommand(subjects, endpoint.id, context.commandId), context.now),
+    rotateSecret(state, await secretOfCommand(subjects, endpoint.id, context.commandId), context.now, graceSeconds),
   );
 }
 

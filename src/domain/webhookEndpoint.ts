@@ -39,7 +39,7 @@ export type WebhookEndpointCreated = DomainEvent<
 
 export type WebhookEndpointChanged = DomainEvent<'WebhookEndpointChanged', Partial<EndpointSettings>>;
 
-/** `previous_until`: how long the secret before signs, too (ISO 8601, UTC). */
+/** `previous_until`: how long earlier secrets sign at most, too (ISO 8601, UTC). */
 export type WebhookSecretRotated = DomainEvent<
   'WebhookSecretRotated',
   { readonly secret_id: string; readonly previous_until: string }
@@ -142,7 +142,7 @@ export function rotated(
   secrets: readonly SigningSecret[],
   { secret_id, previous_until: until }: WebhookSecretRotated['data'],
 ): readonly SigningSecret[] {
-  const before = secrets.map((secret) => ({ until, ...secret }));
+  const before = secrets.map(({ id, until: earlier = until }) => ({ id, until: earlier < until ? earlier : until }));
   return [{ id: secret_id }, ...before].slice(0, MOST_SECRETS);
 }
 
@@ -153,8 +153,8 @@ export function signingSecretIds(secrets: readonly SigningSecret[], at: string):
 
 // Decisions
 
-/** How long the secret before signs, too. */
-const OVERLAP_MS = 24 * 3_600_000;
+/** How long earlier secrets sign at most, too, unless the owner says otherwise. */
+export const LONGEST_GRACE_SECONDS = 24 * 3_600;
 
 /** @throws Refusal `webhook_endpoint_not_found` */
 export function liveEndpoint(state: WebhookEndpoint): LiveEndpoint {
@@ -190,10 +190,18 @@ export function disableEndpoint(state: WebhookEndpoint, cause: DisabledBy): Webh
   return state.status === 'enabled' ? [{ type: 'WebhookEndpointDisabled', data: { cause } }] : [];
 }
 
-/** @param now ISO 8601, UTC @throws Refusal `webhook_endpoint_not_found` */
-export function rotateSecret(state: WebhookEndpoint, secretId: string, now: string): WebhookSecretRotated[] {
+/**
+ * A grace of 0 ends earlier secrets at once.
+ * @param now ISO 8601, UTC @throws Refusal `webhook_endpoint_not_found`
+ */
+export function rotateSecret(
+  state: WebhookEndpoint,
+  secretId: string,
+  now: string,
+  graceSeconds = LONGEST_GRACE_SECONDS,
+): WebhookSecretRotated[] {
   liveEndpoint(state);
-  const previous_until = new Date(Date.parse(now) + OVERLAP_MS).toISOString();
+  const previous_until = new Date(Date.parse(now) + graceSeconds * 1_000).toISOString();
   return [{ type: 'WebhookSecretRotated', data: { secret_id: secretId, previous_until } }];
 }
 

@@ -276,10 +276,10 @@ test('bodies nested 100,000 levels deep', async () => {
   for (const deep of [lists, objects]) {
     for (const path of POSTS()) {
       for (const more of [{}, { key: `deep-${deep.length}` }])
-        assert.ok([400, 422].includes((await ask('POST', path, deep, more)).status));
+        assert.ok([400, 413].includes((await ask('POST', path, deep, more)).status));
       for (const field of ['embed', 'segmentId', 'location_id', 'payment', 'purchase', 'grant_type', 'nothing']) {
         assert.ok(
-          [400, 422].includes(
+          [400, 413].includes(
             (await ask('POST', path, `{"${field}":${deep}}`, { key: `deep-${field}-${deep.length}` })).status,
           ),
         );
@@ -291,8 +291,8 @@ test('bodies nested 100,000 levels deep', async () => {
         '/api/v2/transactions',
         `{"payment":{"method":"card","reference":"x"},"purchase":{"type":"gift","reference":"latte","receivers":[${deep}]}}`,
       ),
-      422,
-      deep === lists ? 'purchase.receivers[0] must be an object' : 'purchase.receivers[0].a is not a known field',
+      400,
+      'Malformed JSON.',
     );
   }
 });
@@ -996,7 +996,8 @@ test('names of content codings have no case', async () => {
 });
 
 test('compressed bytes without end that come to nothing are too large, as they are plain', async () => {
-  const head = requestText('POST', '/oauth/token', {
+  const head = requestText('POST', '/api/v2/transactions', {
+    ...bearer(),
     'Content-Type': 'application/json',
     'Content-Encoding': 'gzip',
     'Transfer-Encoding': 'chunked',

@@ -89,6 +89,16 @@ test('a later rotation ends the overlap of an earlier one no later', () => {
   assert.equal(signingSecretIds(secrets, '2026-03-02T10:00:00.000Z'), ['s3', 's2']);
 });
 
+test('ends all earlier secrets at once where a rotation leaves no grace', () => {
+  const earlier = given(created, rotatedTo('s2', '2026-03-02T09:00:00.000Z')).state;
+  const [rotation] = rotateSecret(earlier, 's3', GIVEN_AT, 0);
+  assert.equal(rotation, rotatedTo('s3', GIVEN_AT));
+  const { secrets } = liveEndpoint(
+    given(created, rotatedTo('s2', '2026-03-02T09:00:00.000Z'), rotation as WebhookEndpointEvent).state,
+  );
+  assert.equal(signingSecretIds(secrets, GIVEN_AT), ['s3']);
+});
+
 test('signs with five secrets at most', () => {
   const rotations = [2, 3, 4, 5, 6, 7].map((number) => rotatedTo(`s${number}`, '2026-03-02T09:00:00.000Z'));
   const { secrets } = liveEndpoint(given(created, ...rotations).state);

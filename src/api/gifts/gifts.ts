@@ -73,9 +73,6 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         'Makes the caller the owner of a gift that was bought without a receiver; the first claim wins. A repeated claim by the owner answers the gift again.',
       tag: 'Gifts',
       caller: 'user',
-      body: { title: 'Claim', type: 'object', additionalProperties: false },
-      bodyExample: {},
-      bodyOptional: true,
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [

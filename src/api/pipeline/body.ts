@@ -1,60 +1,39 @@
-/**
- * Checks a body's type (415), size (413) and syntax (400), in this order (docs/decisions.md#order-of-checks). Adds to
- * koa-bodyparser what it lacks.
- */
-import { isUtf8 } from 'node:buffer';
+/** Reads a body and checks its type (415), size (413) and syntax (400), in this order (docs/decisions.md#order-of-checks). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
-import { Readable } from 'node:stream';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
-import bodyParser from 'koa-bodyparser';
+import getRawBody from 'raw-body';
 import { shortened } from '../../lib/quotedText.js';
 import { repeatedNames } from '../../import/repeatedNames.js';
 import { announcesBody, askForBody } from './askForBody.js';
+import { type BodyLimits, LEAST_BODY } from './bodyLimits.js';
 import { CallerLeftError } from './callerLeft.js';
+import { refuseCostlyJson } from './costlyJson.js';
 import { HttpError, faultOf } from './errors.js';
 import { parseParameters, refuseMalformedParameters } from './query.js';
 
-/** Before and after decompression. */
-const LIMIT_BYTES = 1_048_576;
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-/** Replaces invalid UTF-8; a text may also contain this character itself. */
-const REPLACEMENT = '\ufffd';
-
 type Decompress = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 const unzipped: Decompress = promisify(unzip);
-/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). `undefined`: not compressed. */
-const CODINGS: ReadonlyMap<string, Decompress | undefined> = new Map([
-  ['', undefined],
-  ['identity', undefined],
+/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). */
+const CODINGS: ReadonlyMap<string, Decompress> = new Map([
   ['gzip', unzipped],
   ['x-gzip', unzipped],
   ['deflate', unzipped],
   ['br', promisify(brotliDecompress)],
 ]);
 
-const ofCoBody = {
-  // Accepts every JSON value, and any field, `__proto__` too: the schema refuses them.
-  strict: false,
-  onProtoPoisoning: 'ignore',
-  // Forms are flat (RFC 6749 B).
-  qs: { parse: (text: string) => parseParameters(text) },
-};
-const limits = { jsonLimit: String(LIMIT_BYTES), formLimit: String(LIMIT_BYTES), textLimit: String(LIMIT_BYTES) };
-// Without its own look at the type, which `typeOf` has checked.
-const parseJson = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['json'], detectJSON: () => true });
-const parseFormFields = bodyParser({ ...ofCoBody, ...limits, enableTypes: ['form'] });
-const asBytes = { encoding: null };
-const readAsBytes = bodyParser({ ...asBytes, ...limits, enableTypes: ['text'] });
-
 export interface BodyRules {
+  readonly limits: BodyLimits;
   readonly optional: boolean;
   /** The known fields of a form. Absent: forms are refused. */
   readonly formFields?: readonly string[] | undefined;
+  /** Whether content codings are known. */
+  readonly coded: boolean;
 }
 
 /**
@@ -63,122 +42,101 @@ export interface BodyRules {
  * Unicode text, a repeated field of a form, a repeated name in one object); CallerLeftError
  */
 export async function readBody({ req, res }: Context, rules: BodyRules): Promise<unknown> {
-  if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
+  const { limits, optional, formFields, coded } = rules;
+  if (optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
   const type = typeOf(req);
-  if (type !== JSON_TYPE && (rules.formFields === undefined || type !== FORM_TYPE))
-    throw new HttpError('unsupported_content_type');
-  const { text, body } = await parsed(req, res, type);
-  if (type === FORM_TYPE) {
-    refuseMalformedParameters(text);
-    refuseRepeated(rules.formFields ?? [], body as ParsedUrlQuery);
-    return body;
+  if (type !== JSON_TYPE && (formFields === undefined || type !== FORM_TYPE))
+    throw unsupportedType(req, formFields === undefined ? [JSON_TYPE] : [JSON_TYPE, FORM_TYPE]);
+  const decompress = decompressorOf(req, coded);
+  const bytes =
+    decompress === undefined
+      ? await bytesOf(req, res, limits.bytes)
+      : await decompressed(await bytesOf(req, res, compressedLimit(limits)), decompress, limits);
+  if (type === FORM_TYPE) return readForm(textOf(bytes), formFields ?? []);
+  refuseCostlyJson(bytes, limits.marks);
+  return readJson(textOf(bytes));
+}
+
+/** @throws HttpError `malformed_json`, `schema` */
+function readJson(text: string): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new HttpError('malformed_json');
   }
-  if (text === '') throw new HttpError('malformed_json');
   // Parsers differ in which of two values under one name they take (RFC 7493 2.3).
   const [repeated] = repeatedNames(text, 1);
   if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
   return body;
 }
 
-/** Also without a value. Unknown fields are ignored, however often they stand there (RFC 6749 3.2). */
-function refuseRepeated(fields: readonly string[], form: ParsedUrlQuery): void {
+/**
+ * Forms are flat (RFC 6749 B). Unknown fields are ignored, however often they are there; known ones must be given once,
+ * also without a value (RFC 6749 3.2).
+ */
+function readForm(text: string, fields: readonly string[]): ParsedUrlQuery {
+  refuseMalformedParameters(text);
+  const form = parseParameters(text);
   const repeated = fields.find((name) => Array.isArray(form[name]));
   if (repeated !== undefined) throw faultOf(repeated, 'must be given only once');
+  return form;
 }
 
 /**
  * The body's raw bytes, which a signature covers. Empty without a body.
  * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`; CallerLeftError
  */
-export async function readBytes({ req, res }: Context): Promise<Buffer> {
-  if (takeDecompressor(req) !== undefined) throw new HttpError('unsupported_content_type');
-  return bytesOf(req, res);
+export async function readBytes({ req, res }: Context, limit = LEAST_BODY.bytes): Promise<Buffer> {
+  decompressorOf(req, false);
+  return bytesOf(req, res, limit);
 }
 
-interface Parsed {
-  readonly text: string;
-  readonly body: unknown;
-}
-
-async function parsed(req: IncomingMessage, res: ServerResponse, type: string): Promise<Parsed> {
-  const decompress = takeDecompressor(req);
-  const parser = type === FORM_TYPE ? parseFormFields : parseJson;
-  if (decompress !== undefined) {
-    const bytes = await decompressed(await bytesOf(req, res), decompress);
-    const read = await readWith(parser, Object.assign(Readable.from(bytes), { headers: {} }), type);
-    return asText(read, [bytes]);
-  }
-  refuseLongBody(req);
-  askForBody(req, res);
-  // Gets the same chunks as the parser, which also starts to listen in this turn.
-  const chunks: Buffer[] = [];
-  const keep = (chunk: Buffer): void => void chunks.push(chunk);
-  req.on('data', keep);
-  try {
-    return asText(await readWith(parser, req, type), chunks);
-  } finally {
-    req.off('data', keep);
-  }
-}
-
-/** koa-bodyparser replaces invalid UTF-8. @throws HttpError `malformed_json` where it did */
-function asText({ rawBody, body }: Read, bytes: readonly Buffer[]): Parsed {
-  const text = rawBody as string;
-  if (text.includes(REPLACEMENT) && !isUtf8(Buffer.concat(bytes))) throw new HttpError('malformed_json');
-  return { text, body };
-}
-
-async function bytesOf(req: IncomingMessage, res: ServerResponse): Promise<Buffer> {
-  refuseLongBody(req);
-  askForBody(req, res);
-  // koa-bodyparser returns '' for no bytes.
-  const { body } = await readWith(readAsBytes, req, 'text/plain');
-  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-}
-
-async function decompressed(bytes: Buffer, decompress: Decompress): Promise<Buffer> {
-  try {
-    return await decompress(bytes, { maxOutputLength: LIMIT_BYTES });
-  } catch (error) {
-    const tooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
-    throw new HttpError(tooLarge ? 'request_too_large' : 'malformed_json');
-  }
-}
-
-/** By the errors of raw-body, below co-body; other errors are syntax errors. */
+/** By the errors of raw-body. */
 const REFUSALS: Readonly<Record<string, () => Error>> = {
   'entity.too.large': () => new HttpError('request_too_large'),
   'request.aborted': () => new CallerLeftError(),
   'stream.not.readable': () => new CallerLeftError(),
 };
 
-interface Read {
-  readonly body: unknown;
-  readonly rawBody: unknown;
-}
-
-/** Runs a koa-bodyparser on a stream of this type, whatever the request's own headers say. */
-async function readWith(parser: ReturnType<typeof bodyParser>, source: Readable, type: string): Promise<Read> {
-  const request = {
-    body: undefined,
-    rawBody: undefined,
-    get: () => type,
-    is: (types: readonly string[]) => types.includes(type),
-  };
+async function bytesOf(req: IncomingMessage, res: ServerResponse, limit: number): Promise<Buffer> {
+  // Before any of the body is read.
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw new HttpError('request_too_large');
+  askForBody(req, res);
   try {
-    await parser({ req: source, request } as unknown as Context, async () => undefined);
+    return await getRawBody(req, { limit });
   } catch (error) {
     // Discards the rest, which would block the connection's next request.
-    source.resume();
-    if (source.errored !== null) throw new CallerLeftError();
-    throw REFUSALS[(error as { readonly type?: string }).type ?? '']?.() ?? new HttpError('malformed_json');
+    req.resume();
+    if (req.errored !== null) throw new CallerLeftError();
+    throw REFUSALS[(error as { readonly type?: string }).type ?? '']?.() ?? error;
   }
-  return request;
 }
 
-/** Before any of the body is read. @throws HttpError `request_too_large` */
-function refuseLongBody({ headers }: IncomingMessage): void {
-  if (Number(headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
+/**
+ * Reading the tables of a compressed body takes long for its bytes, and what a route takes shrinks to less than a
+ * quarter.
+ */
+const compressedLimit = ({ bytes }: BodyLimits): number => Math.max(LEAST_BODY.bytes, bytes / 4);
+
+async function decompressed(bytes: Buffer, decompress: Decompress, limits: BodyLimits): Promise<Buffer> {
+  try {
+    return await decompress(bytes, { maxOutputLength: limits.bytes });
+  } catch (error) {
+    const tooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
+    throw new HttpError(tooLarge ? 'request_too_large' : 'malformed_json');
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Without a byte order mark. @throws HttpError `malformed_json` for invalid UTF-8 */
+function textOf(bytes: Buffer): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new HttpError('malformed_json');
+  }
 }
 
 /** Whether a body without a length has no bytes. @throws CallerLeftError */
@@ -200,8 +158,8 @@ async function isEmpty(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 /**
- * In lower case. Parameters may be empty and have tabs around them (RFC 9110 5.6.6).
- * @throws HttpError `unsupported_content_type`, also for a charset other than UTF-8
+ * In lower case. Parameters may be empty and have tabs around them (RFC 9110 5.6.6). Empty for none, a malformed one,
+ * and a charset other than UTF-8.
  */
 function typeOf({ headers }: IncomingMessage): string {
   // What most callers send needs no parser.
@@ -210,21 +168,30 @@ function typeOf({ headers }: IncomingMessage): string {
   try {
     media = new MIMEType(headers['content-type'] ?? '');
   } catch {
-    throw new HttpError('unsupported_content_type');
+    return '';
   }
   const charset = (media.params.get('charset') ?? 'utf-8').toLowerCase();
-  if (charset !== 'utf-8' && charset !== 'utf8') throw new HttpError('unsupported_content_type');
-  return media.essence;
+  return charset === 'utf-8' || charset === 'utf8' ? media.essence : '';
+}
+
+/** Names what would do (RFC 9110 12.5.1, RFC 5789 3.1). */
+function unsupportedType({ method }: IncomingMessage, types: readonly string[]): HttpError {
+  return new HttpError('unsupported_content_type', {
+    headers: { [method === 'PATCH' ? 'Accept-Patch' : 'Accept']: types.join(', ') },
+  });
 }
 
 /**
- * Takes the coding off the request: koa-bodyparser would bound only the decompressed size.
- * @throws HttpError `unsupported_content_type` for an unknown coding
+ * `undefined`: not compressed. Codings are case-insensitive (RFC 9110 8.4.1).
+ * @throws HttpError `unsupported_content_type` naming the known ones (RFC 9110 12.5.3)
  */
-function takeDecompressor({ headers }: IncomingMessage): Decompress | undefined {
-  // Codings are case-insensitive (RFC 9110 8.4.1).
-  const coding = (headers['content-encoding'] ?? '').toLowerCase();
-  if (!CODINGS.has(coding)) throw new HttpError('unsupported_content_type');
-  headers['content-encoding'] = 'identity';
-  return CODINGS.get(coding);
+function decompressorOf({ headers }: IncomingMessage, coded: boolean): Decompress | undefined {
+  const coding = headers['content-encoding']?.toLowerCase() ?? '';
+  if (coding === '' || coding === 'identity') return undefined;
+  const decompress = coded ? CODINGS.get(coding) : undefined;
+  if (decompress === undefined)
+    throw new HttpError('unsupported_content_type', {
+      headers: { 'Accept-Encoding': coded ? [...CODINGS.keys()].join(', ') : 'identity' },
+    });
+  return decompress;
 }

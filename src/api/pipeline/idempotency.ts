@@ -16,7 +16,6 @@ import type { AccessRecord, RouteDescription } from './route.js';
 const HOLD_MS = 30_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
-const MAX_DEPTH = 32;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /**
@@ -100,31 +99,26 @@ export function keyedCommandId(hash: KeyedHash, principal: Principal, route: str
   return hash('command', JSON.stringify([user, client, route, key]));
 }
 
-/**
- * SHA-256 (base64url) of a body, independent of the order of its keys.
- * @throws HttpError `malformed_json` for one nested deeper than any schema
- */
+/** SHA-256 (base64url) of a body, independent of the order of its keys. */
 export function bodyHashOf(body: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sorted(body, 0)) ?? '')
-    .digest('base64url');
+  return createHash('sha256').update(canonicalText(body)).digest('base64url');
 }
 
-function sorted(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (depth > MAX_DEPTH) throw new HttpError('malformed_json');
+/** JSON in which an object is the list of its sorted fields. Made piece by piece: any caller may send thousands. */
+function canonicalText(value: unknown): string {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';
+  let text = '[';
   if (Array.isArray(value)) {
-    const items: unknown[] = value.map((one) => sorted(one, depth + 1));
+    for (let at = 0; at < value.length; at++) text += (at === 0 ? '' : ',') + canonicalText(value[at]);
     // Fields end in a list, so lists that end in a list or in the mark get a mark. Others stay unmarked: stored hashes
     // must not change.
     const last: unknown = value.at(-1);
-    return Array.isArray(last) || last === '[]' ? [...items, '[]'] : items;
+    return text + (Array.isArray(last) || last === '[]' ? ',"[]"]' : ']');
   }
-  // Sorts keys alone: sorting entries takes twice as long, and any caller may send tens of thousands.
-  const entries = Object.keys(value)
-    .sort()
-    .map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
-  return entries.concat([['', '{}']]);
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const name of Object.keys(fields).sort()) text += `[${JSON.stringify(name)},${canonicalText(fields[name])}],`;
+  return `${text}["","{}"]]`;
 }
 
 /** How long a running request still holds its key, ms; 0: another may take it. */

@@ -119,7 +119,7 @@ export interface RouteDescription {
   readonly query?: Schema;
   /** Refuses unknown query parameters. */
   readonly knownParametersOnly?: boolean;
-  /** An object schema. Absent: no body. */
+  /** An object schema. Absent: requests other than GET may have an empty object (`bodyOf`). */
   readonly body?: Schema;
   readonly bodyOptional?: boolean;
   /** The handler validates the body, in its own order; `body` only describes it. */
@@ -169,6 +169,12 @@ export type Route = RouteDescription & {
     | { readonly handle: Handler; readonly open?: never }
     | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never }
   );
+
+const NO_FIELDS: Schema = { type: 'object', additionalProperties: false };
+
+/** The schema that a request's body must meet; `undefined`: bodies are not looked at (GET). */
+export const bodyOf = ({ method, body }: Pick<RouteDescription, 'method' | 'body'>): Schema | undefined =>
+  body ?? (method === 'GET' ? undefined : NO_FIELDS);
 
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
 

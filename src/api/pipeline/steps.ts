@@ -9,6 +9,7 @@ import { shortened } from '../../lib/quotedText.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { rolesOf } from '../auth/principal.js';
 import { readBody, readBytes } from './body.js';
+import { bodyLimits, LEAST_BODY } from './bodyLimits.js';
 import { type ErrorCode, fieldHeader, HttpError } from './errors.js';
 import type { Exchange, PipelineDeps } from './exchange.js';
 import { firstPiece } from './firstPiece.js';
@@ -18,7 +19,7 @@ import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from '.
 import type { RequestState } from './requestState.js';
 import { retryAfterOf } from './repeats.js';
 import { replay, reportFault } from './respond.js';
-import { type Route, type RouteDescription, type Schema, isLimited, takesKeys } from './route.js';
+import { type Route, type RouteDescription, type Schema, bodyOf, isLimited, takesKeys } from './route.js';
 import { bodyValidator, queryValidator } from './validation.js';
 
 export interface Step {
@@ -126,17 +127,28 @@ const fieldsOf = ({ properties, oneOf }: Schema): readonly string[] => [
 
 export const parseBody: Step = {
   name: 'body',
-  errors: ({ body, signature }) => {
-    if (signature !== undefined) return ['unsupported_content_type', 'request_too_large'];
-    return body === undefined ? [] : ['unsupported_content_type', 'request_too_large', 'malformed_json', 'schema'];
+  errors: (route) => {
+    if (route.signature !== undefined) return ['unsupported_content_type', 'request_too_large'];
+    return bodyOf(route) === undefined
+      ? []
+      : ['unsupported_content_type', 'request_too_large', 'malformed_json', 'schema'];
   },
-  of: ({ body, signature, bodyOptional, formBody }) => {
-    if (signature !== undefined)
-      return async (exchange) => {
-        exchange.bytes = await readBytes(exchange.ctx);
-      };
+  of: (route) => {
+    const body = bodyOf(route);
     if (body === undefined) return undefined;
-    const rules = { optional: bodyOptional === true, formFields: formBody === true ? fieldsOf(body) : undefined };
+    // Anyone may send these, before any secret is looked at.
+    const isForm = route.formBody === true;
+    const limits = isForm ? LEAST_BODY : bodyLimits(body);
+    if (route.signature !== undefined)
+      return async (exchange) => {
+        exchange.bytes = await readBytes(exchange.ctx, limits.bytes);
+      };
+    const rules = {
+      limits,
+      optional: route.bodyOptional === true || route.body === undefined,
+      formFields: isForm ? fieldsOf(body) : undefined,
+      coded: !isForm,
+    };
     return async (exchange) => {
       exchange.sent = await readBody(exchange.ctx, rules);
     };
@@ -206,7 +218,8 @@ export const validate: Step = {
     ...(embeds === undefined ? [] : (['unknown_embed'] as const)),
   ],
   of: (route) => {
-    const { body, query, embeds } = route;
+    const { query, embeds } = route;
+    const body = bodyOf(route);
     const checksBody = body !== undefined && route.signature === undefined && route.bodyCheckedByHandler !== true;
     const checkBody = checksBody ? bodyValidator(body) : undefined;
     const checkQuery = query === undefined ? undefined : queryValidator(query);

@@ -16,6 +16,7 @@ import {
   type EndpointChange,
   type EndpointOwner,
   type EndpointSettings,
+  LONGEST_GRACE_SECONDS,
   MOST_ENDPOINTS,
   ownerName,
   type WebhookEndpointCreated,
@@ -261,7 +262,21 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       path: `${ENDPOINT_PATH}/secret`,
       operation: 'rotateWebhookSecret',
       summary: 'Give a webhook endpoint a new secret',
-      description: 'For 24 hours deliveries are signed with the secret before, too.',
+      description:
+        'For a grace period deliveries are signed with earlier secrets, too. Without one, after a leak, they end at once.',
+      body: record(
+        {
+          grace_period_seconds: {
+            type: 'integer',
+            minimum: 0,
+            maximum: LONGEST_GRACE_SECONDS,
+            description: 'How long earlier secrets sign, too; 0: no longer. Absent: 24 hours.',
+          },
+        },
+        [],
+      ),
+      bodyOptional: true,
+      bodyExample: { grace_period_seconds: 0 },
       answers: [
         {
           status: 200,
@@ -275,8 +290,9 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
       errors: ['forbidden', 'webhook_endpoint_not_found'],
       async open(early) {
         const { own, context } = await openedBy(early, deps);
-        return async () => {
-          const done = await rotateOwnSecret(deps, own, context);
+        return async (call) => {
+          const { grace_period_seconds: grace } = call.body as { readonly grace_period_seconds?: number };
+          const done = await rotateOwnSecret(deps, own, context, grace);
           const [rotation] = done.own as readonly (RecordedEvent & WebhookSecretRotated)[];
           const secret = await secretMadeBy(deps, done);
           const data = { id: own.id, secret, previous_until: rotation?.data.previous_until };

@@ -66,7 +66,7 @@ export const secretSchema = entity('WebhookSecret', {
   previous_until: {
     type: 'string',
     format: 'date-time',
-    description: 'Until then deliveries are signed with the secret before, too.',
+    description: 'Until then deliveries are signed with earlier secrets, too; in the past: no longer.',
   },
 });
 

@@ -1,0 +1,53 @@
+import { HttpError } from './errors.js';
+
+/** Levels of lists and objects, and fields of one object. No schema has half as many. */
+const MOST_LEVELS = 32;
+const MOST_FIELDS = 256;
+/** The fields so far of the object open at each level. */
+const fields = new Int32Array(MOST_LEVELS + 1);
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Refuses JSON that takes long to parse and to check for its length: a value costs some thirty times what a character
+ * of a text does, and a name in an object of thousands more. Looks at the bytes once, before anything else does.
+ * @param marks the most opening braces and brackets, colons and commas outside strings
+ * @throws HttpError `malformed_json` for more than 32 levels; `request_too_large` for more marks, or more than 256
+ * fields of one object
+ */
+export function refuseCostlyJson(bytes: Uint8Array, marks: number): void {
+  let depth = 0;
+  let seen = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    switch (bytes[at]) {
+      case QUOTE:
+        at = endOfString(bytes, at);
+        continue;
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++depth > MOST_LEVELS) throw new HttpError('malformed_json');
+        fields[depth] = 0;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        depth--;
+        continue;
+      case 0x3a: // :
+        if (++(fields[depth] as number) > MOST_FIELDS) throw new HttpError('request_too_large');
+        break;
+      case 0x2c: // ,
+        break;
+      default:
+        continue;
+    }
+    if (++seen > marks) throw new HttpError('request_too_large');
+  }
+}
+
+/** The offset of the closing quote, or beyond the end. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  let at = start + 1;
+  for (let byte = bytes[at]; byte !== undefined && byte !== QUOTE; byte = bytes[at]) at += byte === BACKSLASH ? 2 : 1;
+  return at;
+}
