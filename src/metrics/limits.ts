@@ -6,6 +6,7 @@ export const LIMITS = [
   'client',
   'user',
   'ops',
+  'address',
   'unknown-gifts',
   'unknown-gifts-address',
   'erasures',

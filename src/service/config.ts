@@ -285,6 +285,12 @@ const SETTINGS = {
     259_200,
     'how long an erasure that is requested over HTTP waits, in which it can be withdrawn, unless another user of support approves it, seconds',
   ),
+  addressRateLimit: setting(
+    'ADDRESS_RATE_LIMIT',
+    wholeNumber(0, 1_000_000_000),
+    12_000,
+    'requests a minute without a valid token by one address, as `TRUSTED_PROXIES` tells it; 0: no limit',
+  ),
   unknownGiftsPerCaller: setting(
     'UNKNOWN_GIFTS_PER_CALLER',
     wholeNumber(0, 1_000_000),

@@ -1,18 +1,13 @@
 /** Guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that there are not. */
-import { LRUCache } from 'lru-cache';
-import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { SharedCounter, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
-import { networkOf } from '../auth/address.js';
 import type { Principal } from '../auth/principal.js';
 import type { RequestState } from '../pipeline/requestState.js';
 import { noteLimit } from './limitHeaders.js';
 import type { LimitedRequest, Limits, Refuse } from './limitedRequest.js';
+import type { NetworkKey } from './networkKeys.js';
 
 /** What a caller has left of its own limit where its address is full: others at the address go on. */
 const SHARE_AT_FULL_ADDRESS = 1 / 10;
-
-/** Addresses whose hash is in memory. */
-const REMEMBERED = 10_000;
 
 /** `undefined`: no such limit. */
 interface GuessCounters {
@@ -22,18 +17,9 @@ interface GuessCounters {
 
 export function guessLimits(
   { caller, address }: GuessCounters,
-  hash: KeyedHash,
+  networkKey: NetworkKey,
   refuse: Refuse,
 ): Pick<Limits, 'refuseGuesser' | 'takeUnknownGift'> {
-  const hashes = new LRUCache<string, string>({ max: REMEMBERED });
-
-  /** Records hold no address. */
-  const networkKey = (text: string): string => {
-    let key = hashes.get(text);
-    if (key === undefined) hashes.set(text, (key = hash('address', networkOf(text))));
-    return key;
-  };
-
   const hasShare = (own: QuotaStatus | undefined): boolean =>
     own !== undefined && caller !== undefined && own.left > caller.quota.limit * (1 - SHARE_AT_FULL_ADDRESS);
 

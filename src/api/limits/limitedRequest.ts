@@ -13,7 +13,7 @@ export interface LimitedRequest {
 
 /** Every method throws HttpError too_many_requests, with headers. None asks a store. */
 export interface Limits {
-  /** Counts the request of a client or user. */
+  /** Counts the request of a client or user; one without a valid token for its address. */
   takeRequest(this: void, request: LimitedRequest): void;
   /** Counts a request under `/ops`. */
   takeOpsRequest(this: void, request: LimitedRequest): void;

@@ -12,6 +12,7 @@ import type { RequestState } from '../pipeline/requestState.js';
 import { guessLimits } from './guessLimits.js';
 import type { Limits, Refuse } from './limitedRequest.js';
 import { noteLimit } from './limitHeaders.js';
+import { networkKeys } from './networkKeys.js';
 import { requestLimits } from './requestLimits.js';
 
 /** Of each the most; 0: no limit. */
@@ -20,6 +21,7 @@ export interface LimitSettings {
   readonly clientRateLimit: number;
   readonly userRateLimit: number;
   readonly opsRateLimit: number;
+  readonly addressRateLimit: number;
   /** In 15 minutes. */
   readonly unknownGiftsPerCaller: number;
   readonly unknownGiftsPerAddress: number;
@@ -52,19 +54,21 @@ export function openLimits({
   const client = counterOf('client', settings.clientRateLimit, MINUTE);
   const user = counterOf('user', settings.userRateLimit, MINUTE);
   const ops = counterOf('ops', settings.opsRateLimit, MINUTE);
+  const anonymous = counterOf('address', settings.addressRateLimit, MINUTE);
   const caller = counterOf('unknown-gifts', settings.unknownGiftsPerCaller, QUARTER_HOUR);
   const address = counterOf('unknown-gifts-address', settings.unknownGiftsPerAddress, QUARTER_HOUR);
-  const counters = [client, user, ops, caller, address].flatMap((counter) => counter ?? []);
+  const counters = [client, user, ops, anonymous, caller, address].flatMap((counter) => counter ?? []);
   const refuse: Refuse = (request, quota, status) => {
     onLimited?.(quota.name as LimitName);
     noteLimit(request.ctx.state as RequestState, quota, status, 0);
     return tooManyRequests(status.seconds * 1_000);
   };
+  const networkKey = networkKeys(hash);
   const follower = followers.start('limits', countExchange(counters, records), { aside: true });
   return {
-    takeRequest: requestLimits({ client, user }, refuse),
-    takeOpsRequest: requestLimits({ client: undefined, user: ops }, refuse),
-    ...guessLimits({ caller, address }, hash, refuse),
+    takeRequest: requestLimits({ client, user, anonymous }, networkKey, refuse),
+    takeOpsRequest: requestLimits({ user: ops }, networkKey, refuse),
+    ...guessLimits({ caller, address }, networkKey, refuse),
     close: async () => follower.close(),
   };
 }

@@ -1,21 +1,34 @@
 import type { SharedCounter } from '../../runtime/limits/sharedCounter.js';
 import type { RequestState } from '../pipeline/requestState.js';
-import { limitItem, listed, policyItem } from './limitHeaders.js';
-import type { Limits, Refuse } from './limitedRequest.js';
+import { limitItem, listed, noteLimit, policyItem } from './limitHeaders.js';
+import type { LimitedRequest, Limits, Refuse } from './limitedRequest.js';
+import type { NetworkKey } from './networkKeys.js';
 
-/** `undefined`: no such limit. */
+/** Absent or `undefined`: no such limit. */
 interface RequestCounters {
-  readonly client: SharedCounter | undefined;
+  readonly client?: SharedCounter | undefined;
   readonly user: SharedCounter | undefined;
+  /** By address. */
+  readonly anonymous?: SharedCounter | undefined;
 }
 
-export function requestLimits({ client, user }: RequestCounters, refuse: Refuse): Limits['takeRequest'] {
+export function requestLimits(
+  { client, user, anonymous }: RequestCounters,
+  networkKey: NetworkKey,
+  refuse: Refuse,
+): Limits['takeRequest'] {
   const clientPolicy = client === undefined ? undefined : policyItem(client.quota);
   const userPolicy = user === undefined ? undefined : policyItem(user.quota);
   const bothPolicies = clientPolicy === undefined ? userPolicy : listed(userPolicy, clientPolicy);
+  const takeAnonymous = (request: LimitedRequest): void => {
+    if (anonymous === undefined) return;
+    const status = anonymous.take(networkKey(request.address));
+    if (status.left === 0) throw refuse(request, anonymous.quota, status);
+    noteLimit(request.ctx.state as RequestState, anonymous.quota, status, status.left - 1);
+  };
   return (request) => {
     const { principal } = request;
-    if (principal.kind === 'anonymous') return;
+    if (principal.kind === 'anonymous') return takeAnonymous(request);
     const state = request.ctx.state as RequestState;
     let limits: string | undefined;
     // What is refused counts for neither: a full client is found before its user counts, a full user before its client.
@@ -34,8 +47,9 @@ export function requestLimits({ client, user }: RequestCounters, refuse: Refuse)
       limits = listed(limits, limitItem(client.quota, status.left - 1, status.seconds));
     }
     const policies = principal.kind === 'user' ? bothPolicies : clientPolicy;
-    if (limits === undefined || policies === undefined) return;
+    if (limits === undefined || policies === undefined) return undefined;
     state.rateLimit = limits;
     state.rateLimitPolicy = policies;
+    return undefined;
   };
 }

@@ -1,5 +1,6 @@
 import { CODE_HEADER, ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
 import { retryAfterOf } from '../pipeline/repeats.js';
+import { bodyLimits } from '../pipeline/bodyLimits.js';
 import { commonErrors } from '../pipeline/pipeline.js';
 import {
   type Route,
@@ -197,6 +198,7 @@ function requestBody(route: Route, body: Schema, reference: Reference): Json {
     ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }),
   };
   return {
+    description: `At most ${bodyLimits(route, body).bytes} bytes.`,
     required: route.bodyOptional !== true,
     content: {
       'application/json': media,
@@ -206,6 +208,10 @@ function requestBody(route: Route, body: Schema, reference: Reference): Json {
 }
 
 const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
+
+const ACCEPTED = Object.fromEntries(
+  (['Accept', 'Accept-Patch', 'Accept-Encoding'] as const).map((name) => [name, header(name)]),
+);
 
 const LIMIT_HEADERS = { RateLimit: header('RateLimit'), 'RateLimit-Policy': header('RateLimitPolicy') };
 
@@ -254,6 +260,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   headers[CODE_HEADER] = codeHeader([...new Set(errors.map(({ code }) => code))]);
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
+  if (status === 415) Object.assign(headers, ACCEPTED);
   if (
     status === 409 ||
     status === 429 ||

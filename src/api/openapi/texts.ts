@@ -38,14 +38,14 @@ export function overview(sandbox = false): string {
     '## Errors',
     'Every error is `{"error": "<message>"}`, and the messages are exact. Programs read the header `Error-Code`, which says which error it is. An unknown path is 404 `Not found.`, a known one with another method 405 `Method not allowed.` with `Allow`, ' +
       'with or without a token. Unknown fields of a body are refused with 422; unknown query parameters are ignored, but refused under `/ops`. ' +
-      'Strings of a body or query that are no Unicode text, such as half of an emoji, are refused with 422. Where a 422 is about one field, `Error-Field` names it. A body is at most 1 MiB. ' +
+      'Strings of a body or query that are no Unicode text, such as half of an emoji, are refused with 422. Where a 422 is about one field, `Error-Field` names it. A body is at most as large as its operation says, has at most 32 levels and 256 fields in one object. ' +
       'Malformed HTTP is 400 `Malformed request.` A target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'The answer is 503 `Service unavailable.` with `Retry-After` when an engine cannot be reached, a read model is too far behind the log, or the log is sealed because the installation moved to another one.',
     '## Trying again',
     'Every POST, PATCH and DELETE under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body gets the first outcome again, for at least 24 hours, whatever failed in between. ' +
       'A refusal with `Retry-After` depends on work under way, such as a charge, and is not stored: the same key may succeed later.',
     '## Limits',
-    'Beyond a limit the answer is 429 `Too many requests.` with `Retry-After`: of requests by client and by user, and of look-ups of unknown gifts by caller and by address. `RateLimit-Policy` names the limits of a request (`q` in `w` seconds), `RateLimit` what is left of each (`r`, for `t` seconds more), as draft-ietf-httpapi-ratelimit-headers has them.',
+    'Beyond a limit the answer is 429 `Too many requests.` with `Retry-After`: of requests by client and by user, without a valid token by address, and of look-ups of unknown gifts by caller and by address. `RateLimit-Policy` names the limits of a request (`q` in `w` seconds), `RateLimit` what is left of each (`r`, for `t` seconds more), as draft-ietf-httpapi-ratelimit-headers has them.',
     '## Reading what was written',
     'A write answers its log position as `Gift-Position`; a read that sends this header sees at least everything up to there.',
     '## Asking again',
@@ -93,6 +93,21 @@ export const HEADERS = {
       'The field that the error is about, in body or query: `purchase.receivers[1].phone_number`, counted from 0. Absent where no single field is at fault.',
     schema: { type: 'string', maxLength: 256 },
     example: 'purchase.receivers[1].phone_number',
+  },
+  Accept: {
+    description: 'The content types of the body, where that was at fault.',
+    schema: { type: 'string' },
+    example: 'application/json',
+  },
+  'Accept-Patch': {
+    description: 'The content types of the body, where that was at fault.',
+    schema: { type: 'string' },
+    example: 'application/json',
+  },
+  'Accept-Encoding': {
+    description: 'The content codings of the body, where that was at fault.',
+    schema: { type: 'string' },
+    example: 'gzip, x-gzip, deflate, br',
   },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' }, example: 'POST' },
   CacheControl: { description: 'This answer must not be cached.', schema: { type: 'string', const: 'no-store' } },

@@ -10,7 +10,7 @@ import { POSITION_HEADER, waitUntilProjected } from './positions.js';
 import { basisOf, isKept } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { allowOf, respond } from './respond.js';
-import { type Answer, type Route, type RouteDescription, mustNotBeCached } from './route.js';
+import { type Answer, type Route, type RouteDescription, mustNotBeCached, provesItself } from './route.js';
 import type { RouteHandler } from './router.js';
 import {
   type Step,
@@ -58,14 +58,8 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
   const checks = actions(CHECKS);
   const decision = actions(DECISION);
   const noStore = mustNotBeCached(route);
-  return async (ctx) => {
-    const state = ctx.state as RequestState;
-    state.route = route.path;
-    state.allow = allow;
-    state.noStore = noStore;
-    if (route.compressed === true) state.compressed = true;
-    if (route.errorPage !== undefined) state.errorPage = route.errorPage;
-    const exchange = new Exchange(ctx, ctx.params, deps.addressOf);
+  const countsFaults = provesItself(route);
+  const answered = async (exchange: Exchange): Promise<void> => {
     for (const check of checks) {
       const pending = check(exchange);
       if (pending !== undefined) await pending;
@@ -76,10 +70,27 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     const answer = await (held === undefined ? outcome : settled(held, outcome, exchange, deps));
     const showing = held === undefined ? shown(answer) : undefined;
     if (showing !== undefined) await showing;
-    const sending = respond(ctx, deps.positions, answer);
+    const sending = respond(exchange.ctx, deps.positions, answer);
     if (sending !== undefined) await sending;
   };
+  return async (ctx) => {
+    const state = ctx.state as RequestState;
+    state.route = route.path;
+    state.allow = allow;
+    state.noStore = noStore;
+    if (route.compressed === true) state.compressed = true;
+    if (route.errorPage !== undefined) state.errorPage = route.errorPage;
+    const exchange = new Exchange(ctx, ctx.params, deps.addressOf);
+    if (!countsFaults) return answered(exchange);
+    return answered(exchange).catch((error: unknown) => {
+      if (FAULTS.has(answerOf(error).status)) deps.limits?.takeRequest(exchange);
+      throw error;
+    });
+  };
 }
+
+/** Statuses of requests that are nothing to anybody, whoever sent them. */
+const FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 /**
  * A refusal that rests on read models is unreliable while these are behind the log. It counts only if a second run

@@ -178,7 +178,12 @@ export const bodyOf = ({ method, body }: Pick<RouteDescription, 'method' | 'body
 
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
 
-export const isLimited = ({ caller }: Pick<RouteDescription, 'caller'>): boolean => caller !== 'none';
+/** Whether every request counts, and not only faulty ones: docs/limits.md#what-counts. */
+export const isLimited = (route: Pick<RouteDescription, 'formBody' | 'signature'>): boolean => !provesItself(route);
+
+/** The body shows who sends it, by a secret or a signature: only faults count, lest others at the address refuse it. */
+export const provesItself = ({ formBody, signature }: Pick<RouteDescription, 'formBody' | 'signature'>): boolean =>
+  formBody === true || signature !== undefined;
 
 /** An answer for a single user may hold a code, a PIN, a message, or a payment's secret. */
 export const mustNotBeCached = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean =>

@@ -9,8 +9,8 @@ import { shortened } from '../../lib/quotedText.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { rolesOf } from '../auth/principal.js';
 import { readBody, readBytes } from './body.js';
-import { bodyLimits, LEAST_BODY } from './bodyLimits.js';
-import { type ErrorCode, fieldHeader, HttpError } from './errors.js';
+import { bodyLimits } from './bodyLimits.js';
+import { answerOf, type ErrorCode, fieldHeader, HttpError } from './errors.js';
 import type { Exchange, PipelineDeps } from './exchange.js';
 import { firstPiece } from './firstPiece.js';
 import { bodyHashOf, idempotencyKey, keyedCommandId, keyRoute, randomCommandId, takeKey } from './idempotency.js';
@@ -39,7 +39,8 @@ export const authenticate: Step = {
   name: 'authenticate',
   errors: ({ caller }) => {
     if (caller === 'none') return [];
-    return caller === 'user' ? ['authentication_failed', 'forbidden'] : ['authentication_failed'];
+    const faults = ['authentication_failed', 'too_many_requests'] as const;
+    return caller === 'user' ? [...faults, 'forbidden'] : faults;
   },
   of:
     ({ caller }, deps) =>
@@ -51,9 +52,15 @@ export const authenticate: Step = {
         exchange.principal = state.principal = known;
         return undefined;
       }
-      return deps.authenticate(authorization, caller).then((found) => {
-        exchange.principal = state.principal = found;
-      });
+      return deps.authenticate(authorization, caller).then(
+        (found) => {
+          exchange.principal = state.principal = found;
+        },
+        (error: unknown) => {
+          if (answerOf(error).status === 401) deps.limits?.takeRequest(exchange);
+          throw error;
+        },
+      );
     },
 };
 
@@ -136,9 +143,8 @@ export const parseBody: Step = {
   of: (route) => {
     const body = bodyOf(route);
     if (body === undefined) return undefined;
-    // Anyone may send these, before any secret is looked at.
     const isForm = route.formBody === true;
-    const limits = isForm ? LEAST_BODY : bodyLimits(body);
+    const limits = bodyLimits(route, body);
     if (route.signature !== undefined)
       return async (exchange) => {
         exchange.bytes = await readBytes(exchange.ctx, limits.bytes);

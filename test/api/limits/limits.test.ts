@@ -18,6 +18,7 @@ const CALLER = 20;
 const ADDRESS = 45;
 const USER = 80;
 const OPS = 10;
+const ANONYMOUS = 60;
 
 const test = suite('limits');
 let service: Service;
@@ -32,6 +33,7 @@ test.before(async () => {
       USER_RATE_LIMIT: String(USER),
       CLIENT_RATE_LIMIT: '1000',
       OPS_RATE_LIMIT: String(OPS),
+      ADDRESS_RATE_LIMIT: String(ANONYMOUS),
       TRUSTED_PROXIES: '127.0.0.0/8',
     },
   });
@@ -131,6 +133,33 @@ test('refuses a guesser gifts that there are, too, and leaves its other requests
   assert.equal((await ask('/api/v2/me', asked)).status, 200);
   assert.equal((await ask(`/g/${gift}`, { from: '192.0.2.3' })).status, 200);
   assert.equal((await ask(`/api/v2/gifts/${gift}`, { ...asked, user: 'ann' })).status, 200);
+});
+
+test('counts requests without a valid token by address, and refuses no login, webhook or token for it', async () => {
+  const from = '192.0.2.77';
+  const path = `/api/v2/gifts/${gift}`;
+  await inOneWindow(leftOf(await ask(path, { from }), 'address')?.seconds);
+  const first = await ask(path, { from });
+  refused(first, 401, 'Authentication failed.');
+  const { left = 0 } = leftOf(first, 'address') ?? {};
+  assert.ok(left > 0 && left < ANONYMOUS);
+  const form = { grant_type: 'nonsense' };
+  refused(await ask('/oauth/token', { from, method: 'POST', body: form }), 400, 'Unsupported grant type.');
+  assert.equal(leftOf(await ask('/ops/projections', { from }), 'address')?.left, left - 2, 'the faulty login counts');
+  for (let sent = 0; sent < left - 2; sent++) await ask(`/g/${gift}`, { from });
+  for (const [asked, method, body] of [
+    [path, 'GET', undefined],
+    ['/ops/projections', 'GET', undefined],
+    [`/g/${gift}`, 'GET', undefined],
+    ['/oauth/token', 'POST', form],
+    ['/oauth/token', 'POST', []],
+  ] as const)
+    limited(await ask(asked, { from, method, body }), 'address', ANONYMOUS, 60);
+  const login = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' };
+  assert.equal((await ask('/oauth/token', { from, method: 'POST', body: login })).status, 200);
+  assert.equal((await ask(path, { from, user: 'ann' })).status, 200);
+  assert.equal((await ask(`/g/${gift}`, { from: '192.0.2.78' })).status, 200);
+  for (const free of ['/healthz', '/readyz', '/openapi.json']) assert.equal((await ask(free, { from })).status, 200);
 });
 
 test('answers no more guesses than the limit, however many are asked at once', async () => {

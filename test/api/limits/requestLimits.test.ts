@@ -20,11 +20,27 @@ const userOf = (id: string): Principal => ({
 
 function asking({ client, user }: { readonly client: SharedCounter; readonly user: SharedCounter }) {
   const take = requestLimits(
-    { client, user },
+    { client, user, anonymous: undefined },
+    (address) => address,
     (_, quota) => new HttpError('too_many_requests', { message: quota.name }),
   );
   return (principal: Principal): void => take({ principal, address: '192.0.2.1', ctx: { state: {} } });
 }
+
+test('counts requests without a token for their address, and refuses none with one for it', () => {
+  const [client, user, anonymous] = [counter('client', 10), counter('user', 10), counter('address', 2)];
+  const take = requestLimits(
+    { client, user, anonymous },
+    (address) => address,
+    (_, quota) => new HttpError('too_many_requests', { message: quota.name }),
+  );
+  const ask = (principal: Principal, address: string): void => take({ principal, address, ctx: { state: {} } });
+  for (let n = 0; n < 2; n++) ask({ kind: 'anonymous' }, '192.0.2.1');
+  assert.throws(() => ask({ kind: 'anonymous' }, '192.0.2.1'), { message: 'address' });
+  ask({ kind: 'anonymous' }, '192.0.2.2');
+  ask(userOf('ann'), '192.0.2.1');
+  assert.equal(anonymous.look('192.0.2.2').left, 1);
+});
 
 test('counts for no user what is refused because the client is full', () => {
   const client = counter('client', 2);
