@@ -6,6 +6,7 @@ import type { ProcessStatus } from '../processors/runner/status.js';
 import type { Projection } from '../runtime/readmodels/projection.js';
 import type { ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { measuredBus } from './bus.js';
+import { type ConnectionsShown, showConnections } from './connections.js';
 import { measuredEventStore } from './eventStore.js';
 import { exposition } from './exposition.js';
 import { type FollowersShown, showFollowers } from './followers.js';
@@ -38,9 +39,14 @@ export interface Metrics {
   close(): Promise<void>;
 }
 
-export function openMetrics(options: ProcessOptions): Metrics {
+export interface MetricsOptions extends ProcessOptions {
+  readonly connections: () => ConnectionsShown | undefined;
+}
+
+export function openMetrics(options: MetricsOptions): Metrics {
   const registry = new Registry();
   const show = exposition(registry);
+  showConnections(show, options.connections);
   const requests = countRequests(show);
   const limited = countLimited(show);
   const providers = countProviderCalls(show);

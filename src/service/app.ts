@@ -82,7 +82,13 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
     const hash = keyedHash(keys.hashKey);
-    const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }));
+    const metrics = open.add(
+      openMetrics({
+        version: VERSION,
+        dataDir: config.dataDir,
+        connections: () => stage.listener?.connections(),
+      }),
+    );
     const engines = metrics.measure(tracedEngines(opened));
     const models = openReadModels(engines.store, engines.events);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;

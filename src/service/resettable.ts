@@ -3,7 +3,9 @@
  * (docs/sandbox.md#starting-anew).
  */
 import type { Logger } from 'pino';
+import { peerNetwork } from '../api/auth/address.js';
 import { health } from '../api/health.js';
+import { connectionLimits, FEW_CONNECTIONS } from '../api/listener/admission.js';
 import { type Listener, listen } from '../api/listener/listener.js';
 import { HttpError } from '../api/pipeline/errors.js';
 import { application } from '../api/pipeline/server.js';
@@ -64,10 +66,13 @@ export async function startResettable(
   let resetting: Promise<void> | undefined;
   let closing = false;
   try {
-    const listening = async (port: number): Promise<Listener> =>
-      open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')));
+    const networkOf = peerNetwork(config.trustedProxies);
+    const listening = async (port: number, limits = FEW_CONNECTIONS): Promise<Listener> => {
+      const onError = (err: Error): void => logger.error({ err, port }, 'the listener met an error');
+      return open.add(await listen(port, config.host, onError, { limits, networkOf }));
+    };
     // First, so that a taken port is found before any work starts.
-    const listener = config.roles.has('api') ? await listening(config.port) : undefined;
+    const listener = config.roles.has('api') ? await listening(config.port, connectionLimits()) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
     const opsListener =
       listener === undefined || config.opsPort === undefined ? undefined : await listening(config.opsPort);

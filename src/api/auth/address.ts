@@ -25,6 +25,18 @@ export function callerAddress(trustedProxies: readonly string[]): CallerAddress 
   };
 }
 
+/**
+ * The network of a connection's other side; `undefined` for a trusted proxy, behind which are many callers, and a Unix
+ * socket.
+ */
+export function peerNetwork(trustedProxies: readonly string[]): (peer: string | undefined) => string | undefined {
+  const isTrusted = inNetworks(trustedProxies);
+  return (peer) => {
+    const address = parse(peer ?? '');
+    return address === undefined || isTrusted(address) ? undefined : networkOf(address.toString());
+  };
+}
+
 /** The unit that throttling counts: an IPv4 address, or a /64 of IPv6, which one subscriber has. */
 export function networkOf(address: string): string {
   return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;

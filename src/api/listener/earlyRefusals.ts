@@ -27,6 +27,8 @@ export interface Refusals {
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /** Refuses and ends the connection after the answers to all complete requests; only its first refusal counts. */
   refuse(connection: Duplex, as: EarlyError): void;
+  /** Ends a new connection with 503: there are too many. */
+  turnAway(connection: Duplex): void;
   /**
    * Makes the answer to the latest request the connection's last (`Connection: close` unless the answer has started).
    * Later requests are not admitted.
@@ -82,6 +84,11 @@ export function refusals(lingering: Lingering): Refusals {
         // The request has its own answer, which nothing may interrupt or follow.
         else onceSent(broken.response, () => end(''));
       });
+    },
+    turnAway(connection) {
+      refused.add(connection);
+      connection.once('close', () => refused.delete(connection));
+      lingering.end(connection, answerText('unavailable'), true);
     },
     end(connection) {
       const response = latest.get(connection)?.response;

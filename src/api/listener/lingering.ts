@@ -18,8 +18,11 @@ const STOPPING_SILENT_MS = 200;
 const LOOK_MS = 100;
 
 export interface Lingering {
-  /** Sends a last text, ends our side and discards further bytes: they are no request. */
-  end(connection: Duplex, text?: string): void;
+  /**
+   * Sends a last text, ends our side and discards further bytes: they are no request. `briefly`: for as long as while
+   * the listener stops.
+   */
+  end(connection: Duplex, text?: string, briefly?: boolean): void;
   /**
    * Bounds the rest of an answered request. Its connection is kept if the request arrives completely, otherwise closed.
    */
@@ -35,7 +38,7 @@ export function lingering(): Lingering {
   const ended = new WeakSet<Duplex>();
   let stopping = false;
 
-  const watch = (connection: Duplex, isOver: () => boolean): void => {
+  const watch = (connection: Duplex, isOver: () => boolean, briefly = false): void => {
     forget(connection);
     const startedAt = performance.now();
     const before = bytesOf(connection);
@@ -46,9 +49,10 @@ export function lingering(): Lingering {
       const latest = bytesOf(connection);
       if (latest !== bytes) heardAt = now;
       bytes = latest;
+      const soon = stopping || briefly;
       const late =
-        now - startedAt > (stopping ? STOPPING_MS : SENDING_MS) ||
-        now - heardAt > (stopping ? STOPPING_SILENT_MS : SILENT_MS) ||
+        now - startedAt > (soon ? STOPPING_MS : SENDING_MS) ||
+        now - heardAt > (soon ? STOPPING_SILENT_MS : SILENT_MS) ||
         bytes - before > MAX_BYTES;
       if (late) connection.destroy();
       if (late || connection.destroyed || isOver()) forget(connection);
@@ -67,7 +71,7 @@ export function lingering(): Lingering {
   };
 
   return {
-    end(connection, text) {
+    end(connection, text, briefly) {
       if (connection.destroyed || ended.has(connection)) return;
       ended.add(connection);
       // Detaches the parser: no request may start or end now.
@@ -78,7 +82,7 @@ export function lingering(): Lingering {
       connection.resume();
       if (text === undefined) connection.end();
       else connection.end(text);
-      watch(connection, () => false);
+      watch(connection, () => false, briefly);
     },
     drain(request) {
       if (!ended.has(request.socket) && !request.socket.destroyed) watch(request.socket, () => request.complete);

@@ -1,8 +1,17 @@
 /** The HTTP listener. A stop lets running requests finish. */
 import { type IncomingMessage, type Server, ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { peerNetwork } from '../auth/address.js';
 import { inFlight } from '../../lib/inFlight.js';
 import { announcesBody } from '../pipeline/askForBody.js';
+import {
+  admission,
+  type ConnectionCounts,
+  connectionLimits,
+  type ConnectionLimits,
+  type NetworkOf,
+  TOLD_CONNECTIONS,
+} from './admission.js';
 import { type Lingering, lingering } from './lingering.js';
 import { type EarlyError, type Refusals, refusals } from './earlyRefusals.js';
 
@@ -15,6 +24,8 @@ export interface Listener {
   readonly port: number;
   /** Before this call, requests get 503. A later handler takes the requests from then on. */
   serve(handler: RequestHandler): void;
+  /** Since the start, and at present. */
+  connections(): ConnectionCounts;
   /** Waits for the requests that earlier handlers took. Those that take longer than 8 s lose their connections. */
   settled(): Promise<void>;
   /**
@@ -22,6 +33,9 @@ export interface Listener {
    */
   close(): Promise<void>;
 }
+
+/** How long a request's headers may take, and a connection that sends nothing, ms. */
+const HEADERS_MS = 15_000;
 
 /** By the HTTP parser's code; all others are malformed requests. */
 const REFUSED: Readonly<Record<string, EarlyError>> = {
@@ -37,11 +51,24 @@ class RunningResponse extends ServerResponse {
   number = 0;
 }
 
+export interface ListenerOptions {
+  /** Default: by the open files that this process may have. */
+  readonly limits?: ConnectionLimits;
+  readonly networkOf?: NetworkOf;
+  readonly headersMs?: number;
+}
+
 /**
  * `port` 0: any free one. `onError` gets later errors, such as a lack of file descriptors; the server still listens.
  * @throws Error when the port or host can't be had
  */
-export async function listen(port: number, host: string, onError: (error: Error) => void): Promise<Listener> {
+export async function listen(
+  port: number,
+  host: string,
+  onError: (error: Error) => void,
+  { limits = connectionLimits(), networkOf = peerNetwork([]), headersMs = HEADERS_MS }: ListenerOptions = {},
+): Promise<Listener> {
+  const admitted = admission(limits, networkOf);
   let handler: RequestHandler | undefined;
   let closing = false;
   const connections = new Set<Socket>();
@@ -71,6 +98,9 @@ export async function listen(port: number, host: string, onError: (error: Error)
     {
       keepAliveTimeout: 65_000,
       requestTimeout: 60_000,
+      headersTimeout: headersMs,
+      // Timeouts are noticed so late.
+      connectionsCheckingInterval: Math.min(1_000, headersMs),
       requireHostHeader: false,
       ServerResponse: RunningResponse,
     },
@@ -80,7 +110,10 @@ export async function listen(port: number, host: string, onError: (error: Error)
     connections.add(socket);
     endGently(socket, refusing, ends);
     socket.once('close', () => connections.delete(socket));
+    if (!admitted.admits(socket)) refusing.turnAway(socket);
   });
+  server.maxConnections = limits.all + TOLD_CONNECTIONS;
+  server.on('drop', admitted.noteUnheard);
   // Some clients (`nc -N`, some tills) end their side after the request and wait for the answer. By default Node closes
   // such a connection.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -110,6 +143,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
     serve(next) {
       handler = next;
     },
+    connections: admitted.counts,
     async settled() {
       const earlier = running.values().filter((response) => response.handler !== handler);
       const force = setTimeout(() => earlier.forEach(({ socket }) => socket?.destroy()), GRACE_MS);

@@ -4,6 +4,8 @@ import { type Socket, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { askForBody } from '../../../src/api/pipeline/askForBody.js';
+import { peerNetwork } from '../../../src/api/auth/address.js';
+import { connectionLimits } from '../../../src/api/listener/admission.js';
 import { type Listener, listen } from '../../../src/api/listener/listener.js';
 import { sendThenRead } from '../../support/service/rawHttp.js';
 import { unexpected } from '../../support/assertions/unexpected.js';
@@ -384,6 +386,75 @@ test('stopping does not wait for those who send on and on after their answer', a
   } finally {
     clearInterval(sending);
   }
+});
+
+const LIMITS = { limits: { all: 3, ofAddress: 2 } };
+const REFUSED = /^HTTP\/1\.1 503 Service Unavailable\r\n[^]*Error-Code: unavailable\r\n[^]*Service unavailable\./;
+
+test('refuses connections beyond the share of their address with 503, and takes others once some have ended', async () => {
+  const few = await listen(0, '127.0.0.1', unexpected, LIMITS);
+  few.serve((_, response) => void response.end('ok'));
+  const context = { listener: few, asked: [] };
+  try {
+    const silent = [call(context, ''), call(context, '')];
+    await eventually(async () => few.connections().open === 2);
+    const third = call(context, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    await third.closed;
+    assert.match(third.text(), REFUSED);
+    assert.deepEqual(few.connections(), { open: 2, refused: { all: 0, address: 1, unheard: 0 } });
+    silent[0]?.socket.destroy();
+    await eventually(async () => few.connections().open === 1);
+    const later = call(context, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    await later.closed;
+    assert.deepEqual(later.statuses(), ['200']);
+    silent[1]?.socket.destroy();
+  } finally {
+    await few.close();
+  }
+});
+
+test('gives trusted proxies more than the share of an address, and nobody more than all', async () => {
+  const few = await listen(0, '127.0.0.1', unexpected, { ...LIMITS, networkOf: peerNetwork(['127.0.0.0/8']) });
+  few.serve((_, response) => void response.end('ok'));
+  const context = { listener: few, asked: [] };
+  try {
+    const silent = Array.from({ length: 3 }, () => call(context, ''));
+    await eventually(async () => few.connections().open === 3);
+    const refused = call(context, '');
+    await refused.closed;
+    assert.match(refused.text(), REFUSED);
+    assert.deepEqual(few.connections(), { open: 3, refused: { all: 1, address: 0, unheard: 0 } });
+    for (const { socket } of silent) socket.destroy();
+  } finally {
+    await few.close();
+  }
+});
+
+test('ends a connection whose headers do not come, silent ones too', async () => {
+  const hasty = await listen(0, '127.0.0.1', unexpected, { headersMs: 100 });
+  hasty.serve((_, response) => void response.end('ok'));
+  const context = { listener: hasty, asked: [] };
+  try {
+    const slow = ['', 'GET / HTTP/1.1\r\nHost: x\r\n'].map((text) => call(context, text));
+    for (const { closed, statuses } of slow) {
+      await closed;
+      assert.deepEqual(statuses(), ['408']);
+    }
+  } finally {
+    await hasty.close();
+  }
+});
+
+test('leaves descriptors to the engines, however many or few there are', () => {
+  for (const [descriptors, all] of [
+    [1_024, 640],
+    [4_096, 2_944],
+    [20_000, 10_000],
+    [1_048_576, 10_000],
+    [256, 64],
+  ] as const)
+    assert.deepEqual(connectionLimits(descriptors), { all, ofAddress: all / 4 });
+  assert.ok(connectionLimits().all >= 64);
 });
 
 test.run();
