@@ -1,4 +1,7 @@
-/** Reads a body and checks its type (415), size (413) and syntax (400), in this order (docs/decisions.md#order-of-checks). */
+/**
+ * Reads a body and checks its type (415), size (413) and syntax (400), in this order (docs/decisions.md#order-of-checks).
+ * The bytes are read by raw-body, on which koa-bodyparser rests: that parses before anything has looked at the bytes.
+ */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
 import { MIMEType, promisify } from 'node:util';

@@ -56,8 +56,9 @@ const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
 /**
  * Holds an answer against the rules of docs/decisions.md#general-errors; gives the error's message, `undefined` for a
  * success.
+ * @param challenge the scheme that a 401 names: that of the request (RFC 6749 5.2)
  */
-export function checked(answer: AnyAnswer, what = ''): string | undefined {
+export function checked(answer: AnyAnswer, what = '', challenge = /^Bearer$/): string | undefined {
   const told = `${what} ${answer.status} ${answer.text.slice(0, 300)}`;
   assert.ok(answer.status < 500 || answer.status === 503, told);
   assert.match(answer.header('x-request-id') ?? '', /^[A-Za-z0-9._:-]{1,128}$/, told);
@@ -73,7 +74,7 @@ export function checked(answer: AnyAnswer, what = ''): string | undefined {
   const [status, message] = CODES.get(answer.header('error-code') ?? '') ?? [];
   assert.equal(answer.status, status, `Error-Code ${answer.header('error-code')}: ${told}`);
   if (message !== '') assert.equal(body.error, message, told);
-  if (answer.status === 401) assert.equal(answer.header('www-authenticate'), 'Bearer', told);
+  if (answer.status === 401) assert.match(answer.header('www-authenticate') ?? '', challenge, told);
   if (answer.status === 405) assert.match(answer.header('allow') ?? '', /^[A-Z]+(, [A-Z]+)*$/, told);
   if (PASSING.has(body.error) || answer.status === 429 || answer.status === 503)
     assert.match(answer.header('retry-after') ?? '', /^[1-9]\d*$/, told);
