@@ -7,11 +7,13 @@ import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
 import { codePool } from '../commands/codePool.js';
 import { paymentQuestions } from '../commands/paymentAction.js';
 import type { Config } from '../service/config.js';
+import type { Shortcodes } from '../domain/giftIds.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../ports/engines.js';
 import type { Records } from '../ports/readStore.js';
 import type { LimitTally } from '../metrics/limits.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { StaffTally } from '../metrics/requests.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';
 import { openPresence } from '../runtime/coordination/presence.js';
@@ -64,6 +66,7 @@ export interface ApiOptions {
   readonly models: ReadModels;
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
+  readonly shortcodes: Shortcodes;
   readonly subjects: Subjects;
   readonly erasure: ErasureDeps;
   readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
@@ -84,6 +87,7 @@ export interface ApiOptions {
   readonly metrics?: Metrics;
   readonly onAnswer?: OnAnswer;
   readonly onLimited?: LimitTally;
+  readonly onStaffRefused?: StaffTally;
   readonly reset: SandboxReset;
 }
 
@@ -95,7 +99,7 @@ export interface Apis {
 
 /** @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Apis> {
-  const { config, engines, models, hash, subjects, publicUrl, logger, followers } = options;
+  const { config, engines, models, hash, shortcodes, subjects, publicUrl, logger, followers } = options;
   const catalogue = open.add(openCatalogueView({ model: models.catalogue, events: engines.events, followers }));
   const outcomes = open.add(await openChargeOutcomes(engines.events, followers));
   const auth = open.add(
@@ -126,6 +130,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     chargeWaitMs: config.chargeWaitMs,
     questions: paymentQuestions(engines.bus),
     publicUrl,
+    shortcodes,
     now: currentTime,
   };
   const status = open.add(
@@ -152,10 +157,12 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
     records: options.recordsInTime,
     hash,
+    shortcodes,
     keys: keyOwner(presence),
     positions: positionGate(engines.events, { ...models, catalogue: seesCatalogue }),
     limits,
     outwardHeld: () => options.outward.state().held !== undefined,
+    onStaffRefused: options.onStaffRefused,
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };
   const webhookDeps = {

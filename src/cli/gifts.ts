@@ -4,13 +4,14 @@ import { type SupportAction, supportGift } from '../ops/gifts/supportActions.js'
 import type { SupportedGift } from '../ops/history/supportedGift.js';
 import { TICKET_ID } from '../commands/blockGift.js';
 import type { ReassignDeps } from '../commands/reassignGift.js';
-import { giftIdOf } from '../domain/giftIds.js';
+import { isGiftId, isShortcode } from '../domain/giftIds.js';
 import { Refusal } from '../domain/refusal.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey } from '../service/keys.js';
 import { commandLineContext } from './caller.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
+import { giftNamed } from './giftNamed.js';
 import { examples, jsonLine } from './output.js';
 import { refusalInWords, throwInWords } from './refusals.js';
 import { refuseWhileHeld } from './outward.js';
@@ -158,8 +159,7 @@ async function runAction(
 ): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
-  const giftId = giftIdOf(gift);
-  if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
+  if (!isGiftId(gift) && !isShortcode(gift)) throw refusalInWords(new Refusal('gift_not_found'));
   const { toPhone } = given;
   const flags = toPhone === undefined ? given : { ...given, toPhone: await orStandardInput(terminal, toPhone) };
   const context = commandLineContext();
@@ -167,11 +167,14 @@ async function runAction(
     const { events, models, config, subjects } = opened;
     if (notifies === true) await refuseWhileHeld(events);
     await refuseUnlessKeysFit(opened, () => findHashKey(config));
+    const giftId = await giftNamed(opened, gift);
     const deps: ReassignDeps = { events, gifts: models.gifts, accounts: models.accounts, subjects };
     return (await supportGift(deps, giftId, context, action(flags), reason)).gift;
   }).catch(throwInWords);
   await writeLines(terminal.stdout, [
-    flags.json === true ? jsonLine(view) : `gift ${giftId}: ${view.events.length > 0 ? done(view) : already(view)}`,
+    flags.json === true
+      ? jsonLine(view)
+      : `gift ${view.gift_id}: ${view.events.length > 0 ? done(view) : already(view)}`,
   ]);
 }
 

@@ -9,13 +9,13 @@ import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../o
 import { withLogFallback } from '../ops/history/withLogFallback.js';
 import { positionAt } from '../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../ops/ranges/times.js';
-import { shortcodeOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey } from '../service/keys.js';
 import { addressOf } from '../service/publicUrl.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
+import { giftNamed } from './giftNamed.js';
 import { blockLines, examples, jsonLine, jsonText } from './output.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { pastInstantOf } from './times.js';
@@ -60,7 +60,7 @@ personal ones masked. With --as-of: the gift as the API would have shown it then
     .action(async (gift: string, flags: HistoryFlags) => runHistory(terminal, gift, flags));
 }
 
-async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags): Promise<void> {
+async function runHistory(terminal: Terminal, identifier: string, flags: HistoryFlags): Promise<void> {
   refuseOddFlags(flags);
   const sight = sightOf(flags);
   const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
@@ -71,6 +71,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
       const key = (): Buffer | undefined => findHashKey(config);
       // With another key the events of a pool's code would silently be missing.
       await refuseUnlessKeysFit(opened, key);
+      const gift = await giftNamed(opened, identifier);
       // A log without keyed hashes needs no key, and reading makes none.
       const deps: HistoryDeps = {
         events,
@@ -83,7 +84,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
       });
       if (found === undefined)
         throw new CommandFailure(
-          `nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
+          `nothing is known of ${JSON.stringify(identifier.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`,
         );
       const recordShown = async (count: number): Promise<void> => {
         // Events are shown in UTC: the zone is only that of `--as-of`.
@@ -187,7 +188,7 @@ function blocksOf(
   const [giftId] = giftIds;
   const what =
     giftIds.length === 1 && giftId !== undefined
-      ? `gift ${giftId} (${shortcodeOf(giftId)}) of transaction ${transactionId}`
+      ? `gift ${giftId} of transaction ${transactionId}`
       : `the ${giftIds.length} gifts of transaction ${transactionId}`;
   const heading = `${what}: ${views.length} events, the last at log position ${views.at(-1)?.position ?? ''}; times are UTC`;
   return [...blockLines([{ head: heading, paragraphs: [] }], columns), '', ...blockLines(eventBlocks(views), columns)];

@@ -1,12 +1,13 @@
 import { Command } from 'commander';
 import { refundView } from '../ops/refunds/refundView.js';
 import { listRefunds, refundGifts, type RefundStatus } from '../commands/refundGifts.js';
-import { giftIdOf } from '../domain/giftIds.js';
+import { isGiftId, isShortcode } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { commandLineContext } from './caller.js';
 import { withLog } from './engines.js';
 import { refuseWhileHeld } from './outward.js';
 import { neededReason } from './exports.js';
+import { giftNamed } from './giftNamed.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { throwInWords } from './refusals.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
@@ -82,17 +83,19 @@ async function runRefund(
   const text = neededReason(reason, 'refund');
   if (!/^\d{1,5}$/.test(wait))
     throw usageFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`);
-  const giftIds = gift?.map((identifier) => {
-    const id = giftIdOf(identifier);
-    if (id === undefined)
+  for (const identifier of gift ?? [])
+    if (!isGiftId(identifier) && !isShortcode(identifier))
       throw usageFailure(`--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`);
-    return id;
-  });
   const context = commandLineContext();
-  const order = { transactionId, voided: voided === true, reason: text, ...(giftIds === undefined ? {} : { giftIds }) };
-  const { refund } = await withLog(terminal, async ({ events }) => {
-    await refuseWhileHeld(events);
-    return refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal });
+  const { refund } = await withLog(terminal, async (opened) => {
+    await refuseWhileHeld(opened.events);
+    const order = {
+      transactionId,
+      voided: voided === true,
+      reason: text,
+      ...(gift === undefined ? {} : { giftIds: await Promise.all(gift.map((one) => giftNamed(opened, one))) }),
+    };
+    return refundGifts(opened.events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal });
   }).catch(throwInWords);
   await writeLines(terminal.stdout, json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(refund));
   if (refund.status === 'refused')

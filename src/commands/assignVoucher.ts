@@ -2,7 +2,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Segment } from '../domain/catalogue.js';
 import type { VoucherAssigned } from '../domain/gift/events.js';
-import { assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift/decisions.js';
+import { assignVoucher, refuseNewVoucher, refuseUnlessMayHaveVoucher } from '../domain/gift/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import { PINS, V1_INTEGRATIONS, generateCode, pinOf, voucherExpiry } from '../domain/voucher.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -25,7 +25,7 @@ interface VoucherRequest {
 
 /**
  * A gift keeps its voucher, whatever its product and brand offer today.
- * @throws Refusal `cannot_redeem`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
+ * @throws Refusal `cannot_redeem`, `staff_receives_no_gifts`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
  */
 export async function assignGiftVoucher(
   deps: VoucherDeps,
@@ -35,7 +35,7 @@ export async function assignGiftVoucher(
   request: VoucherRequest,
 ): Promise<Transacted> {
   return handleGift(deps, loaded, user, context, async (gift, facts) => {
-    if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+    refuseUnlessMayHaveVoucher(gift, facts);
     const catalogue = deps.catalogue.current();
     if (gift.voucher !== undefined) {
       // The product may have lost the segment since: only an id that never was a segment is refused.

@@ -1,5 +1,5 @@
 import { giftStream } from '../domain/gift/events.js';
-import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
+import { deriveGiftIds, isGiftId } from '../domain/giftIds.js';
 import {
   evolveParked,
   PARKED_NAMES,
@@ -35,7 +35,7 @@ export interface FoundWork {
 type Found = StreamState<FoundWork>;
 
 /**
- * The work with this id, or about this transaction, refund, dispute or gift (id or shortcode). These find all work of
+ * The work with this id, or about this transaction, refund, dispute or gift. These find all work of
  * their purchase: charge, issue, refunds, disputes, notifications (a gift only its own). Work that waits for a person
  * comes first, and the entity's own before that of others. Work that the read model lacks is looked for in the log.
  * @throws Refusal `parked_work_not_found`, UnavailableError
@@ -87,9 +87,9 @@ async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Foun
     : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
 }
 
-/** The ids of all work of a transaction, or of a gift (id or shortcode). */
+/** The ids of all work of a transaction, or of a gift. */
 async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
-  const giftId = giftIdOf(named);
+  const giftId = isGiftId(named) ? named : undefined;
   const transactionId = giftId === undefined ? named : await transactionOf(deps, giftId);
   if (transactionId === undefined || transactionId === '' || transactionId.length > MAX_ID) return [];
   const purchase = await deps.events.read(transactionStream(transactionId));

@@ -1,4 +1,4 @@
-import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
+import { isStaff, ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold } from '../domain/decider.js';
 import type { GiftEvent, GiftIssued } from '../domain/gift/events.js';
@@ -123,9 +123,10 @@ export function callerOf(
   gift: Pick<GiftIssued['data'], 'product_id' | 'brand_id'>,
   user: UserDocument,
 ): GiftCaller {
-  if (user.merchant_id === null) return { user_id: user.id };
+  const staff = isStaff(user);
+  if (user.merchant_id === null) return { user_id: user.id, staff };
   const valid = catalogue.current().validFor(gift, user.merchant_id);
-  return { user_id: user.id, merchant: { id: user.merchant_id, valid, permissions: user.permissions } };
+  return { user_id: user.id, staff, merchant: { id: user.merchant_id, valid, permissions: user.permissions } };
 }
 
 async function ownerOfPhone(events: EventStore, phoneId: string, sentAt: string): Promise<string | undefined> {

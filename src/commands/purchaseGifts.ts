@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { daysAfter } from '../lib/days.js';
+import { isStaff } from '../domain/account.js';
 import { fold } from '../domain/decider.js';
 import { purchaseSubject, phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
@@ -229,4 +230,4 @@ async function receiversOf(
   return receivers;
 }
 
-const isReceiver = (account: AccountDocument | undefined): boolean => account?.entry === 'user' && account.active;
+const isReceiver = (account: AccountDocument | undefined): boolean => account?.entry === 'user' && account.active && !isStaff(account);

@@ -1,4 +1,6 @@
 import { type GiftReassigned, isSomebody } from '../domain/gift/events.js';
+import { holderOf, isStaff, phoneStream, reservationAggregate } from '../domain/account.js';
+import { fold } from '../domain/decider.js';
 import { reassign } from '../domain/supportActions.js';
 import { notificationAttempts } from '../domain/notification.js';
 import { phoneSubject } from '../domain/personalFields.js';
@@ -26,7 +28,7 @@ export interface NewReceiver {
 /**
  * No event for the present receiver. The previous receiver may no longer redeem the gift. Refused while they are being
  * notified.
- * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, the state's, `notification_pending`;
+ * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, `staff_receives_no_gifts`, the state's, `notification_pending`;
  * UnavailableError
  */
 export async function reassignGift(
@@ -64,10 +66,15 @@ async function targetOf(
       (shown) => shown.entry === 'user' && shown.active,
     );
     if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found', 'user_id');
+    if (isStaff(user)) throw new Refusal('staff_receives_no_gifts', 'user_id');
     return { receiver: { user_id } };
   }
   const number = phone_number === undefined ? undefined : normalisePhoneNumber(phone_number);
   if (number === undefined) throw new Refusal('invalid_phone_number', 'phone_number');
   const [phoneId = ''] = await subjects.ids([phoneSubject(number)]);
+  const holder = holderOf(fold(reservationAggregate, await events.read(phoneStream(phoneId))));
+  const user =
+    holder === undefined ? undefined : await getAtLogEnd(events, accounts, `user-${holder}`, MISSING_WAIT_MS);
+  if (user?.entry === 'user' && isStaff(user)) throw new Refusal('staff_receives_no_gifts', 'phone_number');
   return { receiver: { phone_id: phoneId } };
 }

@@ -100,9 +100,9 @@ export async function walkThrough(
     }),
     201,
   );
-  const sharedGift = field(shared, 'data', 'gifts', 0);
-  const link = new URL(field(await call('GET', `/api/v2/gifts/${sharedGift}`, { token: ada }), 'data', 'launch_url'))
-    .pathname;
+  const lookedUp = await call('GET', `/api/v2/gifts/${field(shared, 'data', 'gifts', 0)}`, { token: ada });
+  const sharedGift = field(lookedUp, 'data', 'shortcode');
+  const link = new URL(field(lookedUp, 'data', 'launch_url')).pathname;
   expectStatus(await call('GET', link), 200);
   step('Ben claims it, and generates its voucher: one code, shown in both formats.');
   expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/claim`, { token: ben }), 200);

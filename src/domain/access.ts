@@ -4,7 +4,7 @@
  */
 import type { DomainEvent } from './decider.js';
 import { personOf, personStream } from './erasure.js';
-import { giftIdOf } from './giftIds.js';
+import { isGiftId } from './giftIds.js';
 
 export const accessStream = (at: string): string => `access-${at.slice(0, 10)}`;
 
@@ -26,7 +26,7 @@ export function subjectOfCall({ asked }: Pick<AccessRequest, 'asked'>): string |
   const text = (...fields: string[]): string | undefined =>
     fields.map((field) => asked[field]).find((value): value is string => typeof value === 'string');
   const named = text('giftId', 'gift', 'parkedId');
-  const giftId = named === undefined ? undefined : giftIdOf(named);
+  const giftId = named !== undefined && isGiftId(named) ? named : undefined;
   const known = giftId ?? text('transactionId') ?? named;
   if (known !== undefined) return known;
   const person = text('personId', 'person');

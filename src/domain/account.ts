@@ -15,6 +15,9 @@ export type Permission = (typeof PERMISSIONS)[number];
 /** docs/decisions.md#ops-roles. */
 export type Role = 'support' | 'auditor';
 
+/** A person who works under `/ops` (docs/decisions.md#staff-accounts). */
+export const isStaff = ({ roles }: Pick<User, 'roles'>): boolean => roles.length > 0;
+
 /** `merchant_id: null`: a customer. */
 export interface User {
   readonly id: string;

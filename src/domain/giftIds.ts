@@ -1,45 +1,95 @@
 /**
- * Gift ids and shortcodes: two spellings of the same random 80 bits (docs/decisions.md#gift-ids). An id is 20
- * hexadecimal digits, a shortcode 16 characters of Crockford's base 32 (no I, L, O, U).
+ * Gift ids and shortcodes (docs/decisions.md#gift-ids). An id is 80 random bits as 20 hexadecimal digits, and names a
+ * gift. A shortcode is a permutation of these bits under HASH_KEY, as 16 characters of Crockford's base 32 (no I, L, O,
+ * U), and opens the gift: nobody makes it of the id without the key.
  */
-import { createHash } from 'node:crypto';
+import { createCipheriv, createHash } from 'node:crypto';
 import { BASE32 } from './base32.js';
+import type { KeyedHash } from './keyedHash.js';
 
 const BYTES = 10;
 const ID = /^[0-9a-f]{20}$/;
 const SHORTCODE = /^[0-9A-HJKMNP-TV-Z]{16}$/;
+/**
+ * Four rounds are a strong pseudorandom permutation (Luby and Rackoff, 1988). Of pairs that a caller knows but can't
+ * choose, the best attack takes 2^40 (Patarin, 2001): more gifts than there ever are.
+ */
+const ROUNDS = [0, 1, 2, 3] as const;
+const BACKWARDS = ROUNDS.toReversed();
 
 export interface GiftIds {
   readonly gift_id: string;
   readonly message_id: string;
 }
 
-export function shortcodeOf(giftId: string): string {
-  let code = '';
-  for (let at = 0; at < 20; at += 5) {
-    const bits = Number.parseInt(giftId.slice(at, at + 5), 16);
-    code +=
-      BASE32.charAt((bits >>> 15) & 31) +
-      BASE32.charAt((bits >>> 10) & 31) +
-      BASE32.charAt((bits >>> 5) & 31) +
-      BASE32.charAt(bits & 31);
-  }
-  return code;
-}
+export const isGiftId = (text: string): boolean => ID.test(text);
+
+export const isShortcode = (text: string): boolean => lettersIn(text) !== undefined;
 
 /** A shortcode's case does not matter; O is read as 0, I and L as 1 (Crockford). */
-export function giftIdOf(identifier: string): string | undefined {
-  if (ID.test(identifier)) return identifier;
-  if (identifier.length !== 16) return undefined;
-  const code = identifier.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
-  if (!SHORTCODE.test(code)) return undefined;
-  let id = '';
-  for (let at = 0; at < 16; at += 4) {
-    let bits = 0;
-    for (const letter of code.slice(at, at + 4)) bits = bits * 32 + BASE32.indexOf(letter);
-    id += bits.toString(16).padStart(5, '0');
-  }
-  return id;
+function lettersIn(text: string): string | undefined {
+  if (text.length !== 16) return undefined;
+  const letters = text.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
+  return SHORTCODE.test(letters) ? letters : undefined;
+}
+
+/** An installation's shortcodes. */
+export interface Shortcodes {
+  of(giftId: string): string;
+  /** The id that an id or a shortcode names; `undefined`: it is neither. */
+  giftIdOf(identifier: string): string | undefined;
+}
+
+/** A balanced Feistel network, whose round function is AES-128: a library's FF1 takes ten times as long. */
+export function shortcodesUnder(hash: KeyedHash): Shortcodes {
+  const key = Buffer.from(hash('shortcode', ''), 'base64url');
+  const cipher = createCipheriv('aes-128-ecb', key, null).setAutoPadding(false);
+  const block = Buffer.alloc(16);
+  /** Two halves of two words each. In place. */
+  const permute = (words: Words, rounds: readonly number[]): Words => {
+    for (const round of rounds) {
+      const half = round % 2 === 0 ? 0 : 2;
+      block.writeUInt32LE(round, 0);
+      block.writeUInt32LE(words[half], 4);
+      block.writeUInt32LE(words[half === 0 ? 1 : 3], 8);
+      const mask = cipher.update(block);
+      words[half === 0 ? 2 : 0] ^= mask.readUInt32LE(0) & WORD;
+      words[half === 0 ? 3 : 1] ^= mask.readUInt32LE(4) & WORD;
+    }
+    return words;
+  };
+  return {
+    of: (giftId) => lettersOf(permute(wordsOf(giftId), ROUNDS)),
+    giftIdOf(identifier) {
+      if (isGiftId(identifier)) return identifier;
+      const letters = lettersIn(identifier);
+      return letters === undefined ? undefined : digitsOf(permute(wordsIn(letters), BACKWARDS));
+    },
+  };
+}
+
+/** 20 bits each: five hexadecimal digits, or four letters. */
+type Words = [number, number, number, number];
+const WORD = 0xfffff;
+
+const wordsOf = (id: string): Words => [wordAt(id, 0), wordAt(id, 5), wordAt(id, 10), wordAt(id, 15)];
+
+const wordAt = (id: string, at: number): number => Number.parseInt(id.slice(at, at + 5), 16);
+
+const digitsOf = (words: Words): string => words.map((word) => word.toString(16).padStart(5, '0')).join('');
+
+const wordsIn = (code: string): Words => [wordIn(code, 0), wordIn(code, 4), wordIn(code, 8), wordIn(code, 12)];
+
+function wordIn(code: string, at: number): number {
+  let bits = 0;
+  for (let letter = at; letter < at + 4; letter++) bits = bits * 32 + BASE32.indexOf(code.charAt(letter));
+  return bits;
+}
+
+function lettersOf(words: Words): string {
+  let code = '';
+  for (const word of words) for (let bits = 15; bits >= 0; bits -= 5) code += BASE32.charAt((word >>> bits) & 31);
+  return code;
 }
 
 /** SHAKE256 of a purchase's random 256-bit seed (hexadecimal), 80 bits for each id. */

@@ -14,7 +14,8 @@ export type HashKind =
   | 'transaction'
   | 'address'
   | 'refresh'
-  | 'backup';
+  | 'backup'
+  | 'shortcode';
 
 /** HMAC-SHA-256 with HASH_KEY, or with a purchase's data key, cut to 128 bits: 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;

@@ -5,6 +5,7 @@ export const REFUSALS = {
   cannot_redeem: 'Cannot redeem this gift.',
   cannot_unredeem: 'Cannot unredeem this gift.',
   cannot_claim: 'Cannot claim this gift.',
+  staff_receives_no_gifts: 'Staff accounts receive no gifts.',
   gift_already_redeemed: 'gift already redeemed.',
   gift_already_claimed: 'gift already claimed.',
   gift_expired: 'gift is expired and cannot be redeemed.',

@@ -14,13 +14,14 @@ import { type ProcessOptions, showProcess } from './nodeProcess.js';
 import { type LimitTally, countLimited } from './limits.js';
 import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
-import { type RequestTally, countRequests } from './requests.js';
+import { type RequestTally, type StaffTally, countRequests, countStaffRefused } from './requests.js';
 import { showState } from './state.js';
 import { showWebhooks } from './webhooks.js';
 
 export interface Metrics {
   readonly requests: RequestTally;
   readonly limited: LimitTally;
+  readonly staffRefused: StaffTally;
   readonly providers: ProviderCallWatch;
   measure(engines: Engines): Engines;
   /**
@@ -49,11 +50,13 @@ export function openMetrics(options: MetricsOptions): Metrics {
   showConnections(show, options.connections);
   const requests = countRequests(show);
   const limited = countLimited(show);
+  const staffRefused = countStaffRefused(show);
   const providers = countProviderCalls(show);
   const shown = showProcess(show, options);
   return {
     requests,
     limited,
+    staffRefused,
     providers,
     measure: (engines) => ({
       ...engines,

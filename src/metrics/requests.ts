@@ -1,4 +1,5 @@
 /** Once a route was answered, counting allocates nothing. */
+import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
@@ -59,4 +60,31 @@ export function countRequests(show: Exposition): RequestTally {
     tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
     tally.durations.observe(milliseconds / 1000);
   };
+}
+
+/** Operations by which a gift could come to a staff account. */
+const STAFF_GETS = [
+  'claimGift',
+  'generateVoucher',
+  'generateVoucherV1',
+  'getVoucher',
+  'reassignGift',
+  'redeemGift',
+] as const;
+
+/** `operation`: of the API's description. */
+export type StaffTally = (operation: string) => void;
+
+/** docs/decisions.md#staff-accounts */
+export function countStaffRefused(show: Exposition): StaffTally {
+  const refused = counts(1, STAFF_GETS);
+  show.counter(
+    {
+      name: 'gift_staff_gifts_refused_total',
+      help: 'Requests refused since a gift would have come to a staff account, by operation',
+      labels: ['operation'],
+    },
+    refused.samples,
+  );
+  return (operation) => refused.add(operation);
 }

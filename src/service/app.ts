@@ -10,6 +10,7 @@ import type { Config } from './config.js';
 import { busByClock } from '../runtime/clock/busByClock.js';
 import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock.js';
 import { recordsByClock } from '../runtime/clock/recordsByClock.js';
+import { shortcodesUnder } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { openScratchWriter } from '../adapters/embedded/readStore/scratchWriter.js';
 import { openEngines } from './engines.js';
@@ -82,6 +83,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
     const hash = keyedHash(keys.hashKey);
+    const shortcodes = shortcodesUnder(hash);
     const metrics = open.add(
       openMetrics({
         version: VERSION,
@@ -191,6 +193,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             subjects,
             outward,
             publicUrl,
+            shortcodes,
             version: VERSION,
             logger,
             holder,
@@ -234,6 +237,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           models,
           tokenKeys: keys.tokenKeys,
           hash,
+          shortcodes,
           subjects,
           erasure,
           evidence: {
@@ -252,6 +256,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           stopping: stopping.signal,
           onAnswer,
           onLimited: metrics.limited,
+          onStaffRefused: metrics.staffRefused,
           reset: stage.reset,
           ...shown,
         },

@@ -168,7 +168,7 @@ const SETTINGS = {
   hashKey: optional(
     'HASH_KEY',
     key,
-    'key of the hashes in stream names and the key store, at least 32 bytes; losing it loses usernames and phone numbers. With another key than the log was made with, neither the service nor an import starts. Must be set where `EVENTSTORE_URL` is',
+    'key of the hashes in stream names and the key store, at least 32 bytes; losing it loses usernames and phone numbers, and ends all shortcodes and links that were sent. With another key than the log was made with, neither the service nor an import starts. Must be set where `EVENTSTORE_URL` is',
     'made and kept in `DATA_DIR`',
   ),
   masterKeys: optional(

@@ -17,7 +17,7 @@ export const MASTER_KEY_FILE = 'master.key';
 export interface Keys {
   /** The first signs access tokens, all verify. */
   readonly tokenKeys: readonly string[];
-  /** For every HMAC in stream names and command ids. Losing it loses usernames and phone numbers. */
+  /** For every HMAC in stream names and command ids, and shortcodes. Losing it loses usernames, phone numbers and links. */
   readonly hashKey: Buffer;
   /** The first wraps the secrets of the key store, all unwrap. Losing them loses all personal data. */
   readonly masterKeys: readonly string[];

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { shortcodeOf } from '../domain/giftIds.js';
+import type { Shortcodes } from '../domain/giftIds.js';
 import type { Engines } from '../ports/engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { runProcessors } from '../processors/processors.js';
@@ -18,6 +18,7 @@ export interface ProcessesOptions {
   readonly subjects: Subjects;
   /** Without a trailing slash. */
   readonly publicUrl: string;
+  readonly shortcodes: Pick<Shortcodes, 'of'>;
   readonly logger: Logger;
   readonly holder: string;
   readonly followers: Pick<Followers, 'start'>;
@@ -56,6 +57,7 @@ export function startProcesses({
   models,
   subjects,
   publicUrl,
+  shortcodes,
   logger,
   holder,
   followers,
@@ -68,7 +70,7 @@ export function startProcesses({
     holder,
     followers,
     records: store.records,
-    launchUrl: (giftId) => `${publicUrl}/g/${shortcodeOf(giftId)}`,
+    launchUrl: (giftId) => `${publicUrl}/g/${shortcodes.of(giftId)}`,
     async paymentMethod(reference) {
       const found = await models.accounts.get(`paymentMethod-${reference}`);
       return found?.entry === 'paymentMethod' ? found : undefined;

@@ -150,7 +150,7 @@ const REQUESTS: readonly Asking[] = [
   {
     name: 'claim',
     product: 'latte',
-    ask: (gift, key) => post('cat', `/api/v2/gifts/${gift}/claim`, key),
+    ask: (gift, key) => post('cat', `/api/v2/gifts/${service.shortcodeOf(gift)}/claim`, key),
     status: 200,
     events: ['GiftIssued', 'GiftClaimed'],
   },

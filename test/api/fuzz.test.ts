@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { PASSING, answerOf, checked } from '../support/service/answers.js';
 import { buy, purchaseOf, redeem } from '../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
@@ -112,7 +111,7 @@ test.before(async () => {
     ...(await buy(service, 'any-20', [{ user_id: 'bob' }, { user_id: 'ann' }, {}])),
     ...(await buy(service, 'ticket')),
   ];
-  pool['giftId'] = [...gifts, ...gifts.map(shortcodeOf), '0'.repeat(20)];
+  pool['giftId'] = [...gifts, ...gifts.map(service.shortcodeOf), '0'.repeat(20)];
   pool['name'] = ['gifts'];
   pool['ids'] = gifts;
   const till = await service.userToken('till-coffee');

@@ -53,7 +53,7 @@ test('answers a written claim and its repeats, though no read model knows the gi
   hold(GIFTS, TRANSACTIONS);
   const gift = await buyOne(service);
   await issued(gift);
-  const first = await write(`${gift}/claim`, 'bob', 'late-claim');
+  const first = await write(`${service.shortcodeOf(gift)}/claim`, 'bob', 'late-claim');
   assert.equal(first.status, 200, first.text);
   const { data } = first.json;
   assert.deepEqual(
@@ -62,8 +62,8 @@ test('answers a written claim and its repeats, though no read model knows the gi
   );
   assert.notEqual(data.sent_date, '');
   assert.deepEqual(await typesOf(gift), ['GiftIssued', 'GiftClaimed']);
-  assert.deepEqual((await write(`${gift}/claim`, 'bob', 'late-claim')).text, first.text);
-  refused(await write(`${gift}/claim`, 'cat', 'late-claim'), 405, 'gift already claimed.');
+  assert.deepEqual((await write(`${service.shortcodeOf(gift)}/claim`, 'bob', 'late-claim')).text, first.text);
+  refused(await write(`${service.shortcodeOf(gift)}/claim`, 'cat', 'late-claim'), 405, 'gift already claimed.');
   await free();
   await eventually(async () => (await look(gift, 'bob')).json.data?.receiver_id === 'bob');
   assert.deepEqual((await look(gift, 'bob')).json, first.json);
@@ -97,7 +97,7 @@ test('does not show a paid gift as pending while the read model has an older pur
   hold(TRANSACTIONS);
   const gift = await buyOne(service);
   await issued(gift);
-  const claimed = (await write(`${gift}/claim`, 'bob', 'paid')).json.data;
+  const claimed = (await write(`${service.shortcodeOf(gift)}/claim`, 'bob', 'paid')).json.data;
   assert.deepEqual([claimed.gift_status, claimed.sent_date === ''], ['sent', false]);
 });
 
@@ -228,7 +228,7 @@ test('says of an unissued gift that it is not paid for, though the read model la
       body: { location_id: 'bean-soho' },
     }),
     await write(`${sent}/voucher/claimed`, 'bob', 'late-v2'),
-    await write(`${shared}/claim`, 'bob', 'late-claim'),
+    await write(`${service.shortcodeOf(shared)}/claim`, 'bob', 'late-claim'),
   ];
   for (const reply of await asked()) refused(reply, 405, 'gift is not paid for yet.');
   assert.equal((await look(sent, 'ann')).json.data.status_code, 'PE');

@@ -6,7 +6,6 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
-import { giftIdOf, shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
 import { valuesOf } from '../support/service/exposed.js';
 import { buy, redeem, refused } from '../support/service/giftFlow.js';
@@ -57,7 +56,7 @@ test('what a purchase and its redemption do shows, by patterns and subjects alon
   for (const secret of [
     gift,
     gift.slice(0, 7),
-    shortcodeOf(giftIdOf(gift) ?? ''),
+    service.shortcodeOf(gift),
     '900002',
     'bob@',
     'secret-path',

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import type { Engines } from '../../src/ports/engines.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
@@ -50,8 +49,8 @@ test('redeems a gift just bought, and shows it, its page and its purchase', asyn
   assert.equal(redeemed.status, 201, redeemed.text);
   const asked = (): (() => Promise<Reply>)[] => [
     async () => as('ann', 'GET', `/api/v2/gifts/${gift}?embed[]=message&embed[]=voucher`),
-    async () => as('ann', 'GET', `/api/v2/gifts/${shortcodeOf(gift)}/voucher/options`),
-    async () => service.ask('GET', `/g/${shortcodeOf(gift)}`),
+    async () => as('ann', 'GET', `/api/v2/gifts/${service.shortcodeOf(gift)}/voucher/options`),
+    async () => service.ask('GET', `/g/${service.shortcodeOf(gift)}`),
     async () => as('ann', 'GET', `/api/v2/transactions/${transaction}`),
     async () => as('ann', 'GET', `/api/v2/transactions/${transaction}/gifts`),
     async () => as('aud', 'GET', `/ops/gifts/${gift}/history`),

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type Ran, gift } from '../support/service/cli.js';
 import { buyOne, redeem, refused, notificationOver } from '../support/service/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../support/fixtures/pastPurchase.js';
@@ -40,7 +39,7 @@ test('notifies a receiver again', async () => {
   const id = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(id, 1);
   assert.equal(
-    await said('resend', shortcodeOf(id)),
+    await said('resend', service.shortcodeOf(id)),
     `gift ${id}: a running service notifies its receiver again; gift history shows what comes of it\n`,
   );
   await told(id, 2);

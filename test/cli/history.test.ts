@@ -6,7 +6,6 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../src/domain/access.js';
-import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { run } from '../../src/cli/program.js';
 import { gift, sink } from '../support/service/cli.js';
 import { buy, purchaseOf, redeem, unredeem } from '../support/service/giftFlow.js';
@@ -117,7 +116,7 @@ test('every event of the life stands there in order, whatever names the gift', a
   assert.deepEqual([events[0]?.['request_id'], events[2]?.['correlation_id']], ['the-purchase', 'the-purchase']);
   assert.deepEqual(events[7]?.['by'], { user: 'till-coffee', client: 'app', roles: ['redeem', 'unredeem'] });
   await eventually(async () => (await history(redemptions[1] ?? '', '--json')).code === 0);
-  for (const name of [shortcodeOf(id), shortcodeOf(id).toLowerCase(), ...redemptions])
+  for (const name of [service.shortcodeOf(id), service.shortcodeOf(id).toLowerCase(), ...redemptions])
     assert.deepEqual((await history(name, '--json')).records(), events, name);
 });
 
@@ -141,7 +140,7 @@ test("shows people a block for each event, with causes and the provider's name o
   assert.match(
     lines[0] ?? '',
     new RegExp(
-      `^gift ${id} \\(${shortcodeOf(id)}\\) of transaction ${transactionId}: 10 events, the last at log position \\d+; times are UTC$`,
+      `^gift ${id} \\(${service.shortcodeOf(id)}\\) of transaction ${transactionId}: 10 events, the last at log position \\d+; times are UTC$`,
     ),
   );
   const block = (type: string): string => out.slice(out.indexOf(`Z  ${type}`)).split(/\n#/)[0] ?? '';

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
-import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { EMBEDDED } from '../support/engines/engines.js';
 import { type Ran, gift } from '../support/service/cli.js';
 import { buy, redeem } from '../support/service/giftFlow.js';
@@ -18,6 +17,7 @@ let dir = '';
 let gifts: string[] = [];
 let pending = '';
 let transaction = '';
+let shortcode: string;
 let redemption = '';
 
 const ran = async (...args: readonly string[]): Promise<Ran> => {
@@ -37,6 +37,7 @@ test.before(async () => {
   redemption = (await redeem(service, gifts[0] ?? '')).json.data.id as string;
   transaction = (await service.ask('GET', `/api/v2/gifts/${gifts[0] ?? ''}`, { token: await service.userToken('ann') }))
     .json.data.transaction_id as string;
+  shortcode = service.shortcodeOf(gifts[0] ?? '');
   await service.close();
   // One that is bought and not issued: nothing but its purchase names it.
   const api = await startService({
@@ -58,7 +59,7 @@ test('a history is found by whatever names the gift, from the log alone', async 
     own.filter(({ type }) => type === 'GiftRedeemed').map(({ data }) => data.redemption_id),
     [redemption],
   );
-  for (const name of [shortcodeOf(gifts[0] ?? ''), redemption]) {
+  for (const name of [shortcode, redemption]) {
     forgetReadModels();
     assert.equal((await ran('history', name, '--json')).records(), own, name);
   }
@@ -121,8 +122,8 @@ test('the gift as it stood, embeds included', async () => {
   ]);
   assert.equal(
     (addressed.records()[0] as Json).data.launch_url,
-    `http://[::1]:4000/g/${shortcodeOf(gifts[0] ?? '')}`,
-    'as the service makes its links',
+    'http://[::1]:4000/g/***',
+    'as the service makes its links, without what opens the gift',
   );
 });
 

@@ -7,7 +7,7 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { type GiftDeps, hasRun, loadGift } from '../../src/commands/loadGift.js';
 import { phoneStream } from '../../src/domain/account.js';
 import { type GiftEvent, giftStream } from '../../src/domain/gift/events.js';
-import { mayRedeem } from '../../src/domain/gift/decisions.js';
+import { refuseUnlessMayRedeem } from '../../src/domain/gift/decisions.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase/events.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
@@ -24,7 +24,7 @@ const context = (commandId: string = randomUUID()): CommandContext => ({
   now: NOW,
 });
 const user = (id: string): UserDocument =>
-  ({ entry: 'user', id, merchant_id: null, permissions: [] }) as unknown as UserDocument;
+  ({ entry: 'user', id, merchant_id: null, permissions: [], roles: [] }) as unknown as UserDocument;
 
 const SEED = 'ab'.repeat(32);
 const [, IDS] = deriveGiftIds(SEED, 2);
@@ -151,11 +151,12 @@ test('owns a reassigned gift by the number’s holder at the reassignment', asyn
     phone_number: '+447700900001',
     reason: 'wrong person',
   });
-  const may = async (id: string): Promise<boolean> => {
+  const redeeming = async (id: string): Promise<void> => {
     const { gift, facts } = await loadGift(deps, GIFT, user(id), NOW);
-    return mayRedeem(gift, facts);
+    refuseUnlessMayRedeem(gift, facts);
   };
-  assert.deepEqual([await may('new'), await may('old'), await may('ann')], [true, false, false]);
+  await redeeming('new');
+  for (const other of ['old', 'ann']) await assert.rejects(redeeming(other), refusal('cannot_redeem'));
 });
 
 test.run();

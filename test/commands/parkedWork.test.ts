@@ -5,7 +5,7 @@ import { parkedInLog } from '../../src/ops/parked/parkedView.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { findParked, type ParkedDeps } from '../../src/commands/findParked.js';
 import { discardParked, retryParked } from '../../src/commands/parkedWork.js';
-import { deriveGiftIds, shortcodeOf } from '../../src/domain/giftIds.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { parkedId, type ParkedName, parkedStream } from '../../src/domain/parked.js';
 import { ConflictError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
@@ -72,7 +72,7 @@ function purchaseLog(...parked: readonly (readonly [name: ParkedName, entity: st
   return events;
 }
 
-test('finds work of every process by gift, shortcode and transaction', async () => {
+test('finds work of every process by gift and transaction', async () => {
   for (const [name, entity, others] of [
     ['purchase', 't1', true],
     ['refund', 'rf1', false],
@@ -83,7 +83,7 @@ test('finds work of every process by gift, shortcode and transaction', async () 
   ] as const) {
     const events = purchaseLog([name, entity]);
     for (const upTo of [0, events.log.length]) {
-      for (const named of ['t1', FIRST, shortcodeOf(FIRST), entity])
+      for (const named of ['t1', FIRST, entity])
         assert.equal(
           (await findParked(desk(events, upTo), named)).id,
           parkedId(name, entity),

@@ -1,38 +1,42 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { deriveGiftIds, giftIdOf, giftIdsIn, shortcodeOf } from '../../src/domain/giftIds.js';
+import { deriveGiftIds, giftIdsIn, isGiftId, isShortcode, shortcodesUnder } from '../../src/domain/giftIds.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
 
 const test = suite('gift ids');
 const id = fc.stringMatching(/^[0-9a-f]{20}$/);
+const KEY = Buffer.alloc(32, 7);
+const shortcodes = shortcodesUnder(keyedHash(KEY));
 
-test('property: id and shortcode spell the same number, in any case and with look-alikes', () => {
+test('property: a shortcode names its gift, in any case and with look-alikes', () => {
   fc.assert(
     fc.property(id, fc.infiniteStream(fc.boolean()), (giftId, upper) => {
-      const shortcode = shortcodeOf(giftId);
+      const shortcode = shortcodes.of(giftId);
       assert.match(shortcode, /^[0-9A-HJKMNP-TV-Z]{16}$/);
-      assert.equal(giftIdOf(shortcode), giftId);
-      assert.equal(giftIdOf(giftId), giftId);
+      assert.equal(shortcodes.giftIdOf(shortcode), giftId);
+      assert.equal(shortcodes.giftIdOf(giftId), giftId);
       const mixed = [...shortcode]
         .map((letter) => (upper.next().value === true ? letter : letter.toLowerCase()))
         .join('');
-      assert.equal(giftIdOf(mixed), giftId);
-      assert.equal(giftIdOf(shortcode.replaceAll('0', 'o').replaceAll('1', 'l')), giftId);
+      assert.equal(shortcodes.giftIdOf(mixed), giftId);
+      assert.equal(shortcodes.giftIdOf(shortcode.replaceAll('0', 'o').replaceAll('1', 'l')), giftId);
     }),
   );
 });
 
 test('property: different ids have different shortcodes', () => {
-  fc.assert(fc.property(id, id, (a, b) => assert.equal(a === b, shortcodeOf(a) === shortcodeOf(b))));
+  fc.assert(fc.property(id, id, (a, b) => assert.equal(a === b, shortcodes.of(a) === shortcodes.of(b))));
 });
 
 test('property: nothing else is read as an id', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary', maxLength: 24 }), (text) => {
-      const read = giftIdOf(text);
+      const read = shortcodes.giftIdOf(text);
+      assert.equal(read !== undefined, isGiftId(text) || isShortcode(text));
       if (read !== undefined)
         assert.ok(
-          read === text || shortcodeOf(read) === text.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1'),
+          read === text || shortcodes.of(read) === text.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1'),
         );
     }),
   );
@@ -48,7 +52,31 @@ test('property: nothing else is read as an id', () => {
     '-'.repeat(16),
     'ﬀ'.repeat(8),
   ])
-    assert.equal(giftIdOf(text), undefined, text);
+    assert.equal(shortcodes.giftIdOf(text), undefined, text);
+});
+
+test('shortcodes are the same in every process with the key, and others with another key', () => {
+  const giftId = '5f2c9d6a1b7e4c80d3a1';
+  assert.equal(shortcodesUnder(keyedHash(KEY)).of(giftId), shortcodes.of(giftId));
+  assert.equal(shortcodes.of(giftId), 'SJRXWAB31KPN936T');
+  const others = shortcodesUnder(keyedHash(Buffer.alloc(32, 8)));
+  assert.notEqual(others.of(giftId), shortcodes.of(giftId));
+  assert.notEqual(others.giftIdOf(shortcodes.of(giftId)), giftId);
+});
+
+test('a bit of an id changes about half of the bits of its shortcode', () => {
+  const bits = (giftId: string): string =>
+    [...shortcodes.of(giftId)]
+      .map((letter) => '0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(letter).toString(2).padStart(5, '0'))
+      .join('');
+  const seeded = deriveGiftIds('ab'.repeat(32), 3).map(({ gift_id }) => gift_id);
+  for (const giftId of ['0'.repeat(20), 'f'.repeat(20), ...seeded])
+    for (let bit = 0; bit < 80; bit++) {
+      const other = (BigInt(`0x${giftId}`) ^ (1n << BigInt(bit))).toString(16).padStart(20, '0');
+      const [one, two] = [bits(giftId), bits(other)];
+      const changed = [...one].filter((value, at) => value !== two[at]).length;
+      assert.ok(changed >= 15 && changed <= 65, `bit ${bit} of ${giftId}: ${changed} of 80`);
+    }
 });
 
 test('a seed gives the same ids always, the first of many being the first of few', () => {
@@ -58,9 +86,7 @@ test('a seed gives the same ids always, the first of many being the first of few
   assert.equal(new Set(many.flatMap(({ gift_id, message_id }) => [gift_id, message_id])).size, 20_000);
   assert.deepEqual([giftIdsIn(seed, 10_000)(9_999), giftIdsIn(seed, 3)(2)], [many[9_999], many[2]]);
   assert.notDeepEqual(deriveGiftIds('cd'.repeat(32), 3), many.slice(0, 3));
-  assert.ok(
-    many.every(({ gift_id, message_id }) => giftIdOf(gift_id) === gift_id && /^[0-9a-f]{20}$/.test(message_id)),
-  );
+  assert.ok(many.every(({ gift_id, message_id }) => isGiftId(gift_id) && isGiftId(message_id)));
 });
 
 test.run();

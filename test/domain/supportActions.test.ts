@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { GiftEvent } from '../../src/domain/gift/events.js';
 import { type Gift, type IssuedGift, giftAggregate } from '../../src/domain/gift/state.js';
-import { type GiftFacts, assignVoucher, mayRedeem, ownerOf } from '../../src/domain/gift/decisions.js';
+import { type GiftFacts, assignVoucher, ownerOf, refuseUnlessMayRedeem } from '../../src/domain/gift/decisions.js';
 import { extend, reassign } from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
+import { refusal } from '../support/assertions/rejects.js';
 import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
 
 const test = suite('domain/supportActions');
@@ -59,8 +60,9 @@ test('makes the new receiver the owner and takes the gift from the previous one'
     const gift = given(giftAggregate, ...before, happened(given_to('cat'), NOW)).state as IssuedGift;
     assert.equal(ownerOf(gift, undefined), 'cat');
     assert.equal(gift.receiverSince, NOW);
-    for (const user_id of ['ann', 'bob', 'dan']) assert.equal(mayRedeem(gift, { caller: { user_id } }), false);
-    assert.equal(mayRedeem(gift, { caller: { user_id: 'cat' } }), true);
+    for (const user_id of ['ann', 'bob', 'dan'])
+      assert.throws(() => refuseUnlessMayRedeem(gift, { caller: { user_id } }), refusal('cannot_redeem'));
+    refuseUnlessMayRedeem(gift, { caller: { user_id: 'cat' } });
   }
   const number =
     (phone_id: string) =>

@@ -18,7 +18,7 @@ import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import { importCatalogue } from '../../src/import/importCatalogue.js';
 import { loadConfig } from '../../src/service/config.js';
 import { giftStream } from '../../src/domain/gift/events.js';
-import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { type Shortcodes, shortcodesUnder } from '../../src/domain/giftIds.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { notificationStream } from '../../src/domain/notification.js';
 import { transactionStream } from '../../src/domain/purchase/events.js';
@@ -59,6 +59,7 @@ interface World {
   openStore(): Promise<ReadStore>;
   readonly fleet: Fleet;
   readonly providers: RealProviders;
+  readonly shortcodes: Shortcodes;
 }
 
 const test = suite<{ world: World }>('several processes of each role');
@@ -88,14 +89,21 @@ async function openWorld(): Promise<World> {
   }));
   const card = { reference: 'pm_card_visa', kind: 'card', users: buyers.map(({ id }) => id), customer: 'cus_1' };
   const catalogue = { ...CATALOGUE, users: [...CATALOGUE.users, ...buyers], payment_methods: [card] };
-  await importCatalogue(
-    { events, hash: keyedHash(loadKeys(config).hashKey), subjects, now: () => new Date().toISOString() },
-    catalogue,
-    { by: { user: 'cli:test' } },
-  );
+  const hash = keyedHash(loadKeys(config).hashKey);
+  await importCatalogue({ events, hash, subjects, now: () => new Date().toISOString() }, catalogue, {
+    by: { user: 'cli:test' },
+  });
   const openStore = (): Promise<ReadStore> =>
     config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url: config.mongodbUrl });
-  return { engines, openStore, dir, events, fleet: await startFleet(settings), providers };
+  return {
+    engines,
+    openStore,
+    dir,
+    events,
+    fleet: await startFleet(settings),
+    providers,
+    shortcodes: shortcodesUnder(hash),
+  };
 }
 
 test.before(async (context) => {
@@ -340,7 +348,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
       transactionId,
     );
     assert.is(world.providers.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
-    assert.is(world.providers.twilio.sent(`${PUBLIC_URL}/g/${shortcodeOf(giftId)}`), 1, `told once: ${giftId}`);
+    assert.is(world.providers.twilio.sent(`${PUBLIC_URL}/g/${world.shortcodes.of(giftId)}`), 1, `told once: ${giftId}`);
     const types = (await events.read(giftStream(giftId))).map(({ type }) => type);
     assert.equal(types, redeemed.includes(giftId) ? ['GiftIssued', 'GiftRedeemed'] : ['GiftIssued'], giftId);
   }

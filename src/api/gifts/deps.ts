@@ -2,12 +2,14 @@ import type { VoucherDeps } from '../../commands/assignVoucher.js';
 import type { CommandContext } from '../../commands/context.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
+import type { Shortcodes } from '../../domain/giftIds.js';
 import type { GivenBack } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
+import type { Viewer } from './entities.js';
 import type { GiftModels } from './join.js';
 
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
@@ -15,14 +17,21 @@ export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   readonly byUser: ReadModel<object>;
   readonly questions: PaymentQuestions;
   readonly publicUrl: string;
+  readonly shortcodes: Shortcodes;
   /** The present, ISO 8601, UTC. */
   now(): string;
 }
 
 export const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
+export const viewing = (
+  { publicUrl, shortcodes, now: present }: Pick<GiftRouteDeps, 'publicUrl' | 'shortcodes' | 'now'>,
+  user: UserDocument,
+  now = present(),
+): Viewer => ({ user, now, publicUrl, shortcodes });
+
 /** @throws HttpError forbidden for a client */
-export function userOf({ principal }: EarlyCall): UserDocument {
+export function userOf({ principal }: Pick<EarlyCall, 'principal'>): UserDocument {
   if (principal.kind !== 'user') throw new HttpError('forbidden');
   return principal.user;
 }

@@ -1,9 +1,10 @@
 /** Entities as the API shows them (docs/contract.md#entities; docs/decisions.md#gift-fields). */
 import { callerOf } from '../../commands/loadGift.js';
+import { isStaff } from '../../domain/account.js';
 import type { Segment } from '../../domain/catalogue.js';
 import { isSomebody } from '../../domain/gift/events.js';
 import { isExpired, mayRedeemForMerchant } from '../../domain/gift/decisions.js';
-import { deriveGiftIds, shortcodeOf } from '../../domain/giftIds.js';
+import { deriveGiftIds, type Shortcodes } from '../../domain/giftIds.js';
 import { pounds } from '../../domain/money.js';
 import { type GivenBack, transactionStatus } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
@@ -64,13 +65,14 @@ export interface Viewer {
   readonly user: UserDocument;
   readonly now: string;
   readonly publicUrl: string;
+  readonly shortcodes: Pick<Shortcodes, 'of'>;
 }
 
-export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer): object {
+export function giftEntity(joined: JoinedGift, { user, now, publicUrl, shortcodes }: Viewer): object {
   const { id, gift, transaction } = joined;
   const [gift_status, status, status_code] = STATUS[statusOf(joined)];
   const sent = sentAt(joined);
-  const shortcode = shortcodeOf(id);
+  const shortcode = shortcodes.of(id);
   const expiresOn = expiryOf(joined);
   const reminders = (gift.reminded ?? []).map(plainTime);
   return {
@@ -136,18 +138,20 @@ export function messageEntity({ id, gift, transaction, message = '' }: JoinedGif
 /**
  * The message is for sender, owner and, while the gift has no owner, any caller with its id
  * (docs/decisions.md#shown-voucher-and-message). Before payment it is for the sender only: otherwise a declined card
- * would reveal which numbers have users.
+ * would reveal which numbers have users. Staff read messages of others under `/ops`, where it is recorded why.
  */
-export function seesMessage({ transaction, owner }: JoinedGift, userId: string): boolean {
-  return (
-    owner === userId || transaction.buyer_id === userId || (owner === undefined && transaction.payment === 'charged')
-  );
+export function seesMessage({ transaction, owner }: JoinedGift, user: UserDocument): boolean {
+  if (transaction.buyer_id === user.id) return true;
+  if (isStaff(user)) return false;
+  return owner === user.id || (owner === undefined && transaction.payment === 'charged');
 }
 
 /**
- * The code is for callers who may redeem the gift by today's catalogue (docs/decisions.md#shown-voucher-and-message).
+ * The code is for callers who may redeem the gift by today's catalogue (docs/decisions.md#shown-voucher-and-message),
+ * and never for staff.
  */
 export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocument, catalogue: Catalogue): boolean {
+  if (isStaff(user)) return false;
   return owner === user.id || mayRedeemForMerchant(callerOf({ current: () => catalogue }, transaction, user));
 }
 

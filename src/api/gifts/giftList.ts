@@ -2,7 +2,7 @@
 import { alsoNamed } from '../pipeline/query.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorSchema, TIMED_PLACE } from '../representation/cursors.js';
-import { type GiftRouteDeps, userOf } from './deps.js';
+import { type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { GIFT_STATUSES, giftEntity } from './entities.js';
 import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
 import { giftExample, giftSchema } from './schemas.js';
@@ -48,7 +48,7 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
       async handle(call) {
         const user = userOf(call);
         const { data: gifts, next } = await ownGifts(deps, user.id, call.query as unknown as OwnGiftsRequest);
-        const viewer = { user, now: deps.now(), publicUrl: deps.publicUrl };
+        const viewer = viewing(deps, user);
         const data = gifts.map((gift) => giftEntity(gift, viewer));
         return { status: 200, body: cursorBody({ data, next }) };
       },

@@ -4,9 +4,9 @@
  */
 import { claimGift } from '../../commands/claimGift.js';
 import { upToOwn } from '../../commands/transact.js';
-import { callerOf, hasRun, loadGift } from '../../commands/loadGift.js';
+import { callerOf, hasRun, type LoadedGift, loadGift } from '../../commands/loadGift.js';
 import { isSomebody } from '../../domain/gift/events.js';
-import { mayRedeemForMerchant } from '../../domain/gift/decisions.js';
+import { mayRedeemForMerchant, ownerOf } from '../../domain/gift/decisions.js';
 import { dataSchema } from '../representation/schemas.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { embeddedCollector } from '../representation/embedded.js';
@@ -14,9 +14,10 @@ import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import type { Route } from '../pipeline/route.js';
-import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf, viewing } from './deps.js';
+import { openGift } from './openGift.js';
 import { giftEntity } from './entities.js';
-import { findGift, giftAfter, withMessage } from './join.js';
+import { giftAfter, withMessage } from './join.js';
 import {
   adjustmentCodesSchema,
   boughtGiftExample,
@@ -26,6 +27,10 @@ import {
   giftSchema,
 } from './schemas.js';
 
+/** Its buyer or its owner. */
+const isPartyTo = ({ gift, facts }: LoadedGift, userId: string): boolean =>
+  gift.issued.sender_id === userId || ownerOf(gift, facts.phoneOwner) === userId;
+
 export function giftRoutes(deps: GiftRouteDeps): Route[] {
   return [
     {
@@ -33,7 +38,8 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId',
       operation: 'getGift',
       summary: 'One gift',
-      description: 'Any signed-in user who holds the id or shortcode may look a gift up: both are unguessable.',
+      description:
+        'Any signed-in user who holds the shortcode may look a gift up: it is unguessable. The id is enough for its buyer, its owner and users of a merchant that it is valid for; for others it is `gift not found`.',
       tag: 'Gifts',
       caller: 'user',
       embeds: GIFT_RELATIONS,
@@ -50,10 +56,9 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       errors: [],
       async open(early) {
         const user = userOf(early);
-        const joined = await findGift(deps, early.params['giftId'] ?? '');
-        if (joined === undefined) throw new HttpError('gift_not_found');
+        const joined = await openGift(deps, early);
         return async ({ embeds }) => {
-          const viewer = { user, now: deps.now(), publicUrl: deps.publicUrl };
+          const viewer = viewing(deps, user);
           const data = giftEntity(joined, viewer);
           if (embeds.length === 0) return { status: 200, body: { data } };
           const embedded = embeddedCollector();
@@ -70,7 +75,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       operation: 'claimGift',
       summary: 'Claim a gift shared by URL',
       description:
-        'Makes the caller the owner of a gift that was bought without a receiver; the first claim wins. A repeated claim by the owner answers the gift again.',
+        'Makes the caller the owner of a gift that was bought without a receiver; the first claim wins. A repeated claim by the owner answers the gift again. It takes the shortcode: by the id of a gift that is another’s it is `gift not found`.',
       tag: 'Gifts',
       caller: 'user',
       params: GIFT_PARAM,
@@ -85,6 +90,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       ],
       errors: [
         'cannot_claim',
+        'staff_receives_no_gifts',
         'gift_already_claimed',
         'gift_not_paid',
         'gift_cancelled',
@@ -98,13 +104,16 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         const context = contextOf(early, now);
         const giftId = early.params['giftId'] ?? '';
         const loaded = await loadGift(deps, giftId, user, now);
-        if (!hasRun(loaded, context) && isSomebody(loaded.gift.issued.receiver)) throw new HttpError('cannot_claim');
+        if (!hasRun(loaded, context)) {
+          if (!early.byShortcode && !isPartyTo(loaded, user.id)) throw new HttpError('gift_not_found');
+          if (isSomebody(loaded.gift.issued.receiver)) throw new HttpError('cannot_claim');
+        }
         return async () => {
           const handled = await claimGift(deps, loaded, user, context);
           const last = handled.own.at(-1);
           if (last !== undefined) await waitUntilProjected(last.position, [deps.gifts], BEHIND_WAIT_MS);
           const claimed = await giftAfter(deps, giftId, upToOwn(handled));
-          const data = giftEntity(claimed, { user, now, publicUrl: deps.publicUrl });
+          const data = giftEntity(claimed, viewing(deps, user, now));
           return {
             status: 200,
             body: { data },

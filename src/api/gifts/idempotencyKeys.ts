@@ -4,7 +4,7 @@ import { voidOf } from '../../commands/cancelRedemption.js';
 import { transactionIdOf } from '../../commands/purchaseGifts.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { redemptionOfCommand } from '../../domain/gift/redemptionIds.js';
-import { giftIdOf } from '../../domain/giftIds.js';
+import { isGiftId } from '../../domain/giftIds.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempotency.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
@@ -79,7 +79,7 @@ export function idempotencyKeyRoutes(deps: RedemptionKeyDeps): Route[] {
           const named = query['gift_id'] as string | undefined;
           return named === undefined
             ? purchaseBy(deps, early, key)
-            : redemptionBy(deps, early, giftIdOf(named) ?? named, key);
+            : redemptionBy(deps, early, deps.shortcodes.giftIdOf(named) ?? named, key);
         };
       },
     },
@@ -90,7 +90,7 @@ async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: s
   const commandId = keyedCommand(deps, early, REDEEM_ROUTE, { giftId }, key);
   // First the record, then the log: a redemption that ends in between is seen.
   const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
-  const history = giftIdOf(giftId) === undefined ? [] : await deps.events.read(giftStream(giftId));
+  const history = isGiftId(giftId) ? await deps.events.read(giftStream(giftId)) : [];
   const commandPart = idFrom(commandId, 'redemption');
   const redemption = redemptionOfCommand(redemptionsIn(history), commandPart);
   const named = { key, gift_id: giftId };

@@ -1,7 +1,6 @@
 /** A gift's `launch_url` (docs/decisions.md#launch-page). Needs no token; shows neither message nor names. */
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift/decisions.js';
-import { shortcodeOf } from '../../domain/giftIds.js';
 import { type ErrorAnswer, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import type { GiftRouteDeps } from './deps.js';
@@ -23,7 +22,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
       description: 'For people, without a token: product, brand, expiry, and a link to the app.',
       tag: 'Gifts',
       caller: 'none',
-      params: { giftId: "The gift's shortcode or id." },
+      params: { giftId: "The gift's shortcode." },
       giftParam: 'giftId',
       noStore: true,
       answers: [{ status: 200, description: 'The page.', contentType: 'text/html' }],
@@ -31,7 +30,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
       errorPage: (error) => ({ headers: PAGE_HEADERS, body: errorPage(error) }),
       async open(early) {
         const joined = await findGift(deps, early.params['giftId'] ?? '');
-        if (joined === undefined) throw new HttpError('gift_not_found');
+        if (joined === undefined || !early.byShortcode) throw new HttpError('gift_not_found');
         return async () => ({
           status: 200,
           body: page(joined, deps),
@@ -66,7 +65,7 @@ function page(joined: JoinedGift, deps: LaunchPageDeps): string {
   const link =
     deps.appUrl === undefined
       ? ''
-      : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, shortcodeOf(joined.id)))}">Open it in the app</a></p>`;
+      : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, deps.shortcodes.of(joined.id)))}">Open it in the app</a></p>`;
   return htmlPage(`<p>A gift for you</p>
 <h1>${escapeHtml(product?.name ?? 'A gift')}</h1>
 <p>${escapeHtml(brand?.name ?? '')}</p>

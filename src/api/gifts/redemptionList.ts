@@ -3,12 +3,12 @@ import type { Happened } from '../../domain/decider.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { RedemptionDocument } from '../../projections/gifts.js';
-import { faultOf, HttpError } from '../pipeline/errors.js';
+import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorSchema, firstOf } from '../representation/cursors.js';
 import { GIFT_PARAM, type GiftRouteDeps } from './deps.js';
 import { redemptionEntity } from './entities.js';
-import { findGift } from './join.js';
+import { openGift } from './openGift.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 
 /** As they are now, the latest first. */
@@ -60,7 +60,7 @@ export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {
       errors: [],
       async open(early) {
         const giftId = early.params['giftId'] ?? '';
-        if ((await findGift(deps, giftId)) === undefined) throw new HttpError('gift_not_found');
+        await openGift(deps, early);
         return async ({ query }) => {
           const { limit, after } = cursorRequest(query);
           const redemptions = redemptionsIn(await deps.events.read(giftStream(giftId)));

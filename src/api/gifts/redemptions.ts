@@ -2,7 +2,7 @@
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';
-import { mayRedeem, mayUnredeem } from '../../domain/gift/decisions.js';
+import { mayUnredeem, refuseUnlessMayRedeem } from '../../domain/gift/decisions.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
@@ -45,6 +45,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
       ],
       errors: [
         'cannot_redeem',
+        'staff_receives_no_gifts',
         'redemption_voided',
         'invalid_location',
         'gift_not_paid',
@@ -58,7 +59,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
         const context = contextOf(early, deps.now());
         const giftId = early.params['giftId'] ?? '';
         const loaded = await loadToRedeem(deps, giftId, user, context.now);
-        if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
+        if (!hasRun(loaded, context)) refuseUnlessMayRedeem(loaded.gift, loaded.facts);
         return async ({ body }) => {
           const { redemption, event, replayed } = await redeemGift(
             deps,

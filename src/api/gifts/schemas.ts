@@ -60,7 +60,7 @@ export const giftSchema = entity(
     shortcode: {
       type: 'string',
       pattern: '^[0-9A-HJKMNP-TV-Z]{16}$',
-      description: 'Another spelling of the id; read without regard to case.',
+      description: 'What opens the gift for others; it can’t be made of the id. Read without regard to case.',
     },
     sender_id: { type: 'string', description: "The buyer's user id." },
     receiver_id: {

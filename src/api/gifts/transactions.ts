@@ -14,7 +14,7 @@ import { inSlices } from '../../lib/async/slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
-import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { giftIdsOf, type Viewer, giftEntity, transactionEntity } from './entities.js';
 import { upToOwn } from '../../commands/transact.js';
 import { givenBackOf } from './givenBack.js';
@@ -184,7 +184,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   const locationOf = (id: string): Record<string, string> => ({
     Location: `${basePath}/api/v2/transactions/${id}/gifts`,
   });
-  const viewerOf = (early: EarlyCall): Viewer => ({ user: userOf(early), now: deps.now(), publicUrl: deps.publicUrl });
+  const viewerOf = (early: EarlyCall): Viewer => viewing(deps, userOf(early));
 
   const embed = async (
     transaction: TransactionDocument,

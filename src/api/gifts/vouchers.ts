@@ -5,7 +5,7 @@
 import { assignGiftVoucher } from '../../commands/assignVoucher.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';
 import { type LoadedGift, hasRun, loadGift } from '../../commands/loadGift.js';
-import { mayRedeem } from '../../domain/gift/decisions.js';
+import { refuseUnlessMayHaveVoucher } from '../../domain/gift/decisions.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
 import { segmentEntity } from '../catalogue/entities.js';
@@ -16,9 +16,10 @@ import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
-import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from './entities.js';
-import { findGift, giftAfter } from './join.js';
+import { giftAfter } from './join.js';
+import { openGift } from './openGift.js';
 import {
   boughtGiftExample,
   giftSchema,
@@ -76,7 +77,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     const user = userOf(early);
     const context = contextOf(early, deps.now());
     const loaded = await loadGift(deps, early.params['giftId'] ?? '', user, context.now);
-    if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
+    if (!hasRun(loaded, context)) refuseUnlessMayHaveVoucher(loaded.gift, loaded.facts);
     return loaded;
   };
   const assign = async (
@@ -117,8 +118,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       ],
       errors: [],
       async open(early) {
-        const joined = await findGift(deps, early.params['giftId'] ?? '');
-        if (joined === undefined) throw new HttpError('gift_not_found');
+        const joined = await openGift(deps, early);
         return async () => {
           const { product_id, created_at } = joined.transaction;
           const catalogue = deps.catalogue.current();
@@ -149,7 +149,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       bodyOptional: true,
       bodyExample: { segmentId: segmentExample.id },
       answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
-      errors: ['cannot_redeem', ...STATE_ERRORS],
+      errors: ['cannot_redeem', 'staff_receives_no_gifts', ...STATE_ERRORS],
       async open(early) {
         const loaded = await load(early);
         return async ({ body }) => {
@@ -174,7 +174,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
-      errors: ['cannot_redeem', 'voucher_not_found'],
+      errors: ['cannot_redeem', 'staff_receives_no_gifts', 'voucher_not_found'],
       async open(early) {
         const loaded = await load(early);
         return async () => {
@@ -216,14 +216,14 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
           },
         },
       ],
-      errors: ['cannot_redeem', ...STATE_ERRORS],
+      errors: ['cannot_redeem', 'staff_receives_no_gifts', ...STATE_ERRORS],
       async open(early) {
         const loaded = await load(early);
         return async ({ body, embeds }) => {
           const assigned = await assign(early, loaded, 'V1', body['segmentId']);
           const { giftId } = loaded;
           const vouchered = await giftAfter(deps, giftId, upToOwn(assigned));
-          const data = giftEntity(vouchered, { user: userOf(early), now: loaded.facts.now, publicUrl: deps.publicUrl });
+          const data = giftEntity(vouchered, viewing(deps, userOf(early), loaded.facts.now));
           const embedded = embeddedCollector();
           embedded.add('vouchers', assigned.voucher.id, () => voucherV1(giftId, assigned.voucher));
           if (embeds.includes('voucher.segment')) {

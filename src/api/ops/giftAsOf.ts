@@ -37,12 +37,15 @@ export interface GiftAsOfRequest extends Sight {
   readonly viewer?: string | undefined;
 }
 
-/** The voucher's code is always masked, the message unless `personal`. */
+/** The shortcode, also that of the link, and the voucher's code are always masked, the message unless `personal`. */
 export interface GiftAsOf {
   readonly viewer: string;
   readonly data: object;
   readonly embedded?: Embedded;
 }
+
+/** It opens a gift, which an id does not. */
+const HIDDEN = { of: () => MASK } as const;
 
 export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
 
@@ -57,7 +60,7 @@ export async function giftAsOf(
   const viewerId = request.viewer ?? joined.owner ?? joined.transaction.buyer_id;
   const user = await accountAsOf(deps, accountStream('user', viewerId), position);
   if (user?.entry !== 'user') return 'no viewer';
-  const viewer = { user: user satisfies UserDocument, now, publicUrl: deps.publicUrl };
+  const viewer = { user: user satisfies UserDocument, now, publicUrl: deps.publicUrl, shortcodes: HIDDEN };
   const data = giftEntity(joined, viewer);
   if (embeds.length === 0) return { viewer: viewerId, data };
   const embedded = embeddedCollector();

@@ -4,12 +4,12 @@ import {
   REDEMPTION_FILTERS,
   REDEMPTION_FILTER_NAMES,
   type RedemptionFilter,
-  redemptionFilter,
   type RedemptionRecord,
   readRedemptions,
   redemptionCsv,
   unknownTo,
 } from '../../ops/redemptions/redemptionHistory.js';
+import type { Shortcodes } from '../../domain/giftIds.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
@@ -71,7 +71,7 @@ const recordExample = {
   redemption: eventExample.data,
 } as RedemptionRecord;
 
-export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
+export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
   return [
     {
       method: 'GET',
@@ -106,18 +106,20 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
       async handle(call) {
         const { query } = call;
         const range = await rangeAsked(engines.events, query);
-        const filter = filterOf(query);
+        const filter = filterOf(query, gifts.shortcodes);
+        const recorded = filter.gift === undefined ? {} : { gift: filter.gift };
         await refuseUnknown(engines.events, filter);
         const format = formatOf(call);
         if (format === 'json') {
           const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
-          return { status: 200, body: { data: records, next, ...range }, shown: records.length };
+          return { status: 200, body: { data: records, next, ...range }, shown: records.length, recorded };
         }
         const csv = redemptionCsv(engines.events);
         const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>
           format === 'csv' ? csv.lines(records) : records.map((record) => `${JSON.stringify(record)}\n`).join('');
         return {
           contentType: CONTENT_TYPES[format],
+          recorded,
           async *records() {
             yield { text: format === 'csv' ? csv.heading : '', count: 0, position: range.after };
             for await (const { records, position } of readRedemptions(engines.events, range, filter))
@@ -137,10 +139,11 @@ export async function refuseUnknown(events: EventStore, filter: RedemptionFilter
   throw new HttpError('schema', { message: `${name}: ${words}`, headers: fieldHeader(name) });
 }
 
-function filterOf(query: Call['query']): RedemptionFilter {
-  return redemptionFilter(
-    Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => [name, query[name] as string | undefined])),
+function filterOf(query: Call['query'], shortcodes: Shortcodes): RedemptionFilter {
+  const named: RedemptionFilter = Object.fromEntries(
+    REDEMPTION_FILTER_NAMES.map((name) => [name, query[name] as string | undefined]),
   );
+  return named.gift === undefined ? named : { ...named, gift: shortcodes.giftIdOf(named.gift) ?? named.gift };
 }
 
 async function page(

@@ -1,6 +1,5 @@
 import { hasEnded, refundView } from '../../ops/refunds/refundView.js';
 import { listRefunds, refundGifts } from '../../commands/refundGifts.js';
-import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
@@ -10,7 +9,7 @@ import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 const WAIT_MS = 5_000;
 const MAX_GIFTS = 10_000;
 
-const giftIds = listSchema({ type: 'string' });
+const giftIdList = listSchema({ type: 'string' });
 
 const refundSchema = entity('Refund', {
   id: { type: 'string' },
@@ -22,12 +21,12 @@ const refundSchema = entity('Refund', {
       '`requested`: its gifts are being cancelled; `started`: the money is being refunded; `refunded`: it has been; `refused`: the provider refused, and the refund is parked; `nothing`: no gift could be cancelled.',
   },
   amount: { type: 'integer', minimum: 0, description: 'Pence: what the cancelled gifts cost; 0 before they are.' },
-  gift_ids: { ...giftIds, description: 'The cancelled gifts; while `requested`, the requested ones.' },
+  gift_ids: { ...giftIdList, description: 'The cancelled gifts; while `requested`, the requested ones.' },
   kept: {
     type: 'object',
     additionalProperties: false,
     description: 'The unchanged gifts: redeemed; with an issued code; with a disputed payment; cancelled before.',
-    properties: { redeemed: giftIds, code_out: giftIds, disputed: giftIds, cancelled: giftIds },
+    properties: { redeemed: giftIdList, code_out: giftIdList, disputed: giftIdList, cancelled: giftIdList },
   },
   provider: { type: ['string', 'null'], description: 'The provider of the payment, which also refunds it.' },
   provider_ref: { type: ['string', 'null'], description: "The provider's id of the refund." },
@@ -107,9 +106,14 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       async handle(call) {
         const transactionId = call.params['transactionId'] ?? '';
         const named = call.body['gift_ids'] as readonly string[] | undefined;
+        const giftIds = named?.map((identifier, index) => {
+          const id = gifts.shortcodes.giftIdOf(identifier);
+          if (id === undefined) throw new Refusal('gift_not_in_transaction', `gift_ids[${index}]`);
+          return id;
+        });
         const order = {
           transactionId,
-          ...(named === undefined ? {} : { giftIds: named.map(giftNamed) }),
+          ...(giftIds === undefined ? {} : { giftIds }),
           voided: call.body['voided'] === true,
           reason: (call.body['reason'] as string).trim(),
         };
@@ -121,6 +125,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
           body: { data: refundView(transactionId, refund) },
           replayed,
           shown: 1,
+          ...(giftIds === undefined ? {} : { recorded: { gift_ids: giftIds } }),
           position,
         };
       },
@@ -152,10 +157,4 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       },
     },
   ];
-}
-
-function giftNamed(identifier: string, index: number): string {
-  const id = giftIdOf(identifier);
-  if (id === undefined) throw new Refusal('gift_not_in_transaction', `gift_ids[${index}]`);
-  return id;
 }

@@ -4,7 +4,7 @@ import { TICKET_ID } from '../../commands/blockGift.js';
 import { foundGift } from '../../commands/loadGift.js';
 import type { NewReceiver } from '../../commands/reassignGift.js';
 import { giftStream } from '../../domain/gift/events.js';
-import { giftIdOf } from '../../domain/giftIds.js';
+import { isGiftId } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
@@ -110,7 +110,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       outward: true,
       summary: 'Give a gift to another receiver',
       description:
-        "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused while a notification is under way, and once a voucher's code is issued.",
+        "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused for a staff account, also by its number, while a notification is under way, and once a voucher's code is issued.",
       properties: {
         user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
         phone_number: {
@@ -130,6 +130,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       }),
       errors: [
         'receiver_not_found',
+        'staff_receives_no_gifts',
         'invalid_phone_number',
         'gift_not_paid',
         'gift_cancelled',
@@ -241,8 +242,8 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
 
 /** @throws Refusal `gift_not_found` for a malformed id */
 function named({ params }: EarlyCall): string {
-  const giftId = giftIdOf(params['giftId'] ?? '');
-  if (giftId === undefined) throw new Refusal('gift_not_found');
+  const { giftId = '' } = params;
+  if (!isGiftId(giftId)) throw new Refusal('gift_not_found');
   return giftId;
 }
 

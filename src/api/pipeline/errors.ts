@@ -56,6 +56,7 @@ const REFUSED_WITH = {
   cannot_redeem: 403,
   cannot_unredeem: 403,
   cannot_claim: 403,
+  staff_receives_no_gifts: 403,
   gift_already_redeemed: 405,
   gift_already_claimed: 405,
   gift_expired: 405,

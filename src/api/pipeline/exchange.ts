@@ -1,5 +1,6 @@
 /** One request on its way through the steps. */
 import type { Context } from 'koa';
+import type { Shortcodes } from '../../domain/giftIds.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
@@ -18,6 +19,7 @@ export interface PipelineDeps {
   addressOf(ctx: Context): string;
   readonly records: Records;
   readonly hash: KeyedHash;
+  readonly shortcodes: Shortcodes;
   /** Holders of idempotency keys; absent: a request that died holds its key for 30 s. */
   readonly keys?: KeyOwner;
   readonly positions: PositionGate;
@@ -25,6 +27,8 @@ export interface PipelineDeps {
   readonly limits?: Limits;
   /** Whether outward work waits; absent: it does not. */
   readonly outwardHeld?: () => boolean;
+  /** A gift would have come to a staff account by this operation. */
+  readonly onStaffRefused?: ((operation: string) => void) | undefined;
   /** An answer could not be stored for its idempotency key; the caller gets it all the same. */
   onUnstored(error: unknown, requestId: string): void;
 }
@@ -40,6 +44,7 @@ export class Exchange implements Call {
   readonly requestId: string;
   readonly rawQuery: string;
   params: Call['params'];
+  byShortcode = false;
   principal: Principal = ANONYMOUS;
   commandId = '';
   bodyHash?: string;

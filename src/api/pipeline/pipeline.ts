@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { giftIdOf } from '../../domain/giftIds.js';
+import { isGiftId } from '../../domain/giftIds.js';
 import { READ_BY_ALL } from '../../projections/index.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { Exchange, type PipelineDeps } from './exchange.js';
@@ -46,6 +46,7 @@ const CHECKS: readonly Step[] = [
 const DECISION: readonly Step[] = [openEntity, validate, refuseHeld, handle];
 
 const UNKNOWN_GIFT: ErrorCode = 'gift_not_found';
+const STAFF_GETS_A_GIFT: ErrorCode = 'staff_receives_no_gifts';
 
 /** The errors of the steps. */
 export function commonErrors(route: RouteDescription): ErrorCode[] {
@@ -107,8 +108,7 @@ async function decided(
   const { giftParam, reads = [] } = route;
   try {
     // A malformed id: no read model can hold it.
-    if (giftParam !== undefined && giftIdOf(exchange.params[giftParam] ?? '') === undefined)
-      throw new HttpError(UNKNOWN_GIFT);
+    if (giftParam !== undefined && !isGiftId(exchange.params[giftParam] ?? '')) throw new HttpError(UNKNOWN_GIFT);
     try {
       return await run(decision, exchange);
     } catch (error) {
@@ -119,7 +119,9 @@ async function decided(
     }
     return await run(decision, exchange);
   } catch (error) {
-    if (giftParam !== undefined && answerOf(error).code === UNKNOWN_GIFT) deps.limits?.takeUnknownGift(exchange);
+    const { code } = answerOf(error);
+    if (giftParam !== undefined && code === UNKNOWN_GIFT) deps.limits?.takeUnknownGift(exchange);
+    if (code === STAFF_GETS_A_GIFT) deps.onStaffRefused?.(route.operation);
     throw error;
   }
 }

@@ -72,6 +72,7 @@ const REPEATS = {
   cannot_redeem: [['catalogue'], 'kept'],
   cannot_unredeem: [['catalogue'], 'kept'],
   cannot_claim: ['log', 'kept'],
+  staff_receives_no_gifts: ['read models', 'open'],
   gift_already_redeemed: ['log', 'kept'],
   gift_already_claimed: ['log', 'kept'],
   // After an extension by support, a new key redeems the gift.

@@ -31,7 +31,10 @@ export interface SuccessAnswer {
 }
 
 export interface Call {
+  /** A gift's shortcode is the gift's id here. */
   readonly params: Readonly<Record<string, string>>;
+  /** The path has the gift's shortcode, which opens the gift to strangers (docs/decisions.md#what-opens-a-gift). */
+  readonly byShortcode: boolean;
   /** Validated and converted. List parameters (`embed[]`) are arrays, named without brackets. */
   readonly query: Readonly<Record<string, unknown>>;
   /** Validated; `{}` where an optional body is absent. */

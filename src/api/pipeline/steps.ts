@@ -6,7 +6,6 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { clockMs } from '../../lib/clock.js';
 import { shortened } from '../../lib/quotedText.js';
-import { giftIdOf } from '../../domain/giftIds.js';
 import { rolesOf } from '../auth/principal.js';
 import { readBody, readBytes } from './body.js';
 import { bodyLimits } from './bodyLimits.js';
@@ -34,6 +33,10 @@ export interface Step {
 export type StepAction = (exchange: Exchange) => Promise<void> | void;
 
 const writes = ({ method, path }: RouteDescription): boolean => method !== 'GET' && takesKeys(path);
+
+/** Auditors write nothing but what they look at (docs/decisions.md#staff-accounts). */
+const auditorsMayNot = (route: RouteDescription): boolean =>
+  writes(route) && route.caller !== 'none' && route.roles === undefined;
 
 export const authenticate: Step = {
   name: 'authenticate',
@@ -66,13 +69,18 @@ export const authenticate: Step = {
 
 export const authorise: Step = {
   name: 'authorise',
-  errors: ({ roles }) => (roles === undefined ? [] : ['forbidden']),
-  of: ({ roles }) =>
-    roles === undefined
-      ? undefined
-      : ({ principal }) => {
-          if (!rolesOf(principal).some((role) => roles.includes(role))) throw new HttpError('forbidden');
-        },
+  errors: (route) => (route.roles !== undefined || auditorsMayNot(route) ? ['forbidden'] : []),
+  of: (route) => {
+    const { roles } = route;
+    if (roles !== undefined)
+      return ({ principal }) => {
+        if (!rolesOf(principal).some((role) => roles.includes(role))) throw new HttpError('forbidden');
+      };
+    if (!auditorsMayNot(route)) return undefined;
+    return ({ principal }) => {
+      if (principal.kind === 'user' && principal.user.roles.includes('auditor')) throw new HttpError('forbidden');
+    };
+  },
 };
 
 export const limit: Step = {
@@ -114,16 +122,22 @@ export const readPosition: Step = {
       : undefined,
 };
 
+/** What may be a shortcode in a path: under `/ops` it is resolved before it is recorded who asked for what. */
+const NAMES_A_GIFT = /:(giftId|parkedId)(?=\/|$)/;
+
 export const resolveParameters: Step = {
   name: 'parameters',
-  of: ({ giftParam }) =>
-    giftParam === undefined
-      ? undefined
-      : (exchange) => {
-          const identifier = exchange.params[giftParam] ?? '';
-          const id = giftIdOf(identifier) ?? identifier;
-          if (id !== identifier) exchange.params = { ...exchange.params, [giftParam]: id };
-        },
+  of: ({ giftParam, path }, { shortcodes }) => {
+    const name = giftParam ?? NAMES_A_GIFT.exec(path)?.[1];
+    if (name === undefined) return undefined;
+    return (exchange) => {
+      const identifier = exchange.params[name] ?? '';
+      const id = shortcodes.giftIdOf(identifier) ?? identifier;
+      if (id === identifier) return;
+      exchange.params = { ...exchange.params, [name]: id };
+      exchange.byShortcode = true;
+    };
+  },
 };
 
 /** Of an object, or of all alternatives of one. */

@@ -58,7 +58,7 @@ export function embedGift(
   const wants = (relation: keyof typeof KINDS): boolean => relations.includes(relation);
   const { id, gift, transaction } = joined;
   const { redemption, voucher } = gift;
-  if (wants('message') && seesMessage(joined, viewer.user.id))
+  if (wants('message') && seesMessage(joined, viewer.user))
     embedded.add('messages', gift.message_id, () => messageEntity(joined));
   if (wants('redeemed') && redemption?.redeemed === true)
     embedded.add('redemptions', redemption.id, () => redemptionEntity(id, redemption));

@@ -2,11 +2,11 @@ import { type Command, Option } from 'commander';
 import {
   REDEMPTION_FILTERS,
   type RedemptionFilter,
-  redemptionFilter,
   type RedemptionFilterName,
   unknownTo,
 } from '../../ops/redemptions/redemptionHistory.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { OpenedLog } from '../engines.js';
+import { giftNamed } from '../giftNamed.js';
 import { CommandFailure, usageFailure } from '../terminal.js';
 
 /** Adds an option for each filter, and a hidden one for each column of the CSV that shows its values. */
@@ -22,20 +22,21 @@ export function filterOptions(command: Command, names: readonly RedemptionFilter
 
 /** @throws CommandFailure for a filter given twice, or an id that the log does not know; UnavailableError */
 export async function filterAsked(
-  events: EventStore,
+  opened: OpenedLog,
   flags: object,
   names: readonly RedemptionFilterName[],
 ): Promise<RedemptionFilter> {
   const given = flags as Readonly<Record<string, string | undefined>>;
-  const asked = Object.fromEntries(
+  const asked: RedemptionFilter = Object.fromEntries(
     names.map((name) => {
       const [id, second] = [name, ...REDEMPTION_FILTERS[name].columns.map(flagOf)].flatMap((flag) => given[flag] ?? []);
       if (second !== undefined) throw usageFailure(`--${name} must be given only once`);
       return [name, id];
     }),
   );
-  const filter = redemptionFilter(asked);
-  const unknown = await unknownTo(events, filter);
+  const filter: RedemptionFilter =
+    asked.gift === undefined ? asked : { ...asked, gift: await giftNamed(opened, asked.gift) };
+  const unknown = await unknownTo(opened.events, filter);
   if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
   return filter;
 }

@@ -9,6 +9,7 @@ import { bundleJson } from '../../runtime/evidence/proofBundle.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import { withStores } from '../engines.js';
 import { cliAccess, reasonOf } from '../exports.js';
+import { giftNamed } from '../giftNamed.js';
 import { examples } from '../output.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
 
@@ -29,15 +30,18 @@ Who gets the file checks it with gift audit check, and the log's key from elsewh
     .action(async (gift: string, flags: ProveFlags) => runProve(terminal, gift, flags));
 }
 
-async function runProve(terminal: Terminal, gift: string, flags: ProveFlags): Promise<void> {
+async function runProve(terminal: Terminal, identifier: string, flags: ProveFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
   await withStores(
     terminal,
-    async ({ events, stored, models, subjects, config }) => {
+    async (opened) => {
+      const { events, stored, models, subjects, config } = opened;
+      const gift = await giftNamed(opened, identifier);
       const known = withLogFallback(events, models, terminal.signal);
       const deps = { events, models: known, hash: keyedHash(Buffer.alloc(0)), subjects };
       const found = await namedGifts(deps, gift);
-      if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}`);
+      if (found === undefined)
+        throw new CommandFailure(`nothing is known of ${JSON.stringify(identifier.slice(0, 64))}`);
       const folder = treeFolder(treeDir(config), stored.logId);
       const proven = await proveGifts({ stored, folder }, found).catch((error: unknown) => {
         if (error instanceof UnprovenEventError || error instanceof MalformedEvidenceError)

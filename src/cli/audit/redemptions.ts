@@ -35,7 +35,7 @@ export function auditRedemptionsCommand(terminal: Terminal): Command {
     .addHelpText(
       'after',
       `
-In CSV the columns from shortcode on are for people: names are those of the day. ${CSV_RULE}
+In CSV the columns from location_name on are for people: names are those of the day. ${CSV_RULE}
 
 An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
 
@@ -48,13 +48,18 @@ Examples:
 
 async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
-  await withLog(terminal, async ({ events }) => {
+  await withLog(terminal, async (opened) => {
+    const { events } = opened;
     const { after: asked } = flags;
-    const filter = await filterAsked(events, flags, REDEMPTION_FILTER_NAMES);
+    const filter = await filterAsked(opened, flags, REDEMPTION_FILTER_NAMES);
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
     const viewing = { personal: false, reason };
-    const record = await cliAccess(events).start('gift audit redemptions', { ...flags }, viewing);
+    const record = await cliAccess(events).start(
+      'gift audit redemptions',
+      { ...flags, giftId: undefined, ...filter },
+      viewing,
+    );
     const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });
     const csv = redemptionCsv(events);
     const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> =>

@@ -47,7 +47,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
   await withStores(
     terminal,
     async (opened) => {
-      const { merchant } = await filterAsked(opened.events, flags, ['merchant']);
+      const { merchant } = await filterAsked(opened, flags, ['merchant']);
       const range = await rangeOf(opened.events, flags);
       const folding = progressBar(terminal.stderr, { doing: 'folding the log', unit: 'events' });
       const checking = progressBar(terminal.stderr, { doing: 'reading the streams', unit: 'transactions' });

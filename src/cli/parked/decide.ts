@@ -5,6 +5,7 @@ import { discardParked, type ParkedOutcome, retryParked } from '../../commands/p
 import { commandLineContext } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
 import { withStores } from '../engines.js';
+import { giftNamed } from '../giftNamed.js';
 import { neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
 import { refuseWhileHeld } from '../outward.js';
@@ -134,16 +135,17 @@ interface Wanted {
 
 async function one(
   terminal: Terminal,
-  { events, models }: OpenedStores,
+  opened: OpenedStores,
   decision: Decision,
   { id, reason, alone, json }: Wanted,
   counted: { recorded: number; failed: number },
 ): Promise<void> {
   const context = commandLineContext();
+  const { events, models } = opened;
   try {
     const outcome = await decision.decide(
       { events, parked: models.parked, gifts: withLogFallback(events, models, terminal.signal).gifts },
-      id,
+      await giftNamed(opened, id),
       context,
       reason,
     );

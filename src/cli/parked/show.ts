@@ -4,6 +4,7 @@ import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { type ParkedView, type ParkedWithEvents, parkedWithEvents } from '../../ops/parked/parkedView.js';
 import { findParked } from '../../commands/findParked.js';
 import { withStores } from '../engines.js';
+import { giftNamed } from '../giftNamed.js';
 import { outputOptions } from '../exports.js';
 import { blockLines, examples, jsonLine } from '../output.js';
 import { throwInWords } from '../refusals.js';
@@ -19,9 +20,10 @@ export function parkedShowCommand(terminal: Terminal): Command {
     .action(async (id: string, { json }: { readonly json?: true }) => {
       const work = await withStores(
         terminal,
-        async ({ events, models }) => {
+        async (opened) => {
+          const { events, models } = opened;
           const { gifts } = withLogFallback(events, models, terminal.signal);
-          const found = await findParked({ events, parked: models.parked, gifts }, id);
+          const found = await findParked({ events, parked: models.parked, gifts }, await giftNamed(opened, id));
           return parkedWithEvents(events, found, { personal: false });
         },
         { onlyReads: true },

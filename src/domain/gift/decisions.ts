@@ -18,6 +18,8 @@ export type PaymentState = 'pending' | 'charged' | 'declined';
 
 export interface GiftCaller {
   readonly user_id: string;
+  /** The caller's own gifts are of no use to them (docs/decisions.md#staff-accounts). */
+  readonly staff?: boolean;
   /** Absent for customers. `valid`: the gift is valid for the merchant by today's catalogue. */
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
 }
@@ -49,10 +51,21 @@ export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
 
-/** As the gift's owner, or for a merchant (docs/contract.md#permissions). */
-export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
+/**
+ * The caller must be the gift's owner, or redeem for a merchant (docs/contract.md#permissions).
+ * @throws Refusal `cannot_redeem`, `staff_receives_no_gifts`
+ */
+export function refuseUnlessMayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): void {
   const { caller, phoneOwner } = facts;
-  return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
+  if (mayRedeemForMerchant(caller)) return;
+  if (ownerOf(gift, phoneOwner) !== caller.user_id) throw new Refusal('cannot_redeem');
+  if (caller.staff === true) throw new Refusal('staff_receives_no_gifts');
+}
+
+/** A voucher's code is worth the gift, so staff get none, for a merchant either. @throws as `refuseUnlessMayRedeem` */
+export function refuseUnlessMayHaveVoucher(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): void {
+  refuseUnlessMayRedeem(gift, facts);
+  if (facts.caller.staff === true) throw new Refusal('staff_receives_no_gifts');
 }
 
 /** At the merchant's own locations, whoever owns the gift (docs/contract.md#permissions). */
@@ -60,7 +73,7 @@ export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
 
-/** @throws Refusal `cannot_redeem`, `redemption_voided`, `invalid_location`, or as `refuseUnlessUsable` */
+/** @throws Refusal as `refuseUnlessMayRedeem`; `redemption_voided`, `invalid_location`, or as `refuseUnlessUsable` */
 export function redeem(
   gift: IssuedGift,
   facts: GiftFacts & {
@@ -70,9 +83,9 @@ export function redeem(
   },
 ): GiftRedeemed[] {
   const { location, caller } = facts;
-  if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+  refuseUnlessMayRedeem(gift, facts);
   if (gift.voided?.includes(commandPartOf(facts.redemptionId)) === true) throw new Refusal('redemption_voided');
-  const asOwner = ownerOf(gift, facts.phoneOwner) === caller.user_id;
+  const asOwner = caller.staff !== true && ownerOf(gift, facts.phoneOwner) === caller.user_id;
   if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id))
     throw new Refusal('invalid_location', 'location_id');
   refuseUnlessUsable(gift, facts);
@@ -156,19 +169,20 @@ export function reverseOrVoid(
   return [{ type: 'RedemptionVoided', data: { redemption_id: commandPart } }];
 }
 
-/** @throws Refusal `cannot_claim`, `gift_already_claimed`, or as `refuseUnlessUsable` */
+/** @throws Refusal `cannot_claim`, `staff_receives_no_gifts`, `gift_already_claimed`, or as `refuseUnlessUsable` */
 export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   const { receiver } = gift.issued;
   if (isSomebody(receiver)) throw new Refusal('cannot_claim');
+  if (facts.caller.staff === true) throw new Refusal('staff_receives_no_gifts');
   if (gift.claimedBy === facts.caller.user_id) return [];
   if (gift.claimedBy !== undefined) throw new Refusal('gift_already_claimed');
   refuseUnlessUsable(gift, facts);
   return [{ type: 'GiftClaimed', data: { user_id: facts.caller.user_id } }];
 }
 
-/** @throws Refusal `cannot_redeem`, or as `refuseUnlessUsable` */
+/** @throws Refusal as `refuseUnlessMayHaveVoucher` and `refuseUnlessUsable` */
 export function refuseNewVoucher(gift: IssuedGift, facts: GiftFacts): void {
-  if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+  refuseUnlessMayHaveVoucher(gift, facts);
   refuseUnlessUsable(gift, facts);
 }
 

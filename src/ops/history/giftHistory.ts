@@ -5,7 +5,7 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { VoucherAssigned } from '../../domain/gift/events.js';
 import { giftStream } from '../../domain/gift/events.js';
-import { deriveGiftIds, giftIdOf } from '../../domain/giftIds.js';
+import { deriveGiftIds, isGiftId } from '../../domain/giftIds.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { notificationStream } from '../../domain/notification.js';
 import { PARKED_NAMES, type ParkedName, parkedStream } from '../../domain/parked.js';
@@ -53,7 +53,7 @@ const ANSWERS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * `identifier`: a gift's id or shortcode, or the id of a redemption or transaction; `undefined` where it is unknown.
+ * `identifier`: the id of a gift, redemption or transaction; `undefined` where it is unknown.
  * @throws UnavailableError, also while the read model is behind
  */
 export async function namedGifts(deps: HistoryDeps, identifier: string): Promise<NamedGifts | undefined> {
@@ -68,7 +68,7 @@ export async function namedGifts(deps: HistoryDeps, identifier: string): Promise
       giftIds: deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id),
     };
   }
-  const giftId = giftIdOf(identifier);
+  const giftId = isGiftId(identifier) ? identifier : undefined;
   const transactionId = giftId === undefined ? undefined : await transactionOf(deps, giftId);
   if (giftId !== undefined && transactionId !== undefined) return oneGift(deps, giftId, transactionId);
   const redeemed = await deps.models.redemptions.get(identifier);

@@ -2,7 +2,6 @@
 import { accountStream } from '../../domain/account.js';
 import { catalogueStream } from '../../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
-import { giftIdOf, shortcodeOf } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { type NameAt, catalogueNames } from './catalogueNames.js';
@@ -28,7 +27,7 @@ export const REDEMPTION_FILTERS = {
   },
   user: { columns: [], chosen: 'what this user did', streamOf: (id: string) => accountStream('user', id) },
   gift: {
-    columns: ['gift_id', 'shortcode'],
+    columns: ['gift_id'],
     chosen: 'of this gift, by its id or shortcode',
     streamOf: (id: string) => giftStream(id),
   },
@@ -52,12 +51,6 @@ export type RedemptionFilterName = keyof typeof REDEMPTION_FILTERS;
 export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as RedemptionFilterName[];
 
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
-
-/** `asked`: a gift also by its shortcode. */
-export function redemptionFilter(asked: RedemptionFilter): RedemptionFilter {
-  const { gift } = asked;
-  return gift === undefined ? asked : { ...asked, gift: giftIdOf(gift) ?? gift };
-}
 
 /**
  * The first id that the log does not know; `undefined`: it knows all. An empty answer for a mistyped id would look like
@@ -146,7 +139,6 @@ const REDEMPTION_COLUMNS = [
   'correlation_id',
   'id',
   'revision',
-  'shortcode',
   'location_name',
   'location_merchant_name',
   'brand_name',
@@ -187,7 +179,6 @@ async function redemptionRow(record: RedemptionRecord, nameAt: NameAt): Promise<
     user: by.user,
     client: by.client,
     roles: by.roles?.join(' '),
-    shortcode: shortcodeOf(record.gift_id),
     location_name,
     location_merchant_name,
     brand_name,

@@ -1,5 +1,5 @@
 /** https://www.twilio.com/docs/messaging/guides/track-outbound-message-status */
-import { giftIdOf } from '../../domain/giftIds.js';
+import { isGiftId } from '../../domain/giftIds.js';
 import type { SendReply, SendRequest } from '../../messages/notifications.js';
 import { SignatureError } from '../signature.js';
 
@@ -46,10 +46,10 @@ export async function twilioCallbacks(
     if (signature === '' || !twilio.validateRequest(authToken, signature, url, form))
       throw new SignatureError('not signed by Twilio');
     const asked = new URLSearchParams(query);
-    const giftId = giftIdOf(asked.get('gift') ?? '');
+    const giftId = asked.get('gift') ?? '';
     const attempt = Number(asked.get('attempt') ?? '1');
     const { MessageSid: messageId = '', MessageStatus: status = '', ErrorCode: code = '' } = form;
-    if (giftId === undefined || !SID.test(messageId) || form['AccountSid'] !== accountSid) return undefined;
+    if (!isGiftId(giftId) || !SID.test(messageId) || form['AccountSid'] !== accountSid) return undefined;
     if (TAKEN.has(status)) return { giftId, attempt, messageId, outcome: 'taken' };
     if (FAILED.has(status))
       return {

@@ -18,6 +18,8 @@ import { serve } from '../../../src/api/pipeline/pipeline.js';
 import { routerMaker } from '../../../src/api/pipeline/router.js';
 import { application } from '../../../src/api/pipeline/server.js';
 import { costOf, hashPassword, PRESENT_COST } from '../../../src/lib/passwordHash.js';
+import { hashPassword } from '../../../src/lib/passwordHash.js';
+import { shortcodesUnder } from '../../../src/domain/giftIds.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
@@ -140,6 +142,7 @@ async function start(parts: {
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for')),
     records: parts.records,
     hash,
+    shortcodes: shortcodesUnder(hash),
     positions: {
       parse: () => undefined,
       stored: () => undefined,

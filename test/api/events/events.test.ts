@@ -156,7 +156,7 @@ test('shows what was sent to a number to the user who had it then, also once it 
 test('a claim shows the gift to the claimer from then on', async () => {
   const gift = await buyOne(service, 'latte');
   const token = await service.userToken('cat');
-  const reply = await service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token });
+  const reply = await service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(gift)}/claim`, { token });
   assert.equal(reply.status, 200, reply.text);
   await seen('cat', gift, ['gift.claimed']);
   assert.deepEqual(await typesFor('ann', gift), ['gift.issued', 'gift.claimed']);

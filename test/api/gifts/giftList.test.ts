@@ -54,7 +54,7 @@ async function pages(user: string, query: string, between = async (): Promise<vo
   return seen;
 }
 const claim = async (gift: string, user: string): Promise<Reply> =>
-  service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token: await service.userToken(user) });
+  service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(gift)}/claim`, { token: await service.userToken(user) });
 
 test('lists what a user received, claimed and bought, the latest first, each once', async () => {
   assert.deepEqual((await list('dan')).json, { data: [], next: null, has_more: false });

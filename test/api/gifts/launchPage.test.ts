@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
+import { isGiftId } from '../../../src/domain/giftIds.js';
 import { answerOf, checked, unharmed } from '../../support/service/answers.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { boughtBefore } from '../../support/fixtures/pastPurchase.js';
@@ -25,20 +25,24 @@ test.after(async () => {
 });
 
 async function page(gift: string, method = 'GET'): Promise<Reply> {
-  return service.ask(method, `/g/${gift}`);
+  return service.ask(method, `/g/${isGiftId(gift) ? service.shortcodeOf(gift) : gift}`);
 }
 
 test('needs no token and shows product, brand, expiry and a link to the app', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   const token = await service.userToken('bob');
   const { data } = (await service.ask('GET', `/api/v2/gifts/${gift}`, { token })).json;
-  assert.equal(data.launch_url, `https://gifts.test/base/g/${shortcodeOf(gift)}`);
-  for (const spelling of [shortcodeOf(gift), shortcodeOf(gift).toLowerCase(), gift, `${gift}/`]) {
+  assert.equal(data.launch_url, `https://gifts.test/base/g/${service.shortcodeOf(gift)}`);
+  for (const spelling of [
+    service.shortcodeOf(gift),
+    service.shortcodeOf(gift).toLowerCase(),
+    `${service.shortcodeOf(gift)}/`,
+  ]) {
     const reply = await page(spelling);
     assert.equal(reply.status, 200);
-    for (const told of ['Café latte', 'Bean', data.expiry_date as string, shortcodeOf(gift)])
+    for (const told of ['Café latte', 'Bean', data.expiry_date as string, service.shortcodeOf(gift)])
       assert.ok(reply.text.includes(told), told);
-    assert.ok(reply.text.includes(`href="https://app.test/o&#39;p%22en/?gift=${shortcodeOf(gift)}"`));
+    assert.ok(reply.text.includes(`href="https://app.test/o&#39;p%22en/?gift=${service.shortcodeOf(gift)}"`));
   }
 });
 
@@ -66,7 +70,7 @@ test('every address in an answer has the path of PUBLIC_URL', async () => {
 });
 
 test('its headers: no script, no index, no referrer, not kept', async () => {
-  const reply = await page(shortcodeOf(await buyOne(service)));
+  const reply = await page(service.shortcodeOf(await buyOne(service)));
   checked(answerOf(reply));
   assert.equal(reply.headers.get('content-type'), 'text/html; charset=utf-8');
   assert.equal(reply.headers.get('cache-control'), 'no-store');
@@ -164,14 +168,16 @@ test("links to the app's address as set; says that a gift is not paid for yet", 
   try {
     const gift = await buyOne(linked);
     assert.ok(
-      (await linked.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`),
+      (await linked.ask('GET', `/g/${linked.shortcodeOf(gift)}`)).text.includes(
+        `href="https://app.test/open?gift=${linked.shortcodeOf(gift)}"`,
+      ),
     );
     const slow = await linked.ask('POST', '/api/v2/transactions', {
       token: await linked.userToken('ann'),
       body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }),
     });
     assert.match(
-      (await linked.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text,
+      (await linked.ask('GET', `/g/${linked.shortcodeOf(slow.json.data.gifts[0] as string)}`)).text,
       /This gift is not paid for yet\./,
     );
   } finally {
@@ -180,7 +186,7 @@ test("links to the app's address as set; says that a gift is not paid for yet", 
 });
 
 test('without the app’s address there is no link', async () => {
-  assert.doesNotMatch((await plain.ask('GET', `/g/${await buyOne(plain)}`)).text, /<a /);
+  assert.doesNotMatch((await plain.ask('GET', `/g/${plain.shortcodeOf(await buyOne(plain))}`)).text, /<a /);
 });
 
 test('answers a browser’s errors with pages, and their status and headers', async () => {

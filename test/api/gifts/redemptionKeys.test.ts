@@ -7,7 +7,6 @@ import { REDEEM_ROUTE } from '../../../src/api/gifts/redemptionKeys.js';
 import { idFrom } from '../../../src/commands/commandIds.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { commandPartOf } from '../../../src/domain/gift/redemptionIds.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { ANSWERS } from '../../../src/domain/recordKeys.js';
 import { redeemedAtBean } from '../../support/fixtures/pastPurchase.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
@@ -38,7 +37,7 @@ test('says what a key redeemed, with the first answer, and what has become of it
   const named = { key, gift_id: gift };
   assert.deepEqual((await lookUp(gift, key)).json, { data: { ...named, status: 'unseen' } });
   const { json } = await redeemWith(gift, key);
-  const found = await lookUp(shortcodeOf(gift), key);
+  const found = await lookUp(service.shortcodeOf(gift), key);
   const answer = { status: 201, body: json };
   assert.deepEqual(found.json, { data: { ...named, status: 'done', answer, redemption: json.data } });
   assert.ok(found.headers.get('gift-position'));

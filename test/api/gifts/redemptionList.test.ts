@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -26,7 +25,7 @@ test('lists all redemptions of a gift as they are answered, the latest first, as
     assert.deepEqual((await list(gift)).json.data, answers);
   }
   for (const user of ['till-cinema', 'cat'])
-    assert.deepEqual((await list(shortcodeOf(gift), '', user)).json.data, answers, 'as the gift is looked up');
+    assert.deepEqual((await list(service.shortcodeOf(gift), '', user)).json.data, answers, 'as the gift is looked up');
 
   const first = await list(gift, '?limit=2');
   assert.deepEqual([first.json.data, first.json.has_more], [answers.slice(0, 2), true]);

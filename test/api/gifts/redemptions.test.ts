@@ -4,7 +4,6 @@ import { suite } from 'uvu';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
 import type { CommandContext } from '../../../src/commands/context.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModels } from '../../../src/projections/index.js';
 import { buy, buyOne, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
 import { heldCollection } from '../../support/faults/heldCollection.js';
@@ -94,7 +93,7 @@ test('lets only readers of the gift wait for a slow read model, not the till', a
 
 test('a shortcode names the gift too, in any case, and with a trailing slash', async () => {
   const gift = await buyOne(service);
-  const reply = await redeem(service, `${shortcodeOf(gift).toLowerCase()}`);
+  const reply = await redeem(service, `${service.shortcodeOf(gift).toLowerCase()}`);
   assert.equal(reply.status, 201);
   assert.equal(reply.json['data']['gift_id'], gift);
   const again = await service.ask('POST', `/api/v2/gifts/${gift}/redemptions/`, {
@@ -304,7 +303,9 @@ test('refuses to redeem, voucher or claim a blocked gift until it is freed; it l
         'gift is blocked.',
       );
     refused(
-      await service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token: await service.userToken('bob') }),
+      await service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(gift)}/claim`, {
+        token: await service.userToken('bob'),
+      }),
       405,
       'gift is blocked.',
     );

@@ -279,7 +279,7 @@ test('a charge that takes longer than the wait leaves the gifts pending until it
     const [redeemed, assigned, claimed, codes] = await Promise.all([
       redeem(quick, data.gifts[0], 'ann'),
       quick.ask('POST', `${gift}/voucher`, { token: token! }),
-      quick.ask('POST', `${gift}/claim`, { token: bob! }),
+      quick.ask('POST', `/api/v2/gifts/${quick.shortcodeOf(data.gifts[0])}/claim`, { token: bob! }),
       quick.ask('GET', `${gift}/product/adjustment-codes`, { token: till! }),
     ]);
     for (const reply of [redeemed, assigned, claimed]) refused(reply, 405, 'gift is not paid for yet.');

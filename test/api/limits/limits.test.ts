@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { eventually } from '../../support/assertions/until.js';
 import { buyOne, redeem, refused } from '../../support/service/giftFlow.js';
 import {
@@ -101,7 +100,7 @@ test('counts an unknown gift on every route that takes one, by id and by shortco
   await inOneWindow(leftOf((await guess({ user: 'ann', from: address }, 1))[0] as Reply, 'unknown-gifts')?.seconds);
   let before = leftOf((await guess({ user: 'ann', from: address }, 1))[0] as Reply, 'unknown-gifts')?.left;
   for (const [index, { method, path }] of routes.entries()) {
-    const id = index % 2 === 0 ? unknown() : shortcodeOf(unknown()).toLowerCase();
+    const id = index % 2 === 0 ? unknown() : service.shortcodeOf(unknown()).toLowerCase();
     const asked = path.replace('{giftId}', id).replace(/\{\w+\}/, 'latest');
     const reply = await ask(asked, {
       method: method.toUpperCase(),
@@ -125,13 +124,17 @@ test('refuses a guesser gifts that there are, too, and leaves its other requests
   await inOneWindow(leftOf((await guess(asked, 1))[0] as Reply, 'unknown-gifts')?.seconds);
   const replies = await guess(asked, CALLER);
   for (const reply of replies.slice(0, CALLER - 2)) refused(reply, 404, 'gift not found');
-  for (const path of [`/api/v2/gifts/${unknown()}`, `/api/v2/gifts/${gift}`, `/api/v2/gifts/${shortcodeOf(gift)}/`])
+  for (const path of [
+    `/api/v2/gifts/${unknown()}`,
+    `/api/v2/gifts/${gift}`,
+    `/api/v2/gifts/${service.shortcodeOf(gift)}/`,
+  ])
     limited(await ask(path, asked), 'unknown-gifts', CALLER, 900);
   const redeeming = { ...asked, method: 'POST', body: { location_id: 'bean-soho' } };
   limited(await ask(`/api/v2/gifts/${gift}/redemptions`, redeeming), 'unknown-gifts', CALLER, 900);
   limited(await ask(`/api/v2/gifts/${gift}`, { ...asked, from: '192.0.2.4' }), 'unknown-gifts', CALLER, 900);
   assert.equal((await ask('/api/v2/me', asked)).status, 200);
-  assert.equal((await ask(`/g/${gift}`, { from: '192.0.2.3' })).status, 200);
+  assert.equal((await ask(`/g/${service.shortcodeOf(gift)}`, { from: '192.0.2.3' })).status, 200);
   assert.equal((await ask(`/api/v2/gifts/${gift}`, { ...asked, user: 'ann' })).status, 200);
 });
 
@@ -174,17 +177,20 @@ test('answers no more guesses than the limit, however many are asked at once', a
 
 test('counts guesses without a token by address, an IPv6 network of /64 as one', async () => {
   const network = (host: number): string => `2001:db8:0:7::${host.toString(16)}`;
-  const first = await ask(`/g/${shortcodeOf(unknown())}`, { from: network(1) });
+  const first = await ask(`/g/${service.shortcodeOf(unknown())}`, { from: network(1) });
   refused(first, 404, 'gift not found');
   const { left, seconds } = leftOf(first, 'unknown-gifts-address') ?? { left: 0, seconds: 0 };
   await inOneWindow(seconds, 20);
   for (let index = 0; index < (seconds <= 20 ? ADDRESS : left); index++)
     assert.equal((await ask(`/g/${unknown()}`, { from: network(index) })).status, 404);
-  for (const path of [`/g/${gift}`, `/g/${unknown()}`])
+  for (const path of [`/g/${service.shortcodeOf(gift)}`, `/g/${unknown()}`])
     limited(await ask(path, { from: network(77) }), 'unknown-gifts-address', ADDRESS, 900);
-  assert.equal((await ask(`/g/${gift}`, { from: '2001:db8:0:8::1' })).status, 200);
+  assert.equal((await ask(`/g/${service.shortcodeOf(gift)}`, { from: '2001:db8:0:8::1' })).status, 200);
   // Whoever shares the address with a guesser goes on, with a tenth of its own limit.
-  assert.equal((await ask(`/api/v2/gifts/${gift}`, { user: 'sue', from: network(1) })).status, 200);
+  assert.equal(
+    (await ask(`/api/v2/gifts/${service.shortcodeOf(gift)}`, { user: 'sue', from: network(1) })).status,
+    200,
+  );
   const replies = await guess({ user: 'sue', from: network(1) }, 3);
   assert.deepEqual(
     replies.map(({ status }) => status),
@@ -232,7 +238,7 @@ test('keeps the headers on refusals, replays and conditional answers', async () 
   const asked = { token, key: 'limits-1', body: {} };
   const own = await buyOne(service, 'latte', undefined, 'ann');
   for (const replayed of [null, 'true']) {
-    const reply = await service.ask('POST', `/api/v2/gifts/${own}/claim`, asked);
+    const reply = await service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(own)}/claim`, asked);
     assert.equal(reply.headers.get('idempotent-replayed'), replayed);
     assert.ok(leftOf(reply, 'user') !== undefined);
   }

@@ -6,10 +6,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { tileExample } from '../../../src/api/catalogue/schemas.js';
 import { tilesOf } from '../../../src/api/catalogue/tileGrid.js';
-import { giftExample } from '../../../src/api/gifts/schemas.js';
 import { startApp, type App } from '../../../src/service/app.js';
 import { loadConfig } from '../../../src/service/config.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { createLogger } from '../../../src/lib/logging/logger.js';
 import type { Json } from '../../support/service/service.js';
 import { faultsOf, operationsOf, resolved } from './check.js';
@@ -261,7 +259,7 @@ test('gives every operation a text, examples of answer and body, and meanings of
   }
 });
 
-test("has examples that the service would answer: a tile's bounds, a gift's shortcode", () => {
+test("has an example that the service would answer: a tile's bounds", () => {
   const [z = 0, x = 0, y = 0] = tileExample.id.split('/').map(Number);
   assert.equal(tilesOf({ z, west: x, columns: 1, top: y, rows: 1 }), [
     { id: tileExample.id, bounds: tileExample.bounds },
@@ -269,7 +267,6 @@ test("has examples that the service would answer: a tile's bounds, a gift's shor
   const { west, south, east, north } = tileExample.bounds;
   for (const { longitude, latitude } of tileExample.pins)
     assert.ok(west <= longitude && longitude < east && south <= latitude && latitude <= north);
-  assert.is(giftExample.shortcode, shortcodeOf(giftExample.id));
 });
 
 test('the example of an answer is one to the example of its request', ({ document }) => {

@@ -13,6 +13,7 @@ import { serve } from '../../../src/api/pipeline/pipeline.js';
 import { routerMaker } from '../../../src/api/pipeline/router.js';
 import { application } from '../../../src/api/pipeline/server.js';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
+import { shortcodesUnder } from '../../../src/domain/giftIds.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { createLogger } from '../../../src/lib/logging/logger.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -46,6 +47,7 @@ const route = (more: Partial<OpsRoute>): OpsRoute => ({
   ...more,
 });
 
+const hash = keyedHash(Buffer.alloc(32));
 const caughtUp = { reached: async () => true };
 
 /** Serves one route to a caller; gives how to ask. */
@@ -59,7 +61,8 @@ async function served(
     authenticate: async () => principal,
     addressOf: () => 'here',
     records: memoryRecords(Date.now),
-    hash: keyedHash(Buffer.alloc(32)),
+    hash,
+    shortcodes: shortcodesUnder(hash),
     positions: positionGate(
       { logId: 'log', isPosition: () => true, end: async () => undefined },
       {

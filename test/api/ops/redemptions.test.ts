@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import type { Engines } from '../../../src/ports/engines.js';
 import type { EventBatch, EventFilter } from '../../../src/ports/eventStore.js';
 import { buy, redeem, refused, unredeem } from '../../support/service/giftFlow.js';
@@ -62,7 +61,7 @@ test('filters hold, and the range is shown', async () => {
   );
   assert.equal((await of('location_merchant_id=coffee&brand=bean')).length, 6);
   for (const name of ['gift', 'shortcode'])
-    assert.deepEqual(await of(`${name}=${shortcodeOf(gift).toLowerCase()}`), await of(`gift=${gift}`));
+    assert.deepEqual(await of(`${name}=${service.shortcodeOf(gift).toLowerCase()}`), await of(`gift=${gift}`));
   assert.deepEqual(await of('product=mocha'), []);
   refused(await ask('/ops/redemptions?merchant_id=coffee&merchant=coffee'), 422, 'merchant must be given only once');
   refused(

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { gift as gift_ } from '../../support/service/cli.js';
 import { buy, buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
@@ -70,8 +69,8 @@ test('cancels what can be cancelled and gives its share back, visible to buyer a
   assert.deepEqual([shown.json.data.gift_status, shown.json.data.status_code], ['cancelled', 'CA']);
   refused(await redeem(service, plain), 405, 'gift is cancelled and cannot be redeemed.');
 
-  refused(await refund(transaction, { gift_ids: [shortcodeOf(plain)] }), 409, 'gift already refunded.');
-  const voided = await refund(transaction, { gift_ids: [shortcodeOf(out)], voided: true });
+  refused(await refund(transaction, { gift_ids: [service.shortcodeOf(plain)] }), 409, 'gift already refunded.');
+  const voided = await refund(transaction, { gift_ids: [service.shortcodeOf(out)], voided: true });
   assert.deepEqual(
     [voided.json.data.status, voided.json.data.amount, voided.json.data.gift_ids],
     ['refunded', 350, [out]],
@@ -243,7 +242,7 @@ test('the command line does the same, in words and as JSON', async () => {
     '--gift',
     first,
     '--gift',
-    shortcodeOf(second),
+    service.shortcodeOf(second),
     '--reason',
     'wrong product',
   );

@@ -3,7 +3,6 @@ import { suite } from 'uvu';
 import { plainTime } from '../../../src/api/representation/times.js';
 import { accessStream } from '../../../src/domain/access.js';
 import { ANSWERS } from '../../../src/domain/recordKeys.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../../support/fixtures/pastPurchase.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
@@ -48,7 +47,7 @@ const typesOf = (data: Json): string[] => (data.events as Json[]).map(({ type })
 test('notifies a receiver once more for each request, with who and why in the history', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(gift, 1);
-  const first = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
+  const first = await care(service.shortcodeOf(gift), 'resend', {}, 'resend-once');
   assert.deepEqual(
     [
       first.status,
@@ -60,7 +59,7 @@ test('notifies a receiver once more for each request, with who and why in the hi
     first.text,
   );
   await told(gift, 2);
-  const again = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
+  const again = await care(service.shortcodeOf(gift), 'resend', {}, 'resend-once');
   assert.deepEqual([again.headers.get('idempotent-replayed'), again.json], ['true', first.json]);
   await done(gift, 'resend', { reason: 'deleted it again' });
   const events = await told(gift, 3);

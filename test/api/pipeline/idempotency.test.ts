@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
@@ -41,7 +40,7 @@ test('repeats the first outcome of a redeem, by id, shortcode and with a slash',
   assert.equal(first.status, 201);
   await unredeem(service, gift);
   same(first, await redeem(service, gift, 'till-coffee', 'bean-soho', { key }));
-  same(first, await redeem(service, shortcodeOf(gift).toLowerCase(), 'till-coffee', 'bean-soho', { key }));
+  same(first, await redeem(service, service.shortcodeOf(gift).toLowerCase(), 'till-coffee', 'bean-soho', { key }));
   same(first, await redeem(service, `${gift}/redemptions/../../${gift}`, 'till-coffee', 'bean-soho', { key }));
   const events = await service.events.read(giftStream(gift));
   assert.equal(events.filter(({ type }) => type === 'GiftRedeemed').length, 1);
@@ -249,7 +248,10 @@ test('with every stored answer gone, what was appended is found again', async ()
     () => redeem(service, gift, 'till-coffee', 'bean-soho', { key: keys.redeem }),
     () => unredeem(service, gift, 'latest', 'till-coffee', { key: keys.unredeem }),
     async () =>
-      service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
+      service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(shared)}/claim`, {
+        token: await service.userToken('bob'),
+        key: keys.claim,
+      }),
     async () =>
       service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, {
         token: await service.userToken('bob'),
@@ -275,7 +277,10 @@ test('repeats what was done without its stored answer, though the caller could n
   const keys = { claim: newKey(), voucher: newKey(), voucherV1: newKey(), redeem: newKey(), unredeem: newKey() };
   const all: (() => Promise<Reply>)[] = [
     async () =>
-      service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
+      service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(shared)}/claim`, {
+        token: await service.userToken('bob'),
+        key: keys.claim,
+      }),
     async () =>
       service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, {
         token: await service.userToken('bob'),
@@ -420,7 +425,7 @@ test('answers a write within a second where the read store is lost meanwhile', a
       async () => own.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') }),
       async () => redeem(own, fresh),
       async () => unredeem(own, redeemed),
-      async () => own.ask('POST', `/api/v2/gifts/${shared}/claim`, { token }),
+      async () => own.ask('POST', `/api/v2/gifts/${own.shortcodeOf(shared)}/claim`, { token }),
       async () => own.ask('POST', `/api/v2/gifts/${vouchered}/voucher/claimed`, { token }),
     ];
     lost = 'silent';

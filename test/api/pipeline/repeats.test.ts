@@ -37,7 +37,7 @@ test('refuses a gift whose charge is under way with Retry-After; the same key re
   const [redeemed = '', claimed = '', vouchered = ''] = bought.json.data.gifts as string[];
   const asked: (() => Promise<Reply>)[] = [
     async () => redeem(service, redeemed, 'ann', 'bean-soho', { key: 'waits-redeem' }),
-    async () => post(`gifts/${claimed}/claim`, 'bob', 'waits-claim'),
+    async () => post(`gifts/${service.shortcodeOf(claimed)}/claim`, 'bob', 'waits-claim'),
     async () => post(`gifts/${vouchered}/voucher`, 'ann', 'waits-voucher'),
   ];
   for (const reply of await Promise.all(asked.map(async (ask) => ask()))) {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import twilio from 'twilio';
 import { suite } from 'uvu';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { ConflictError } from '../../../src/ports/eventStore.js';
 import { type FcmServer, openFcmServer } from '../../support/providers/fcmServer.js';
 import { buyOne, refused } from '../../support/service/giftFlow.js';
@@ -34,7 +33,9 @@ const typesOf = async (gift: string): Promise<string[]> =>
 /** A gift whose receiver has been told, and Twilio's id of the message. */
 async function told(number: string): Promise<{ gift: string; sid: string }> {
   const gift = await buyOne(service, 'latte', { phone_number: number });
-  const sid = await eventually(async () => server.messages.find(({ body }) => body.includes(shortcodeOf(gift)))?.sid);
+  const sid = await eventually(
+    async () => server.messages.find(({ body }) => body.includes(service.shortcodeOf(gift)))?.sid,
+  );
   await eventually(async () => (await typesOf(gift)).includes('NotificationSent'));
   return { gift, sid };
 }
@@ -59,7 +60,7 @@ const answered = (reply: Reply, outcome: string): void =>
 
 test('a message that could not be delivered is noted once, after it was sent, by Twilio', async () => {
   const { gift, sid } = await told('+447700900501');
-  const create = server.asked.find(({ method, body }) => method === 'POST' && body.includes(shortcodeOf(gift)));
+  const create = server.asked.find(({ method, body }) => method === 'POST' && body.includes(service.shortcodeOf(gift)));
   assert.equal(new URLSearchParams(create?.body).get('StatusCallback'), `${PUBLIC_URL}/webhooks/twilio?gift=${gift}`);
   answered(await tell(gift, { MessageSid: sid, MessageStatus: 'sent' }), 'known');
   const failed = { MessageSid: sid, MessageStatus: 'undelivered', ErrorCode: '30005' };

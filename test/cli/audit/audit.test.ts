@@ -5,7 +5,6 @@ import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { type Ran, gift } from '../../support/service/cli.js';
 import { buy, redeem, unredeem } from '../../support/service/giftFlow.js';
 import { GIFT } from '../../support/service/programs.js';
@@ -54,7 +53,7 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
     ],
   );
   assert.deepEqual(cells[0]?.slice(-5), [
-    shortcodeOf(lattes[0] ?? ''),
+    service.shortcodeOf(lattes[0] ?? ''),
     'Bean Soho',
     'Coffee Ltd',
     'Bean',

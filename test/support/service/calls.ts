@@ -53,6 +53,7 @@ export async function bodyOf(
   const rawQuery = request.query ?? '';
   const early: EarlyCall = {
     params: request.params ?? {},
+    byShortcode: false,
     principal: request.as ?? AS_CLIENT,
     requestId: 'request',
     commandId: 'command',

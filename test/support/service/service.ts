@@ -12,6 +12,7 @@ import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/
 import { type AppOptions, startApp } from '../../../src/service/app.js';
 import { type ImportOptions, type ImportReport, importCatalogue } from '../../../src/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../../src/service/config.js';
+import { shortcodesUnder } from '../../../src/domain/giftIds.js';
 import { type KeyedHash, keyedHash } from '../../../src/domain/keyedHash.js';
 import { openLog } from '../../../src/service/engines.js';
 import { loadKeys } from '../../../src/service/keys.js';
@@ -54,6 +55,7 @@ export interface Service {
   /** A second handle on the log, to look at what stands there. */
   readonly events: EventStore;
   readonly hash: KeyedHash;
+  shortcodeOf(giftId: string): string;
   /** Every line logged so far, where it runs in this process. */
   readonly log: readonly string[];
   ask(method: string, path: string, asking?: Asking): Promise<Reply>;
@@ -136,6 +138,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     settings: env,
     events,
     hash,
+    shortcodeOf: shortcodesUnder(hash).of,
     log,
     ask,
     clientToken,

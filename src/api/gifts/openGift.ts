@@ -1,0 +1,24 @@
+/** Who may look a gift up (docs/decisions.md#what-opens-a-gift). */
+import { callerOf } from '../../commands/loadGift.js';
+import type { UserDocument } from '../../projections/accounts.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { EarlyCall } from '../pipeline/route.js';
+import { type GiftRouteDeps, userOf } from './deps.js';
+import { findGift, type JoinedGift } from './join.js';
+
+/** The gift of the path. @throws HttpError `gift_not_found`, also for a stranger who has its id; UnavailableError */
+export async function openGift(
+  deps: GiftRouteDeps,
+  early: Pick<EarlyCall, 'params' | 'byShortcode' | 'principal'>,
+): Promise<JoinedGift> {
+  const joined = await findGift(deps, early.params['giftId'] ?? '');
+  if (joined === undefined || !(early.byShortcode || isKnownTo(deps, joined, userOf(early))))
+    throw new HttpError('gift_not_found');
+  return joined;
+}
+
+function isKnownTo({ catalogue }: GiftRouteDeps, { transaction, owner }: JoinedGift, user: UserDocument): boolean {
+  if (owner === user.id || transaction.buyer_id === user.id) return true;
+  const { merchant } = callerOf(catalogue, transaction, user);
+  return merchant?.valid === true && merchant.permissions.some((one) => one === 'redeem' || one === 'unredeem');
+}
