@@ -7,6 +7,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+import { refuseRepeats } from './refuseRepeats.js';
 
 interface Cancelled {
   /** The reversal, or the void, of this command or an earlier one. */
@@ -31,9 +32,16 @@ export async function cancelRedemption(
   context: CommandContext,
   commandPart: string,
 ): Promise<Cancelled> {
-  const { history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) =>
-    reverseOrVoid(gift, copyWith(facts, { commandPart })),
-  );
+  const { history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts, earlier) => {
+    const decided = reverseOrVoid(gift, copyWith(facts, { commandPart }));
+    if (decided.some(({ type }) => type === 'RedemptionVoided'))
+      refuseRepeats(
+        earlier,
+        'voided_too_often',
+        ({ type, metadata }) => type === 'RedemptionVoided' && metadata.by.user === context.by.user,
+      );
+    return decided;
+  });
   const reversal = history.find(
     ({ type, data }) =>
       type === 'GiftUnredeemed' && commandPartOf((data as GiftUnredeemed['data']).redemption_id) === commandPart,

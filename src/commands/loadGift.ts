@@ -61,14 +61,18 @@ export async function handleGift(
   loaded: LoadedGift,
   user: UserDocument,
   context: CommandContext,
-  decide: (gift: IssuedGift, facts: GiftFacts) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
+  decide: (
+    gift: IssuedGift,
+    facts: GiftFacts,
+    history: readonly RecordedEvent[],
+  ) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
 ): Promise<Transacted> {
   const { giftId, ownerWanted } = loaded;
   const source = giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId), loaded.found);
-  return transactOn(deps.events, source, context, async (found) => {
+  return transactOn(deps.events, source, context, async (found, history) => {
     const facts =
       found === loaded.found.state ? loaded.facts : await factsOf(deps, found, user, context.now, ownerWanted);
-    return withIssue(found, await decide(found.gift, facts));
+    return withIssue(found, await decide(found.gift, facts, history));
   });
 }
 

@@ -8,6 +8,7 @@ import type { UserDocument } from '../projections/accounts.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift, loadGift, withPhoneOwner } from './loadGift.js';
+import { refuseRepeats } from './refuseRepeats.js';
 
 export interface Redeemed {
   readonly redemption: GiftRedeemed['data'];
@@ -33,7 +34,7 @@ export async function redeemGift(
   context: CommandContext,
   locationId: string,
 ): Promise<Redeemed> {
-  const { own, replayed } = await handleGift(deps, loaded, user, context, async (gift, facts) => {
+  const { own, replayed } = await handleGift(deps, loaded, user, context, async (gift, facts, history) => {
     const catalogue = deps.catalogue.current();
     const store = catalogue.stores.get(locationId);
     const merchantId = store === undefined ? undefined : catalogue.brands.get(store.brand_id)?.merchant_id;
@@ -46,7 +47,13 @@ export async function redeemGift(
       merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;
     const redemptionId = redemptionIdAt(context.now, idFrom(context.commandId, 'redemption'));
-    return redeem(gift, copyWith(known, { location, redemptionId }));
+    const redeemed = redeem(gift, copyWith(known, { location, redemptionId }));
+    refuseRepeats(
+      history,
+      'redeemed_too_often',
+      ({ type, metadata }) => type === 'GiftRedeemed' && metadata.by.user === context.by.user,
+    );
+    return redeemed;
   });
   const event = own.find((one) => one.type === 'GiftRedeemed');
   if (event === undefined) throw new Error('a redeem appended no redemption');

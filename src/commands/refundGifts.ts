@@ -12,6 +12,7 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { readPurchase } from './readStreams.js';
+import { refuseRepeats } from './refuseRepeats.js';
 import { transact } from './transact.js';
 import { inParallel } from '../lib/async/inParallel.js';
 
@@ -76,7 +77,7 @@ export async function refundGifts(
   const { transactionId, giftIds, voided, reason } = order;
   const refundId = idFrom(context.commandId, 'refund', 128);
   const stream = transactionStream(transactionId);
-  const { replayed } = await transact(events, purchaseAggregate, stream, context, async (state) => {
+  const { replayed } = await transact(events, purchaseAggregate, stream, context, async (state, history) => {
     if (state.status === 'none') throw new Refusal('transaction_not_found');
     const asked = requestRefund(state, {
       refund_id: refundId,
@@ -84,6 +85,7 @@ export async function refundGifts(
       reason,
       ...(giftIds === undefined ? {} : { gift_ids: giftIds }),
     });
+    refuseRepeats(history, 'supported_too_often', ({ type }) => type === 'NothingRefunded');
     if (giftIds !== undefined)
       await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided }, isDisputed(reversalsOf(state)));
     return asked;

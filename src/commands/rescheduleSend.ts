@@ -4,6 +4,7 @@ import { purchaseAggregate } from '../domain/purchase/state.js';
 import { atOnce, reschedule, sendTime } from '../domain/sending.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
+import { refuseRepeats } from './refuseRepeats.js';
 import { type Transacted, transact } from './transact.js';
 
 /** At once. */
@@ -11,7 +12,7 @@ export const SEND_NOW = 'now';
 
 /**
  * `sendAt`: a time with its zone, `SEND_NOW`, or null: not before another time is named.
- * @throws Refusal `nothing_to_send`, `invalid_send_at`; UnavailableError
+ * @throws Refusal `nothing_to_send`, `invalid_send_at`, `rescheduled_too_often`; UnavailableError
  */
 export async function rescheduleSend(
   deps: { readonly events: EventStore },
@@ -20,12 +21,16 @@ export async function rescheduleSend(
   sendAt: string | null,
 ): Promise<Transacted> {
   const { now } = context;
-  return transact(deps.events, purchaseAggregate, transactionStream(transactionId), context, (state) => {
+  return transact(deps.events, purchaseAggregate, transactionStream(transactionId), context, (state, history) => {
     // What is sent already is refused before the time that is asked for.
     const none = reschedule(state, null);
     if (state.status === 'none' || sendAt === null) return none;
     const facts = { now, expires_on: state.purchase.expires_on };
     const time = sendAt === SEND_NOW ? atOnce(facts, 'send_at') : sendTime(sendAt, facts, 'send_at');
-    return reschedule(state, time);
+    const changed = reschedule(state, time);
+    // `now` and null end the changes, so they are always taken.
+    if (changed.length > 0 && sendAt !== SEND_NOW)
+      refuseRepeats(history, 'rescheduled_too_often', ({ type }) => type === 'SendRescheduled');
+    return changed;
   });
 }

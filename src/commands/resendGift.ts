@@ -4,6 +4,7 @@ import { notificationAggregate, notificationAttempts, notificationStream } from 
 import { Refusal } from '../domain/refusal.js';
 import type { CommandContext } from './context.js';
 import { foundGift } from './loadGift.js';
+import { refuseRepeats } from './refuseRepeats.js';
 import type { SupportDeps } from './supportAction.js';
 import { type Transacted, transact } from './transact.js';
 
@@ -30,6 +31,7 @@ export async function resendGift(
     // it is released.
     if (gift_revision === undefined || next.do !== 'nothing' || isHeldBack(gift))
       throw new Refusal('notification_pending');
+    refuseRepeats(history, 'supported_too_often', ({ type }) => type === 'NotificationRequested');
     return [
       {
         type: 'NotificationRequested',

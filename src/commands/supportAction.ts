@@ -2,13 +2,14 @@ import type { GiftEvent } from '../domain/gift/events.js';
 import type { CommandContext } from './context.js';
 import { type FoundGift, giftSource, withIssue } from './giftSource.js';
 import { type GiftDeps, unissuedGift } from './loadGift.js';
+import { refuseRepeats } from './refuseRepeats.js';
 import { type Transacted, transactOn } from './transact.js';
 
 export type SupportDeps = Pick<GiftDeps, 'events' | 'gifts'>;
 
 /**
- * Whoever owns the gift. One that is paid for and not issued yet is issued in the same append.
- * @throws Refusal `gift_not_found`, or the decision's; UnavailableError
+ * Whoever owns the gift. A block can always be ended, whatever was done before. One that is paid for and not issued yet is issued in the same append.
+ * @throws Refusal `gift_not_found`, `supported_too_often`, or the decision's; UnavailableError
  */
 export async function supportAction(
   deps: SupportDeps,
@@ -17,5 +18,15 @@ export async function supportAction(
   decide: (found: FoundGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
 ): Promise<Transacted> {
   const source = giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId));
-  return transactOn(deps.events, source, context, async (found) => withIssue(found, await decide(found)));
+  return transactOn(deps.events, source, context, async (found, history) => {
+    const decided = await decide(found);
+    for (const { type } of decided)
+      if (type !== 'GiftUnblocked')
+        refuseRepeats(
+          history,
+          'supported_too_often',
+          (event) => event.type === type && event.metadata.by.user !== undefined,
+        );
+    return withIssue(found, decided);
+  });
 }

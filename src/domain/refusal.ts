@@ -53,6 +53,11 @@ export const REFUSALS = {
   webhook_endpoint_disabled: 'webhook endpoint is disabled.',
   too_many_webhook_endpoints: 'at most 20 webhook endpoints.',
   event_not_found: 'Event not found',
+  redeemed_too_often: 'this user has redeemed this gift 50 times: another user of the merchant must redeem it.',
+  voided_too_often:
+    'this user has cancelled 50 keys of this gift: look the key up, and reverse what it redeemed by the id of that.',
+  rescheduled_too_often: 'send_at was changed 50 times: it can only be now or null.',
+  supported_too_often: 'support has done this 50 times: refund the gifts, or ask those who run the service.',
   idempotency_key_reused: 'Idempotency key already used with another request.',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -147,4 +147,15 @@ test('refuses to block unpaid and unknown gifts, and skips declined ones', async
   await assert.rejects(blockGift(deps, 'ff'.repeat(9), context(), support), refusal('gift_not_found'));
 });
 
+test('blocks a gift for support fifty times, and can end each block', async () => {
+  const { deps, events } = house(charged);
+  for (let n = 1; n <= 50; n++) await blockGift(deps, GIFT, context(), { ...support, ticket: `T-${n}` });
+  await assert.rejects(
+    blockGift(deps, GIFT, context(), { ...support, ticket: 'T-51' }),
+    refusal('supported_too_often'),
+  );
+  for (let n = 1; n <= 50; n++) await unblockGift(deps, GIFT, context(), { ...support, ticket: `T-${n}` });
+  assert.equal(typesOf(events).filter((type) => type === 'GiftUnblocked').length, 50);
+});
+
 test.run();

@@ -25,6 +25,7 @@ const TILL = {
   id: 'till',
   merchant_id: 'coffee',
   permissions: ['redeem', 'unredeem'],
+  roles: [],
 } as unknown as UserDocument;
 
 const contextOf = (commandId: string, now = NOW): CommandContext => ({
@@ -53,15 +54,15 @@ function house(...then: readonly GiftEvent[]): { readonly deps: GiftDeps; readon
   } as unknown as GiftDeps['catalogue'];
   return { deps: { events, gifts: {} as GiftDeps['gifts'], catalogue }, events };
 }
-async function redeem(deps: GiftDeps, context: CommandContext): ReturnType<typeof redeemGift> {
-  return redeemGift(deps, await loadToRedeem(deps, GIFT, TILL, context.now), TILL, context, 'soho');
+async function redeem(deps: GiftDeps, context: CommandContext, user = TILL): ReturnType<typeof redeemGift> {
+  return redeemGift(deps, await loadToRedeem(deps, GIFT, user, context.now), user, context, 'soho');
 }
 async function cancel(deps: GiftDeps, commandPart = PART, context = contextOf('c')): Promise<string> {
   const loaded = await loadGift(deps, GIFT, TILL, context.now);
   return (await cancelRedemption(deps, loaded, TILL, context, commandPart)).event.type;
 }
-async function unredeem(deps: GiftDeps, redemptionId: string): ReturnType<typeof unredeemGift> {
-  return unredeemGift(deps, await loadGift(deps, GIFT, TILL, NOW), TILL, contextOf('u'), redemptionId);
+async function unredeem(deps: GiftDeps, redemptionId: string, command = 'u'): ReturnType<typeof unredeemGift> {
+  return unredeemGift(deps, await loadGift(deps, GIFT, TILL, NOW), TILL, contextOf(command), redemptionId);
 }
 const idsIn = ({ log }: MemoryEvents): [string, string][] =>
   log.flatMap(({ type, data }) => {
@@ -151,6 +152,30 @@ test('reverses by the whole id alone', async () => {
   const older = house(redeemed(PART));
   await assert.rejects(unredeem(older.deps, TIME + PART), refusal('redemption_not_found'));
   assert.equal((await unredeem(older.deps, PART)).redeemed.data.redemption_id, PART);
+});
+
+test('lets a user redeem a gift fifty times, reverse each, and leave it to other users', async () => {
+  const { deps } = house();
+  for (let n = 1; n <= 50; n++) {
+    await redeem(deps, contextOf(`r${n}`));
+    await unredeem(deps, 'latest', `u${n}`);
+  }
+  await assert.rejects(redeem(deps, contextOf('r51')), refusal('redeemed_too_often'));
+  assert.equal((await redeem(deps, contextOf('r50'))).replayed, true, 'a repeat is answered as before');
+  const other = { ...TILL, id: 'till-2' };
+  await redeem(deps, { ...contextOf('other'), by: { user: 'till-2' } }, other);
+  await unredeem(deps, 'latest', 'last');
+});
+
+test('voids fifty keys of a gift for a user, and reverses and voids for others after that', async () => {
+  const { deps, events } = house();
+  for (let n = 1; n <= 50; n++) assert.equal(await cancel(deps, `part${n}`, contextOf(`c${n}`)), 'RedemptionVoided');
+  await assert.rejects(cancel(deps, 'part51', contextOf('c51')), refusal('voided_too_often'));
+  assert.equal(await cancel(deps, 'part50', contextOf('again')), 'RedemptionVoided', 'it is void already');
+  assert.equal(await cancel(deps, 'part51', { ...contextOf('o'), by: { user: 'till-2' } }), 'RedemptionVoided');
+  await redeem(deps, contextOf('k'));
+  assert.equal(await cancel(deps, PART, contextOf('reversal')), 'GiftUnredeemed');
+  assert.equal(events.log.filter(({ type }) => type === 'RedemptionVoided').length, 51);
 });
 
 test.run();

@@ -37,4 +37,15 @@ test('what is sent at once, or unknown, is refused for that, whatever time is na
       await assert.rejects(change(events, sendAt, '2027-05-01T00:00:00.000Z'), refusal('nothing_to_send'));
 });
 
+test('takes fifty other times of a purchase, and after that now or null', async () => {
+  const events = await bought('2027-03-30T12:00:00.000Z');
+  const at = (n: number): string => new Date(Date.parse('2027-03-01T00:00:00Z') + n * 60_000).toISOString();
+  const now = '2027-02-01T00:00:00.000Z';
+  for (let n = 1; n <= 50; n++) assert.deepEqual(await change(events, at(n), now), [{ send_at: at(n) }]);
+  await assert.rejects(change(events, at(51), now), refusal('rescheduled_too_often'));
+  assert.deepEqual(await change(events, null, now), [{ send_at: null }]);
+  await assert.rejects(change(events, at(52), now), refusal('rescheduled_too_often'));
+  assert.deepEqual(await change(events, SEND_NOW, now), [{ send_at: now }]);
+});
+
 test.run();

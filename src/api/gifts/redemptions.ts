@@ -53,6 +53,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
         'gift_already_redeemed',
         'gift_expired',
         'gift_blocked',
+        'redeemed_too_often',
       ],
       async open(early) {
         const user = userOf(early);
@@ -111,6 +112,7 @@ export function redemptionRoutes(deps: RedemptionKeyDeps): Route[] {
         'invalid_idempotency_key',
         'gift_not_paid',
         'gift_cancelled',
+        'voided_too_often',
       ],
       async open(early) {
         const { giftId = '', redemptionId = '' } = early.params;

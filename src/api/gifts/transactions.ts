@@ -417,7 +417,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         },
       ],
       errorHeaders: { invalid_send_at: REFUSED_TIME },
-      errors: ['transaction_not_found', 'nothing_to_send', 'invalid_send_at'],
+      errors: ['transaction_not_found', 'nothing_to_send', 'invalid_send_at', 'rescheduled_too_often'],
       async open(early) {
         const { id } = await find(early);
         const context = contextOf(early, deps.now());

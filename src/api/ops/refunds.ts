@@ -101,6 +101,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         'gift_disputed',
         'gift_already_cancelled',
         'nothing_to_refund',
+        'supported_too_often',
       ],
       exists: async ({ params: { transactionId = '' } }) => listRefunds(events, transactionId),
       async handle(call) {

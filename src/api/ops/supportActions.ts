@@ -213,7 +213,7 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
       params: GIFT_PARAM,
       body: record({ ...properties, reason: reasonProperty }, [...required, 'reason']),
       answers: [{ status: 200, description: answered, schema: dataSchema(supportedGiftSchema), example: answer }],
-      errors: ['gift_not_found', ...errors],
+      errors: ['gift_not_found', ...errors, ...(name === 'unblock' ? [] : (['supported_too_often'] as const))],
       exists: async (call) => {
         const giftId = named(call);
         await foundGift(deps, giftId, await events.read(giftStream(giftId)));

@@ -103,6 +103,10 @@ const REFUSED_WITH = {
   webhook_endpoint_disabled: 409,
   too_many_webhook_endpoints: 409,
   event_not_found: 422,
+  redeemed_too_often: 409,
+  voided_too_often: 409,
+  rescheduled_too_often: 409,
+  supported_too_often: 409,
   idempotency_key_reused: 422,
 } as const satisfies Record<RefusalCode, number>;
 

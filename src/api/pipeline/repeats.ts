@@ -72,7 +72,7 @@ const REPEATS = {
   cannot_redeem: [['catalogue'], 'kept'],
   cannot_unredeem: [['catalogue'], 'kept'],
   cannot_claim: ['log', 'kept'],
-  staff_receives_no_gifts: ['read models', 'open'],
+  staff_receives_no_gifts: [['accounts'], 'open'],
   gift_already_redeemed: ['log', 'kept'],
   gift_already_claimed: ['log', 'kept'],
   // After an extension by support, a new key redeems the gift.
@@ -125,6 +125,10 @@ const REPEATS = {
   webhook_endpoint_disabled: ['log', 'open'],
   too_many_webhook_endpoints: [['webhookEndpoints'], 'open'],
   event_not_found: [['feed', 'webhookEndpoints'], 'open'],
+  redeemed_too_often: ['log', 'open'],
+  voided_too_often: ['log', 'open'],
+  rescheduled_too_often: ['log', 'open'],
+  supported_too_often: ['log', 'open'],
   idempotency_key_reused: ['request', 'open'],
 } as const satisfies Record<string, readonly [Basis, Repeat]>;
 

@@ -1,0 +1,17 @@
+import { Refusal, type RefusalCode } from '../domain/refusal.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+
+/** Each event makes every later command on its stream dearer (docs/limits.md#repeated-commands). */
+export const MOST_REPEATS = 50;
+
+/**
+ * Refuses one more event where the stream has as many of this kind as it takes. `code` says what to do instead.
+ * @throws Refusal `code`
+ */
+export function refuseRepeats(
+  history: readonly RecordedEvent[],
+  code: Extract<RefusalCode, `${string}_too_often`>,
+  counts: (event: RecordedEvent) => boolean,
+): void {
+  if (history.length >= MOST_REPEATS && history.filter(counts).length >= MOST_REPEATS) throw new Refusal(code);
+}
