@@ -18,7 +18,6 @@ import { serve } from '../../../src/api/pipeline/pipeline.js';
 import { routerMaker } from '../../../src/api/pipeline/router.js';
 import { application } from '../../../src/api/pipeline/server.js';
 import { costOf, hashPassword, PRESENT_COST } from '../../../src/lib/passwordHash.js';
-import { hashPassword } from '../../../src/lib/passwordHash.js';
 import { shortcodesUnder } from '../../../src/domain/giftIds.js';
 import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
