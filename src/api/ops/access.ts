@@ -1,7 +1,7 @@
 /** docs/decisions.md#access-records */
 import { eventView } from '../../ops/history/eventView.js';
 import { type AccessFilter, type AccessPlace, readAccess } from '../../ops/history/accessRecords.js';
-import { giftIdOf } from '../../domain/giftIds.js';
+import type { Shortcodes } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { faultOf } from '../pipeline/errors.js';
@@ -19,7 +19,7 @@ const COST_OF_DAY = 10;
 
 const TEXT: Schema = { type: 'string', minLength: 1, maxLength: 256 };
 
-export function accessRoutes({ engines, gifts: { now } }: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
+export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDeps, 'engines' | 'gifts'>): OpsRoute[] {
   return [
     {
       method: 'GET',
@@ -75,13 +75,15 @@ export function accessRoutes({ engines, gifts: { now } }: Pick<OpsDeps, 'engines
       async handle({ query }, sight) {
         const { place, to } = spanAsked(query, now());
         const limit = query['limit'] as number;
-        const { records, next } = await pageOf(engines.events, place, to, filterAsked(query), limit);
+        const filter = filterAsked(query, shortcodes);
+        const { records, next } = await pageOf(engines.events, place, to, filter, limit);
         const body = {
           data: records.map((event) => eventView(event, sight)),
           next:
             next === undefined ? null : query['from'] === undefined ? next.revision : `${next.day}.${next.revision}`,
         };
-        return { status: 200, body, shown: records.length };
+        const recorded = filter.gift === undefined ? {} : { gift: filter.gift };
+        return { status: 200, body, shown: records.length, recorded };
       },
     },
   ];
@@ -108,9 +110,9 @@ function spanAsked(query: Query, now: string): { readonly place: AccessPlace; re
 }
 
 /** @throws HttpError `schema` */
-function filterAsked(query: Query): AccessFilter {
+function filterAsked(query: Query, shortcodes: Shortcodes): AccessFilter {
   const { person, gift, who } = query as AccessFilter;
-  const giftId = gift === undefined ? undefined : giftIdOf(gift);
+  const giftId = gift === undefined ? undefined : shortcodes.giftIdOf(gift);
   if (gift !== undefined && giftId === undefined) throw faultOf('gift', 'is not valid');
   return { person, gift: giftId, who };
 }

@@ -3,9 +3,10 @@ import { csvLine } from '../../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { type EventView, eventView } from '../../ops/history/eventView.js';
 import { currentTime } from '../../lib/clock.js';
-import { giftIdOf } from '../../domain/giftIds.js';
+import { isGiftId, isShortcode } from '../../domain/giftIds.js';
 import { type AccessFilter, type AccessPage, readAccess } from '../../ops/history/accessRecords.js';
 import { withLog } from '../engines.js';
+import { giftNamed } from '../giftNamed.js';
 import { cliAccess, outputOptions } from '../exports.js';
 import { examples, jsonLine, tableLines } from '../output.js';
 import { type Terminal, usageFailure, writeLines } from '../terminal.js';
@@ -42,10 +43,12 @@ export function auditAccessCommand(terminal: Terminal): Command {
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
   const { from, to } = daysOf(flags);
   const { person, who, json, csv, ...rest } = flags;
-  const gift = rest.gift === undefined ? undefined : giftIdOf(rest.gift);
-  if (rest.gift !== undefined && gift === undefined) throw usageFailure("--gift: give a gift's id or shortcode");
-  const asked = { ...(flags.from === undefined ? { day: from } : { from, to }), person, gift, who };
-  await withLog(terminal, async ({ events }) => {
+  if (rest.gift !== undefined && !isGiftId(rest.gift) && !isShortcode(rest.gift))
+    throw usageFailure("--gift: give a gift's id or shortcode");
+  await withLog(terminal, async (opened) => {
+    const { events } = opened;
+    const gift = rest.gift === undefined ? undefined : await giftNamed(opened, rest.gift);
+    const asked = { ...(flags.from === undefined ? { day: from } : { from, to }), person, gift, who };
     const read = (): AsyncGenerator<AccessPage> =>
       readAccess(events, { day: from, revision: -1 }, to, { person, gift, who });
     // Counted before they are shown: what is recorded from here on is not among them.

@@ -1,6 +1,5 @@
 /** Who saw what, over days and by what it was about (docs/decisions.md#access-records). */
 import { type AccessEvent, type AccessRequest, accessStream, foundBy } from '../../domain/access.js';
-import { giftIdOf } from '../../domain/giftIds.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 
 const PAGE = 1_000;
@@ -71,8 +70,6 @@ const isAboutPerson = (asked: Asked, person: string): boolean =>
   [asked['personId'], asked['person'], ...foundBy(asked)].includes(person);
 
 const isAboutGift = (asked: Asked, gift: string): boolean =>
-  [asked['giftId'], asked['gift'], asked['parkedId']].some(
-    (named) => typeof named === 'string' && giftIdOf(named) === gift,
-  );
+  [asked['giftId'], asked['gift'], asked['parkedId']].some((named) => named === gift);
 
 const dayAfter = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10);

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buy, buyOne, redeem, refused } from '../../support/service/giftFlow.js';
 import { heldCollection } from '../../support/faults/heldCollection.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
@@ -177,7 +176,7 @@ test('who saw what is found by person, gift and who, from day to day', async () 
   assert.match(who.json.next, new RegExp(`^${day}\\.\\d+$`));
   const after = await ask(`/ops/access?from=${day}&who=aud&limit=1000&after=${who.json.next}`);
   assert.ok(after.json.data[0].revision > who.json.data[1].revision);
-  const about = await ask(`/ops/access?day=${day}&gift=${shortcodeOf(id)}&limit=1000`);
+  const about = await ask(`/ops/access?day=${day}&gift=${service.shortcodeOf(id)}&limit=1000`);
   assert.ok(about.json.data.length > 0);
   for (const { type, data } of about.json.data as Json[])
     if (type !== 'OperationEnded') assert.ok(JSON.stringify(data.asked).includes(id));

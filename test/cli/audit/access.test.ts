@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
+import { shortcodesUnder } from '../../../src/domain/giftIds.js';
+import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { loadConfig } from '../../../src/service/config.js';
+import { loadKeys } from '../../../src/service/keys.js';
 import { openLog } from '../../../src/service/engines.js';
 import { gift, type Ran } from '../../support/service/cli.js';
 
@@ -40,7 +42,8 @@ test('shows a span of days, by person, gift and who', async () => {
   assert.equal(whatOf(await access(...within)), ['GET person', 'GET gift']);
   assert.equal(whatOf(await access(...within, '--person', 'u42')), ['GET person']);
   assert.equal(whatOf(await access(...within, '--gift', GIFT)), ['GET gift']);
-  assert.equal(whatOf(await access(...within, '--gift', shortcodeOf(GIFT))), ['GET gift']);
+  const shortcode = shortcodesUnder(keyedHash(loadKeys(loadConfig({ DATA_DIR: data })).hashKey)).of(GIFT);
+  assert.equal(whatOf(await access(...within, '--gift', shortcode)), ['GET gift']);
   assert.equal(whatOf(await access(...within, '--who', 'aud')), ['GET gift']);
   assert.equal(whatOf(await access(...within, '--who', 'nobody')), []);
 });

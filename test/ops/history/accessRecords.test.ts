@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
-import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { type AccessFilter, readAccess } from '../../../src/ops/history/accessRecords.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 
@@ -25,7 +24,7 @@ test.before.each(async () => {
   events = memoryEvents();
   await seen('2026-05-01', 'sue', 'person', { personId: 'u42' });
   await seen('2026-05-01', 'sue', 'gift', { giftId: GIFT });
-  await seen('2026-05-03', 'aud', 'gift by shortcode', { gift: shortcodeOf(GIFT) });
+  await seen('2026-05-03', 'aud', 'gift by shortcode', { gift: GIFT });
   await seen('2026-05-03', 'sue', 'search', { by: 'phone', found: ['u41', 'u42'] });
   await seen('2026-05-04', 'cli:root@host', 'shown', { person: 'u42' });
   now = '2026-05-04T12:00:00.000Z';
