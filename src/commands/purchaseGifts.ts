@@ -230,4 +230,5 @@ async function receiversOf(
   return receivers;
 }
 
-const isReceiver = (account: AccountDocument | undefined): boolean => account?.entry === 'user' && account.active && !isStaff(account);
+const isReceiver = (account: AccountDocument | undefined): boolean =>
+  account?.entry === 'user' && account.active && !isStaff(account);

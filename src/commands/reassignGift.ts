@@ -74,7 +74,9 @@ async function targetOf(
   const [phoneId = ''] = await subjects.ids([phoneSubject(number)]);
   const holder = holderOf(fold(reservationAggregate, await events.read(phoneStream(phoneId))));
   const user =
-    holder === undefined ? undefined : await getAtLogEnd(events, accounts, `user-${holder}`, MISSING_WAIT_MS);
+    holder === undefined
+      ? undefined
+      : await accountAtLogEnd({ events, accounts }, `user-${holder}`, (shown) => shown.entry === 'user');
   if (user?.entry === 'user' && isStaff(user)) throw new Refusal('staff_receives_no_gifts', 'phone_number');
   return { receiver: { phone_id: phoneId } };
 }
