@@ -139,7 +139,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      '1 to 255 visible ASCII characters that name this request: repeated with the same body, it takes effect only once.',
+      '1 to 255 visible ASCII characters that name this request: repeated with the same body, it takes effect only once. Quotes around them are not part of the key.',
     schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
     example: 'order-2031-gift-1',
   },

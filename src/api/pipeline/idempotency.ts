@@ -17,6 +17,7 @@ const HOLD_MS = 30_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
 const KEY = /^[\x21-\x7e]{1,255}$/;
+const QUOTED = /^"(.*)"$/s;
 
 /**
  * An answer to repeat. `body` is JSON text; absent where it is too long or must not be stored: the answer is then made
@@ -75,11 +76,15 @@ export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): K
   };
 }
 
-/** @throws HttpError `invalid_idempotency_key` */
-export function idempotencyKey(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  if (!KEY.test(header)) throw new HttpError('invalid_idempotency_key');
-  return header;
+/**
+ * The key of a header or a path, without the quotes of a structured header's string (RFC 8941 3.3.3).
+ * @throws HttpError `invalid_idempotency_key`
+ */
+export function idempotencyKey(written: string | undefined): string | undefined {
+  if (written === undefined) return undefined;
+  const key = QUOTED.exec(written)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? written;
+  if (!KEY.test(key)) throw new HttpError('invalid_idempotency_key');
+  return key;
 }
 
 export const randomCommandId = (): string => randomUUID();

@@ -111,6 +111,25 @@ test('a cancelled key reverses what it redeemed, once, however often it is cance
   assert.deepEqual(await typesOf(gift), ['GiftRedeemed', 'GiftUnredeemed']);
 });
 
+test('a key in quotes is the key between them, wherever it is written', async () => {
+  const gift = await buyOne(service);
+  const key = randomUUID();
+  const first = await redeemWith(gift, `"${key}"`);
+  assert.equal(first.status, 201);
+  const again = await redeemWith(gift, key);
+  assert.deepEqual([again.json, again.headers.get('idempotent-replayed')], [first.json, 'true']);
+  for (const written of [key, `"${key}"`]) {
+    const { data } = (await lookUp(gift, written)).json;
+    assert.deepEqual([data.key, data.status], [key, 'done']);
+  }
+  assert.equal((await cancel(gift, `"${key}"`)).json.data.id, first.json.data.id);
+  assert.equal((await lookUp(gift, key)).json.data.redemption.redeemed, false);
+
+  assert.equal((await redeemWith(gift, 'back\\slash "quote"'.replaceAll(' ', ''))).status, 201);
+  assert.equal((await lookUp(gift, '"back\\\\slash\\"quote\\""')).json.data.status, 'done');
+  for (const empty of ['""', '"two words"']) refused(await redeemWith(gift, empty), 400, 'Invalid idempotency key.');
+});
+
 test('a key that is cancelled before it came is void, and its late request refused for good', async () => {
   const gift = await buyOne(service);
   const first = await cancel(gift, 'late');
