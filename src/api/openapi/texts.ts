@@ -37,7 +37,7 @@ export function overview(sandbox = false): string {
     'Paths are accepted with and without a trailing slash. A gift in a path may be its id or its shortcode. A list in a query (`embed[]`) may also be written without its brackets, or with an index in them (`embed[0]`).',
     '## Errors',
     'Every error is `{"error": "<message>"}`, and the messages are exact. Programs read the header `Error-Code`, which says which error it is. An unknown path is 404 `Not found.`, a known one with another method 405 `Method not allowed.` with `Allow`, ' +
-      'with or without a token. Unknown fields of a body are refused with 422; unknown query parameters are ignored, but refused under `/ops`. ' +
+      'with or without a token. Unknown fields of a body are refused with 422, and null for an optional one is its absence; unknown query parameters are ignored, but refused under `/ops`. ' +
       'Strings of a body or query that are no Unicode text, such as half of an emoji, are refused with 422. Where a 422 is about one field, `Error-Field` names it. A body is at most as large as its operation says, has at most 32 levels and 256 fields in one object. ' +
       'Malformed HTTP is 400 `Malformed request.` A target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'The answer is 503 `Service unavailable.` with `Retry-After` when an engine cannot be reached, a read model is too far behind the log, or the log is sealed because the installation moved to another one.',

@@ -19,7 +19,7 @@ import type { RequestState } from './requestState.js';
 import { retryAfterOf } from './repeats.js';
 import { replay, reportFault } from './respond.js';
 import { type Route, type RouteDescription, type Schema, bodyOf, isLimited, takesKeys } from './route.js';
-import { bodyValidator, queryValidator } from './validation.js';
+import { bodyValidator, dropNulls, queryValidator } from './validation.js';
 
 export interface Step {
   readonly name: string;
@@ -171,6 +171,8 @@ export const parseBody: Step = {
     };
     return async (exchange) => {
       exchange.sent = await readBody(exchange.ctx, rules);
+      // Before the body is compared with that of an earlier request.
+      dropNulls(body, exchange.sent);
     };
   },
 };

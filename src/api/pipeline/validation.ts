@@ -45,6 +45,32 @@ export function queryValidator(schema: Schema): Validator {
   return asserting(() => queries.compile(schema));
 }
 
+/**
+ * Takes null for absent, in place, where a field is optional and null is not one of its values
+ * (docs/decisions.md#bodies-and-queries).
+ */
+export function dropNulls(schema: Schema, value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  const { properties = {}, required = [], items, oneOf = [] } = schema as FieldSchemas;
+  if (Array.isArray(value)) {
+    if (items?.properties !== undefined) for (const item of value as unknown[]) dropNulls(items, item);
+    return;
+  }
+  const fields = value as Record<string, unknown>;
+  for (const [name, field] of Object.entries(properties)) {
+    if (fields[name] !== null) dropNulls(field, fields[name]);
+    else if (!required.includes(name) && !([] as unknown[]).concat(field['type']).includes('null')) delete fields[name];
+  }
+  for (const alternative of oneOf) dropNulls(alternative, value);
+}
+
+interface FieldSchemas {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema & FieldSchemas;
+  readonly oneOf?: readonly Schema[];
+}
+
 /** Compiles at the first use: compiling all schemas would delay the start. */
 function asserting(compile: () => ValidateFunction): Validator {
   let compiled: ValidateFunction | undefined;

@@ -214,7 +214,6 @@ test('what is refused, in order', async () => {
       refused(await generate(format, gift, user, { nonsense: 1 }), 403, 'Cannot redeem this gift.');
     refused(await generate(format, gift, 'bob', { nonsense: 1 }), 422, 'nonsense is not a known field');
     refused(await generate(format, gift, 'bob', { segmentId: 7 }), 422, 'segmentId must be a string');
-    refused(await generate(format, gift, 'bob', { segmentId: null }), 422, 'segmentId must be a string');
     refused(await generate(format, gift, 'bob', []), 422, 'the body must be an object');
     refused(
       await service.ask('POST', `/api/v2/gifts/${gift}/${format}`, {
