@@ -16,7 +16,7 @@ import { examples, jsonLine } from './output.js';
 import { refusalInWords, throwInWords } from './refusals.js';
 import { refuseWhileHeld } from './outward.js';
 import { orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
-import { isDay } from './times.js';
+import { startOfDay } from '../lib/writtenTime.js';
 
 interface SupportFlags {
   readonly reason?: string;
@@ -93,7 +93,7 @@ const ACTIONS: readonly ActionCommand[] = [
     examples: [`gift gifts extend ${GIFT} --until 2027-05-04 --reason "the shop was closed"`],
     check({ until }) {
       if (until === undefined) throw usageFailure('extend wants --until, the new last valid day, such as 2027-05-04');
-      if (!isDay(until))
+      if (startOfDay(until) === undefined)
         throw usageFailure(`--until ${JSON.stringify(until.slice(0, 40))} is not a day: give one such as 2027-05-04`);
     },
     action: ({ until = '' }) => ({ name: 'extend', expiryDate: until }),

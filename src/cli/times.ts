@@ -13,13 +13,6 @@ export function pastInstantOf(zone: string, text: string, option: string): strin
   return inWords(option, () => pastInstant(its, text, currentTime()));
 }
 
-/** `2026-05-04`. */
-export function isDay(text: string): boolean {
-  return (
-    /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text)
-  );
-}
-
 function inWords<T>(option: string, read: () => T): T {
   try {
     return read();

@@ -1,4 +1,5 @@
 /** When the gifts of a purchase are sent to their receivers (docs/decisions.md#scheduled-sending). In the transaction's stream. */
+import { timeWithZone } from '../lib/writtenTime.js';
 import type { DomainEvent } from './decider.js';
 import { Refusal } from './refusal.js';
 
@@ -41,8 +42,6 @@ export function evolveSending(sending: Sending | undefined, event: SendingEvent)
 /** A leap year, so that the same day of the next year can be named. */
 const MOST_DAYS = 366;
 const DAY_MS = 86_400_000;
-const WITH_ZONE =
-  /^(\d{4}-\d\d-\d\d)T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** A purchase, as far as its sending depends on it. */
 interface Sendable {
@@ -71,16 +70,6 @@ export function sendTime(text: string, { now, expires_on }: SendingFacts, field:
 export function atOnce({ now, expires_on }: SendingFacts, field: string): string {
   if (now.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
   return now;
-}
-
-/** Milliseconds since the epoch; `undefined`: no time, or one without a zone. */
-export function timeWithZone(text: string): number | undefined {
-  const day = WITH_ZONE.exec(text)?.[1];
-  if (day === undefined) return undefined;
-  const midnight = Date.parse(`${day}T00:00:00Z`);
-  // The 30th of February is read as the 2nd of March.
-  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(day)) return undefined;
-  return Date.parse(text);
 }
 
 /** @throws Refusal `nothing_to_send`: sent at once, or already, or declined */

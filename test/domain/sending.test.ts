@@ -61,6 +61,7 @@ test('a time has its zone, lies ahead by a leap year at most, and is no later th
     sendTime(text, { now: NOON, expires_on }, 'send_at');
   assert.is(read('2027-03-01T14:00:00+01:00'), ONE);
   assert.is(read('2027-03-01T13:00Z'), ONE);
+  assert.is(read('2027-03-01 14:00+0100'), ONE);
   assert.is(read('2028-03-01T12:00:00.000Z'), '2028-03-01T12:00:00.000Z', 'a leap year');
   assert.is(read('2027-03-02T00:30:00+01:00', '2027-03-01'), '2027-03-01T23:30:00.000Z', 'the last day, in UTC');
   for (const text of [
@@ -73,7 +74,7 @@ test('a time has its zone, lies ahead by a leap year at most, and is no later th
     '2027-04-01T24:00:00Z',
     '2027-04-01T12:00:60Z',
     '2027-04-01T12:00:00+24:00',
-    '2027-04-01 12:00:00Z',
+    '2027-04-01T12:00:00+14:01',
     ' 2027-04-01T12:00:00Z',
     '+012027-04-01T12:00:00Z',
     'soon',

@@ -90,7 +90,7 @@ const PURCHASE_BODY: Schema = {
             type: 'string',
             maxLength: MAX_TIME,
             description:
-              'When receivers are notified and find their gifts: ISO 8601 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
+              'When receivers are notified and find their gifts: RFC 3339 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
           },
         },
         ['type', 'reference'],
@@ -112,7 +112,7 @@ const RESCHEDULE_BODY: Schema = {
     send_at: {
       type: ['string', 'null'],
       maxLength: MAX_TIME,
-      description: `ISO 8601 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`,
+      description: `RFC 3339 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`,
     },
   }),
 };

@@ -1,6 +1,6 @@
 /** docs/sandbox.md#the-clock */
-import { timeWithZone } from '../../domain/sending.js';
 import { clockOffset, currentTime } from '../../lib/clock.js';
+import { timeWithZone } from '../../lib/writtenTime.js';
 import type { Records } from '../../ports/readStore.js';
 import { moveSharedClock } from '../../runtime/clock/sharedClock.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
@@ -19,7 +19,7 @@ const clockExample = { now: '2027-05-04T12:30:00.000Z', offset_seconds: 31_536_0
 
 const BODY = record(
   {
-    now: { type: 'string', description: 'The new time (ISO 8601, with its zone), later than the present one.' },
+    now: { type: 'string', description: 'The new time (RFC 3339, with its zone), later than the present one.' },
     advance: { type: 'integer', minimum: 1, maximum: MOST_SECONDS, description: 'Seconds to go ahead.' },
   },
   [],

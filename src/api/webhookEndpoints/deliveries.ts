@@ -3,6 +3,7 @@ import { type NamedEndpoint, requestOwnDelivery } from '../../commands/webhookEn
 import { Refusal } from '../../domain/refusal.js';
 import type { DeliveryRequested } from '../../domain/webhookEndpoint.js';
 import type { Position } from '../../ports/eventStore.js';
+import { timeWithZone } from '../../lib/writtenTime.js';
 import { parsedPosition } from '../../ports/positionText.js';
 import { entryId, type FeedEntry } from '../../projections/feed/feed.js';
 import { faultOf } from '../pipeline/errors.js';
@@ -51,12 +52,13 @@ async function placeOfEvent(
 
 const NO_TIME = 'must be a time, such as 2026-05-04T12:30:00Z';
 
-/** @throws HttpError `schema` */
-function timeOf(since: string): string {
-  const ms = Date.parse(since);
-  // A leap second.
-  if (Number.isNaN(ms)) throw faultOf('since', NO_TIME);
-  return new Date(ms).toISOString();
+/** @throws HttpError `schema`, also for a time to come: nothing happened from then on */
+function pastTime(since: string, now: string): string {
+  const ms = timeWithZone(since);
+  if (ms === undefined) throw faultOf('since', NO_TIME);
+  const time = new Date(ms).toISOString();
+  if (time > now) throw faultOf('since', `is still to come: it is ${now} now`);
+  return time;
 }
 
 /** `data`: of the answer, from the id of the event that asks. */
@@ -155,10 +157,8 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         body: record({
           since: {
             type: 'string',
-            format: 'date-time',
             maxLength: 40,
-            'x-errors': { format: `since ${NO_TIME}` },
-            description: 'What happened from then on.',
+            description: 'What happened from then on: a time with its zone (RFC 3339), not to come.',
           },
         }),
         bodyExample: { since: '2026-05-04T12:30:00Z' },
@@ -168,7 +168,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         example: { since: '2026-05-04T12:30:00.000Z' },
       },
       ({ body }) => {
-        const since = timeOf(body['since'] as string);
+        const since = pastTime(body['since'] as string, deps.now());
         return { request: { type: 'WebhookRecoverRequested', data: { since } }, data: () => ({ since }) };
       },
     ),

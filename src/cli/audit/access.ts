@@ -10,7 +10,7 @@ import { giftNamed } from '../giftNamed.js';
 import { cliAccess, outputOptions } from '../exports.js';
 import { examples, jsonLine, tableLines } from '../output.js';
 import { type Terminal, usageFailure, writeLines } from '../terminal.js';
-import { isDay } from '../times.js';
+import { startOfDay } from '../../lib/writtenTime.js';
 
 interface AccessFlags extends AccessFilter {
   readonly day?: string;
@@ -83,7 +83,7 @@ function daysOf({ day, from, to }: AccessFlags): { readonly from: string; readon
   if (day !== undefined && (from ?? to) !== undefined) throw usageFailure('give --day, or --from and --to');
   if (to !== undefined && from === undefined) throw usageFailure('--to wants --from');
   for (const [option, text] of Object.entries({ day, from, to }))
-    if (text !== undefined && !isDay(text))
+    if (text !== undefined && startOfDay(text) === undefined)
       throw usageFailure(`--${option} ${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
   const today = currentTime().slice(0, 10);
   const first = from ?? day ?? today;

@@ -1,13 +1,10 @@
 /** Days and times of a time zone, as auditors write them (docs/decisions.md#spans-of-time). */
 import { inAscii, shortened } from '../../lib/quotedText.js';
+import { startOfDay, writtenTime } from '../../lib/writtenTime.js';
 
 export const DEFAULT_ZONE = 'Europe/London';
 
 const DAY_MS = 86_400_000;
-const DATE = /^(\d{4})-(\d\d)-(\d\d)$/;
-const LOCAL = /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3}))?)?$/;
-const ABSOLUTE =
-  /^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,3})\d{0,6})?)?(?:Z|([+-])(\d\d):?([0-5]\d))$/i;
 
 /** The message shows the right form. */
 export class TimeError extends Error {
@@ -68,20 +65,11 @@ export function timeZone(name: string): TimeZone {
     },
     instant(given, edge) {
       const text = given.trim();
-      const absolute = ABSOLUTE.exec(text);
-      if (absolute !== null) {
-        const [sign, hours, minutes] = absolute.slice(8);
-        const ahead = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * (sign === '-' ? -60_000 : 60_000);
-        return iso(wallOf(absolute.slice(1, 8), given) - ahead);
-      }
-      const date = DATE.exec(text);
-      if (date !== null) {
-        const wall = wallOf(date.slice(1), given);
-        return iso(edge === 'first' ? instantOf(wall) : instantOf(wall + DAY_MS) - 1);
-      }
-      const local = LOCAL.exec(text);
-      if (local === null) throw notATime(given);
-      return iso(instantOf(wallOf(local.slice(1), given)));
+      const day = startOfDay(text);
+      if (day !== undefined) return iso(edge === 'first' ? instantOf(day) : instantOf(day + DAY_MS) - 1);
+      const time = writtenTime(text);
+      if (time === undefined) throw notATime(given);
+      return iso(time.ahead === undefined ? instantOf(time.wall) : time.wall - time.ahead);
     },
   };
 }
@@ -115,30 +103,6 @@ function clockOf(name: string): Intl.DateTimeFormat {
     if (!(error instanceof RangeError)) throw error;
     throw new TimeError(`${quoted(name)} is not a time zone: give one such as Europe/London or UTC`, 'time_zone');
   }
-}
-
-/** As if it were UTC, ms. @throws TimeError for a day or time that does not exist */
-function wallOf(
-  [year = '', month = '', day = '', hour = '00', minute = '00', second = '00', fraction = '']: readonly (
-    string | undefined
-  )[],
-  given: string,
-): number {
-  const ms = Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-    Number(fraction.padEnd(3, '0')),
-  );
-  if (
-    Number.isNaN(ms) ||
-    new Date(ms).toISOString().slice(0, 19) !== `${year}-${month}-${day}T${hour}:${minute}:${second}`
-  )
-    throw notATime(given);
-  return ms;
 }
 
 const iso = (ms: number): string => new Date(ms).toISOString();

@@ -309,6 +309,11 @@ test('a ping and a recovery stand in the log once they are answered', async () =
   const message = 'since must be a time, such as 2026-05-04T12:30:00Z';
   for (const since of ['yesterday', '2026-05-04', '2026-13-01T00:00:00Z', '2016-12-31T23:59:60Z', ''])
     refused(await ask('POST', `/${id}/recover`, { body: { since } }), 422, message);
+  const spelt = await ask('POST', `/${id}/recover`, { body: { since: '2026-05-04 14:30+0200' } });
+  assert.deepEqual(spelt.json, { data: { since: '2026-05-04T12:30:00.000Z' } });
+  const future = await ask('POST', `/${id}/recover`, { body: { since: '9999-01-01T00:00Z' } });
+  assert.deepEqual([future.status, future.headers.get('error-field')], [422, 'since']);
+  assert.match(future.json.error, /^since is still to come: it is /);
   refused(await ask('POST', `/${id}/recover`, { body: {} }), 422, 'since is required');
   assert.equal((await eventsOf(id as string)).length, 3);
 });
