@@ -11,6 +11,7 @@ import {
   type EndpointOwner,
   type EndpointSettings,
   ownerName,
+  refuseTooMany,
   requestDelivery,
   rotateSecret,
   type WebhookEndpoint,
@@ -130,5 +131,10 @@ async function run(
   context: CommandContext,
   decide: (state: WebhookEndpoint) => readonly WebhookEndpointEvent[] | Promise<readonly WebhookEndpointEvent[]>,
 ): Done {
-  return transact(events, webhookEndpointAggregate, webhookEndpointStream(id), context, decide, history);
+  const decideWithinLimits = async (state: WebhookEndpoint): Promise<readonly WebhookEndpointEvent[]> => {
+    const decided = await decide(state);
+    refuseTooMany(state, decided, context.now);
+    return decided;
+  };
+  return transact(events, webhookEndpointAggregate, webhookEndpointStream(id), context, decideWithinLimits, history);
 }

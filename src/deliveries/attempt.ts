@@ -3,7 +3,7 @@ import type { FeedDocument } from '../projections/feed/feed.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { Waiting } from './backlog.js';
-import { type Message, messageOf } from './message.js';
+import { isSubscribed, type Message, messageOf } from './message.js';
 import type { Outcome, Sender } from './sender.js';
 import { signedHeaders } from './signature.js';
 
@@ -21,6 +21,8 @@ export interface AttemptDeps {
 
 export interface Attempted {
   readonly message: Message;
+  /** Where it was sent to. */
+  readonly url: string;
   readonly at: string;
   readonly outcome: Outcome;
   readonly durationMs: number;
@@ -28,7 +30,7 @@ export interface Attempted {
 
 /**
  * @param mayStart asked just before the request
- * @returns `lost`: the feed has no such event any more; `inactive`: the owner may be told nothing; `stopped`: no
+ * @returns `lost`: the feed has no such event any more; `unwanted`: the endpoint does not get its type; `inactive`: the owner may be told nothing; `stopped`: no
  * request was made, or `cut` ended it
  * @throws UnavailableError where message or secret can't be read for now
  */
@@ -37,7 +39,7 @@ export async function attemptOnce(
   endpoint: EndpointDocument,
   item: Waiting,
   { mayStart, cut }: { readonly mayStart: () => boolean; readonly cut: AbortSignal },
-): Promise<Attempted | 'lost' | 'inactive' | 'stopped'> {
+): Promise<Attempted | 'lost' | 'unwanted' | 'inactive' | 'stopped'> {
   const at = now();
   // At once: each waits for a turn of the event loop.
   const [active, message, secrets] = await Promise.all([
@@ -47,6 +49,7 @@ export async function attemptOnce(
   ]);
   if (!active) return 'inactive';
   if (message === undefined) return 'lost';
+  if (item.ping === undefined && !isSubscribed(endpoint, message)) return 'unwanted';
   if (!mayStart()) return 'stopped';
   // By the system's clock, which a sandbox does not move: receivers refuse what differs from theirs by five minutes.
   const timestamp = Math.floor(Date.now() / 1_000);
@@ -56,5 +59,5 @@ export async function attemptOnce(
   const outcome = await sender.send({ url, headers, body: message.body }, cut);
   // Whether it arrived is not known.
   if (cut.aborted && 'error' in outcome) return 'stopped';
-  return { message, at, outcome, durationMs: Math.round(performance.now() - started) };
+  return { message, url, at, outcome, durationMs: Math.round(performance.now() - started) };
 }

@@ -11,6 +11,8 @@ export interface Waiting {
   readonly key: string;
   /** When it happened: ISO 8601, UTC. */
   readonly at: string;
+  /** The feed's; absent: of a ping, or in a record of an earlier release. */
+  readonly type?: string;
   /** Of a ping: the id of the event that asked for it. */
   readonly ping?: string;
   /** Attempts that failed. */
@@ -19,7 +21,7 @@ export interface Waiting {
   readonly firstAt?: number;
   /** Absent: now. */
   readonly nextAt?: number;
-  /** Its owner wants it now: an attempt beside those of the schedule. */
+  /** Its owner wants it now: an attempt alongside those of the schedule, whatever pause the receiver asked for. */
   readonly asked?: true;
 }
 
@@ -27,18 +29,23 @@ export interface Backlog {
   readonly size: number;
   /** Those without an attempt. */
   readonly untried: number;
-  /** Of one that waits already: it is due now, and its next attempt takes nothing of its schedule. */
+  /**
+   * Of one that waits already, or is requested: it is due now, with what goes before it, and its next attempt takes
+   * nothing of its schedule.
+   */
   add(item: Waiting): void;
-  /** The first that is due. Nothing else of its key is taken until it is back. @param now milliseconds since the epoch */
-  take(now: number): Waiting | undefined;
+  /** What is not requested waits for `pausedUntil`. Nothing else of its key is taken until it is back. */
+  take(now: number, pausedUntil?: number): Waiting | undefined;
   done(item: Waiting): void;
   /** Waits on, as `after`, in place of what was taken. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
+  /** Forgets all others. What was taken may come back all the same. */
+  keep(isWanted: (item: Waiting) => boolean): void;
   /** When the oldest happened that waits for no other of its key (ISO 8601, UTC), by whether it was tried. */
   oldest(): { readonly untried?: string; readonly failed?: string };
   /** Of those that can be taken then, milliseconds since the epoch; `undefined`: there is none. */
-  nextDueAt(): number | undefined;
+  nextDueAt(pausedUntil?: number): number | undefined;
   /** In the order of positions. */
   items(): readonly Waiting[];
 }
@@ -58,11 +65,11 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     const line = byKey.get(item.key) ?? [];
     byKey.set(item.key, line);
     const { at, found } = find(item.position, line);
-    if (found) line[at] = askedFor(line[at] as Waiting);
-    else {
+    if (!found) {
       line.splice(at, 0, item);
       size += 1;
     }
+    if (found || item.asked === true) for (let n = 0; n <= at; n++) line[n] = { ...(line[n] as Waiting), asked: true };
   }
 
   for (const item of stored) add(item);
@@ -81,9 +88,9 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
       return count;
     },
     add,
-    take(now) {
+    take(now, pausedUntil = 0) {
       for (const head of heads()) {
-        if (dueAt(head) > now) continue;
+        if (dueAt(head, pausedUntil) > now) continue;
         taken.add(head.key);
         return head;
       }
@@ -105,7 +112,15 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
       if (found && after !== undefined) line[at] = after;
     },
     allDue() {
-      for (const line of byKey.values()) for (const [at, item] of line.entries()) line[at] = due(item);
+      for (const line of byKey.values()) for (const [at, { nextAt: _, ...item }] of line.entries()) line[at] = item;
+    },
+    keep(isWanted) {
+      for (const [key, line] of byKey) {
+        const wanted = line.filter(isWanted);
+        size -= line.length - wanted.length;
+        if (wanted.length > 0) byKey.set(key, wanted);
+        else byKey.delete(key);
+      }
     },
     oldest() {
       const found: { untried?: string; failed?: string } = {};
@@ -115,23 +130,17 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
       }
       return found;
     },
-    nextDueAt() {
+    nextDueAt(pausedUntil = 0) {
       let next: number | undefined;
-      for (const head of heads()) next = Math.min(next ?? Infinity, dueAt(head));
+      for (const head of heads()) next = Math.min(next ?? Infinity, dueAt(head, pausedUntil));
       return next;
     },
     items: () => [...byKey.values()].flat().sort((one, other) => (one.position < other.position ? -1 : 1)),
   };
 }
 
-const dueAt = ({ asked, nextAt = 0 }: Waiting): number => (asked === true ? 0 : nextAt);
-
-function due(item: Waiting): Waiting {
-  const { nextAt: _, ...now } = scheduled(item);
-  return now;
-}
-
-const askedFor = (item: Waiting): Waiting => (item.nextAt === undefined ? item : { ...item, asked: true });
+const dueAt = ({ asked, nextAt = 0 }: Waiting, pausedUntil: number): number =>
+  asked === true ? 0 : Math.max(nextAt, pausedUntil);
 
 export function scheduled(item: Waiting): Waiting {
   const { asked: _, ...rest } = item;

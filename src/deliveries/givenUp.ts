@@ -7,16 +7,16 @@ const PAGE = 100;
 
 export const givenUpRecords = (endpointId: string): string => `webhookGivenUp/${endpointId}/`;
 
-type GivenUp = Pick<Waiting, 'position' | 'key' | 'at'>;
+type GivenUp = Pick<Waiting, 'position' | 'key' | 'at' | 'type'>;
 
 /** @param now milliseconds since the epoch @throws UnavailableError */
 export async function giveUp(
   records: Records,
   endpointId: string,
-  { position, key, at }: GivenUp,
+  { position, key, at, type }: GivenUp,
   now: number,
 ): Promise<void> {
-  const value: GivenUp = { position, key, at };
+  const value: GivenUp = { position, key, at, ...(type === undefined ? {} : { type }) };
   await records.put(givenUpRecords(endpointId) + position, value, { expiresAt: now + KEPT_MS });
 }
 
@@ -36,7 +36,9 @@ export async function listGivenUp(
   const found = await records.list<GivenUp>(givenUpRecords(endpointId), PAGE, after);
   const last = found.length === PAGE ? found.at(-1)?.key : undefined;
   return {
-    items: found.filter(({ value }) => value.at >= since).map(({ value }) => ({ ...value, tries: 0 })),
+    items: found
+      .filter(({ value }) => value.at >= since)
+      .map(({ value }) => ({ ...value, tries: 0, asked: true as const })),
     ...(last === undefined ? {} : { next: last }),
   };
 }

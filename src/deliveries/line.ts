@@ -9,7 +9,8 @@ import { attemptOnce, type AttemptDeps, type Attempted } from './attempt.js';
 import { noteAttempt } from './attempts.js';
 import { openBacklog, scheduled, type Waiting } from './backlog.js';
 import { forgetGivenUp, giveUp } from './givenUp.js';
-import type { Progress } from './progress.js';
+import { isSubscribed } from './message.js';
+import { type Progress, startedAfresh } from './progress.js';
 import { progressSaver } from './progressSaver.js';
 import { readAgain, type Reading, type ReadingDeps, readNew } from './reading.js';
 import type { Reach } from './reach.js';
@@ -17,7 +18,7 @@ import type { RetrySchedule } from './retries.js';
 import type { Lease } from '../runtime/coordination/lease.js';
 import type { Slots } from '../lib/async/slots.js';
 import type { DeliveryTally, EndpointStatus } from './tally.js';
-import { isFailing, type Verdict, verdictOf } from './verdict.js';
+import { isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
 
 /** Attempts at once. */
 const AT_ONCE = 8;
@@ -184,16 +185,14 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   /** A retry, or the end of the pause that the receiver asked for. */
   function startLater(now: number): void {
     clearTimeout(timer);
-    const due = backlog.nextDueAt();
-    if (due === undefined) return;
-    const wait = Math.max(due, progress.pausedUntil ?? 0) - now;
-    timer = setTimeout(startAttempts, Math.min(LOOK_MS, Math.max(0, wait)));
+    const due = backlog.nextDueAt(progress.pausedUntil);
+    if (due !== undefined) timer = setTimeout(startAttempts, Math.min(LOOK_MS, Math.max(0, due - now)));
   }
 
   function startAttempts(): void {
     const now = nowMs();
     while (mayWork() && underWay < (isFailing(progress) ? 1 : AT_ONCE)) {
-      const item = (progress.pausedUntil ?? 0) <= now ? backlog.take(now) : undefined;
+      const item = backlog.take(now, progress.pausedUntil);
       if (item === undefined) return startLater(now);
       underWay += 1;
       void attemptInTurn(item).finally(() => {
@@ -219,7 +218,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
       if (outcome === 'stopped' || outcome === 'inactive') backlog.putBack(item);
       if (outcome === 'stopped') return;
       if (outcome === 'inactive') await disable('inactive');
-      else if (outcome === 'lost') leaveOut(item);
+      else if (outcome === 'lost' || outcome === 'unwanted') leaveOut(item, outcome);
       else await settle(item, outcome);
     } catch (error) {
       if (!(error instanceof UnavailableError)) return fail(error);
@@ -231,15 +230,18 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     }
   }
 
-  function leaveOut(item: Waiting): void {
-    logger.warn({ endpoint: id, position: item.position }, 'webhooks: an event is in the feed no more, and left out');
+  function leaveOut(item: Waiting, why: 'lost' | 'unwanted'): void {
+    if (why === 'lost')
+      logger.warn({ endpoint: id, position: item.position }, 'webhooks: an event is in the feed no more, and left out');
     backlog.done(item);
     saver.changed();
   }
 
   async function settle(item: Waiting, attempted: Attempted): Promise<void> {
     slow = attempted.durationMs > SLOW_MS;
-    const { outcome, at } = attempted;
+    const { outcome, at, url } = attempted;
+    // It has another address by now, which has failed nothing.
+    if (url !== current.url && !isDelivered(outcome)) return backlog.putBack(item, { ...item, nextAt: 0 });
     const now = nowMs();
     const moment = { now, startedAt: Date.parse(at), lastAnswerAt: reach.lastAnswerAt(), chance: deps.random() };
     const verdict = verdictOf(outcome, item, progress, schedule, moment);
@@ -293,16 +295,44 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   }
 
   if (version === 0) saver.changed();
+  setUrl();
+  setTypes();
   startAttempts();
   readOn();
 
+  function wake(): void {
+    behind = true;
+    if (hasRoom()) readOn();
+  }
+
+  /** What failed at another address is due at this one. */
+  function setUrl(): void {
+    const { url } = current;
+    if ((progress.url ?? url) !== url) {
+      progress = startedAfresh(progress, url);
+      startAll();
+    } else if (progress.url === undefined) progress = { ...progress, url };
+  }
+
+  /** What it does not get any more holds back nothing. */
+  function setTypes(): void {
+    const { size } = backlog;
+    backlog.keep((item) => item.ping !== undefined || isSubscribed(current, item));
+    if (backlog.size === size) return;
+    saver.changed();
+    startAttempts();
+  }
+
   return {
-    wake() {
-      behind = true;
-      if (hasRoom()) readOn();
-    },
+    wake,
     update(now) {
+      const before = current;
       current = now;
+      setUrl();
+      if (String(now.types) === String(before.types)) return;
+      setTypes();
+      sources = undefined;
+      wake();
     },
     take(items, change) {
       take({ items, change });

@@ -4,6 +4,7 @@ import { positionText } from '../ports/positionText.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
 import { type FeedEvent, feedEvent } from '../projections/feed/feedEvent.js';
 import type { Viewer } from '../projections/feed/feedPage.js';
+import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { Waiting } from './backlog.js';
 
@@ -39,7 +40,12 @@ const asMessage = (
 const orderKey = ({ data }: Pick<FeedEntry, 'data'>): string => data.gift_id ?? data.transaction_id;
 
 export function waitingEntry(position: Position, entry: FeedEntry): Waiting {
-  return { position, key: orderKey(entry), at: entry.at, tries: 0 };
+  return { position, key: orderKey(entry), at: entry.at, type: entry.type, tries: 0 };
+}
+
+/** Whether it is among what the endpoint gets at present; `type` absent: not known yet. */
+export function isSubscribed({ types }: Pick<EndpointDocument, 'types'>, { type }: Pick<Waiting, 'type'>): boolean {
+  return types === null || type === undefined || types.includes(type);
 }
 
 /** @param owner `client:{id}` or `merchant:{id}` */

@@ -31,6 +31,8 @@ export interface Progress {
   readonly recovering: readonly (Part & { readonly since: string })[];
   /** The same of what was given up. */
   readonly recoveringGivenUp?: string;
+  /** Where the endpoint was when it failed; absent: as it is now. */
+  readonly url?: string;
   /** Since the last success. */
   readonly failures: number;
   readonly failingSince?: number;
@@ -46,7 +48,7 @@ export interface Progress {
 const REPEATED_MS = 3 * 24 * 3_600_000;
 
 /** Of an endpoint without a record: a new one, or the records were lost. */
-export function firstProgress({ from, enabled_at: enabledAt }: EndpointDocument, logId: string): Progress {
+export function firstProgress({ from, enabled_at: enabledAt, url }: EndpointDocument, logId: string): Progress {
   return {
     logId,
     enabledAt,
@@ -54,6 +56,7 @@ export function firstProgress({ from, enabled_at: enabledAt }: EndpointDocument,
     waiting: [],
     skipped: [],
     recovering: [],
+    url,
     failures: 0,
     attempts: { delivered: 0, failed: 0 },
   };
@@ -75,11 +78,16 @@ function withSkipped(skipped: readonly Part[], part: Part): readonly Part[] {
   return [{ after: first.after, through: second.through }, ...rest];
 }
 
-/** What waited is given up by then. */
-export function enabledAgain(before: Progress, { from, enabled_at: enabledAt }: EndpointDocument): Progress {
+/** Nothing that another address did, or asked for, counts for this one. */
+export function startedAfresh(before: Progress, url: string): Progress {
   const { failingSince: _, failedAt: __, pausedUntil: ___, ...rest } = before;
+  return { ...rest, url, failures: 0 };
+}
+
+/** What waited is given up by then. */
+export function enabledAgain(before: Progress, { from, enabled_at: enabledAt, url }: EndpointDocument): Progress {
   const skipped = withSkipped(before.skipped, { after: before.cursor, through: from });
-  return { ...rest, enabledAt, cursor: from, waiting: [], skipped, failures: 0 };
+  return { ...startedAfresh(before, url), enabledAt, cursor: from, waiting: [], skipped };
 }
 
 /**

@@ -43,7 +43,7 @@ export async function readAgain(
       page.entries.filter(
         ({ position, entry: { at } }) => position <= through && at >= since && (before === undefined || at < before),
       ),
-    ),
+    ).map((item) => ({ ...item, asked: true })),
     change(now) {
       const rest = now.recovering.slice(1);
       return { ...now, recovering: to < through && to > after ? [{ ...part, after: to }, ...rest] : rest };

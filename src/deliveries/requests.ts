@@ -54,13 +54,13 @@ export async function nextRequests(
     const { request } = asked;
     switch (request.kind) {
       case 'ping':
-        items.push({ position, key: `ping/${asked.id}`, at: asked.at, ping: asked.id, tries: 0 });
+        items.push({ position, key: `ping/${asked.id}`, at: asked.at, ping: asked.id, tries: 0, asked: true });
         break;
       case 'resend': {
         const entry = (await feed.get(entryId(request.position))) as FeedEntry | undefined;
         // In a copy of the log its place is another event's.
         if (entry?.event_id === request.event_id && isSeenBy(viewerOf(endpoint.owner), entry))
-          items.push(waitingEntry(request.position, entry));
+          items.push({ ...waitingEntry(request.position, entry), asked: true });
         break;
       }
       case 'recover':

@@ -1,4 +1,6 @@
 /** When what failed is tried again, and when it is given up (docs/decisions.md#webhook-deliveries). */
+import { retryAfterMs } from '../lib/retryAfter.js';
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -28,10 +30,8 @@ export function pauseAfter(tries: number, { firstMs, mostMs }: RetrySchedule, ch
   return Math.min(mostMs, firstMs * FACTOR ** Math.min(tries - 1, 20)) * (1 - chance / 2);
 }
 
-/** Of `Retry-After`, in seconds or as a date; `undefined`: it asks for nothing. */
+/** Of `Retry-After`, in ms; `undefined`: it asks for nothing. */
 export function askedPause(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  const text = header.trim();
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
-  return Number.isNaN(ms) || ms <= 0 ? undefined : Math.min(ms, MOST_ASKED_MS);
+  const ms = retryAfterMs(header, now, MOST_ASKED_MS);
+  return ms === 0 ? undefined : ms;
 }

@@ -52,6 +52,8 @@ export const REFUSALS = {
   webhook_endpoint_not_found: 'Webhook endpoint not found',
   webhook_endpoint_disabled: 'webhook endpoint is disabled.',
   too_many_webhook_endpoints: 'at most 20 webhook endpoints.',
+  too_many_webhook_requests:
+    'too many requests of this kind for this webhook endpoint today: docs/limits.md says how many.',
   event_not_found: 'Event not found',
   redeemed_too_often: 'this user has redeemed this gift 50 times: another user of the merchant must redeem it.',
   voided_too_often:

@@ -99,6 +99,8 @@ export type WebhookEndpoint =
       readonly owner: EndpointOwner;
       /** The newest first. */
       readonly secrets: readonly SigningSecret[];
+      /** When events that are limited happened in the day before the last one, by type. */
+      readonly recent: Readonly<Partial<Record<string, readonly string[]>>>;
     });
 
 export type LiveEndpoint = Extract<WebhookEndpoint, EndpointSettings>;
@@ -108,29 +110,67 @@ export const webhookEndpointAggregate: Aggregate<WebhookEndpoint, WebhookEndpoin
   evolve(state: WebhookEndpoint, event: Happened<WebhookEndpointEvent>): WebhookEndpoint {
     if (event.type === 'WebhookEndpointCreated') {
       const { secret_id, ...created } = event.data;
-      return { ...created, status: 'enabled', secrets: [{ id: secret_id }] };
+      return { ...created, status: 'enabled', secrets: [{ id: secret_id }], recent: {} };
     }
     if (!isLive(state)) return state;
-    switch (event.type) {
-      case 'WebhookEndpointChanged':
-        return { ...state, ...event.data };
-      case 'WebhookSecretRotated':
-        return { ...state, secrets: rotated(state.secrets, event.data) };
-      case 'WebhookEndpointDisabled':
-        return { ...state, status: 'disabled' };
-      case 'WebhookEndpointEnabled':
-        return { ...state, status: 'enabled' };
-      case 'WebhookEndpointDeleted':
-        return { status: 'deleted', owner: state.owner };
-      case 'WebhookPingRequested':
-      case 'WebhookResendRequested':
-      case 'WebhookRecoverRequested':
-        return state;
-      default:
-        return (event satisfies never, state);
-    }
+    const counted = event.type in MOST_A_DAY ? counting(state, event) : state;
+    return evolved(counted, event);
   },
 };
+
+function evolved(state: LiveEndpoint, event: Happened<WebhookEndpointEvent>): WebhookEndpoint {
+  switch (event.type) {
+    case 'WebhookEndpointCreated':
+      return state;
+    case 'WebhookEndpointChanged':
+      return { ...state, ...event.data };
+    case 'WebhookSecretRotated':
+      return { ...state, secrets: rotated(state.secrets, event.data) };
+    case 'WebhookEndpointDisabled':
+      return { ...state, status: 'disabled' };
+    case 'WebhookEndpointEnabled':
+      return { ...state, status: 'enabled' };
+    case 'WebhookEndpointDeleted':
+      return { status: 'deleted', owner: state.owner };
+    case 'WebhookPingRequested':
+    case 'WebhookResendRequested':
+    case 'WebhookRecoverRequested':
+      return state;
+    default:
+      return (event satisfies never, state);
+  }
+}
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Of one endpoint: each is an event for ever (docs/limits.md#webhook-endpoints). What a day brings can be undone in it. */
+export const MOST_A_DAY = {
+  WebhookEndpointChanged: 100,
+  WebhookEndpointEnabled: 100,
+  WebhookSecretRotated: 20,
+  WebhookPingRequested: 100,
+  WebhookResendRequested: 1_000,
+  WebhookRecoverRequested: 100,
+} as const satisfies Partial<Record<WebhookEndpointEvent['type'], number>>;
+
+const inTheDayBefore = (times: readonly string[] = [], now: string): readonly string[] => {
+  const from = new Date(Date.parse(now) - DAY_MS).toISOString();
+  return times.filter((at) => at > from);
+};
+
+function counting(state: LiveEndpoint, { type, at }: Happened<WebhookEndpointEvent>): LiveEndpoint {
+  return { ...state, recent: { ...state.recent, [type]: [...inTheDayBefore(state.recent[type], at), at] } };
+}
+
+/** @param now ISO 8601, UTC @throws Refusal `too_many_webhook_requests` */
+export function refuseTooMany(state: WebhookEndpoint, events: readonly WebhookEndpointEvent[], now: string): void {
+  if (!isLive(state)) return;
+  for (const { type } of events) {
+    const most = (MOST_A_DAY as Readonly<Partial<Record<string, number>>>)[type];
+    if (most !== undefined && inTheDayBefore(state.recent[type], now).length >= most)
+      throw new Refusal('too_many_webhook_requests');
+  }
+}
 
 const isLive = (state: WebhookEndpoint): state is LiveEndpoint =>
   state.status === 'enabled' || state.status === 'disabled';

@@ -41,21 +41,6 @@ export function neverSent(error: unknown): boolean {
   return false;
 }
 
-/** A wrong header, or a provider's clock that is ahead, must not stop all calls for long. */
-const RETRY_AFTER_AT_MOST_MS = 3_600_000;
-/**
- * The three forms of a date in headers (RFC 9110, 5.6.7). JavaScript takes much else for a date: `-5` is a day in May.
- */
-const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/;
-
-/** RFC 9110, 10.2.3: seconds or a date. @returns milliseconds, at most an hour; `undefined`: absent or malformed */
-export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
-  const value = header?.trim() ?? '';
-  if (/^\d{1,9}$/.test(value)) return Math.min(RETRY_AFTER_AT_MOST_MS, Number(value) * 1000);
-  const date = HTTP_DATE.test(value) ? Date.parse(value.endsWith(' GMT') ? value : `${value} GMT`) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.min(RETRY_AFTER_AT_MOST_MS, Math.max(0, date - now));
-}
-
 /**
  * A refund goes through the provider that took the money. @throws RefusedError where the settings have changed since
  */

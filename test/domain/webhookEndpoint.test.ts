@@ -5,6 +5,8 @@ import {
   deleteEndpoint,
   disableEndpoint,
   liveEndpoint,
+  MOST_A_DAY,
+  refuseTooMany,
   requestDelivery,
   rotateSecret,
   signingSecretIds,
@@ -12,6 +14,8 @@ import {
   type WebhookEndpointEvent,
   webhookEndpointStream,
 } from '../../src/domain/webhookEndpoint.js';
+import { fold } from '../../src/domain/decider.js';
+import { Refusal } from '../../src/domain/refusal.js';
 import { given as givenOf, GIVEN_AT } from '../support/assertions/givenWhenThen.js';
 
 const test = suite('webhook endpoint');
@@ -35,6 +39,29 @@ const rotatedTo = (secret_id: string, previous_until: string): WebhookEndpointEv
   data: { secret_id, previous_until },
 });
 const given = (...events: readonly WebhookEndpointEvent[]) => givenOf(webhookEndpointAggregate, ...events);
+
+test('takes so many requests of a kind a day, and more the day after', () => {
+  const at = (hours: number): string => new Date(Date.parse(GIVEN_AT) + hours * 3_600_000).toISOString();
+  for (const [type, most] of Object.entries(MOST_A_DAY)) {
+    const event = { type, data: {} } as WebhookEndpointEvent;
+    const before = fold(webhookEndpointAggregate, [
+      { ...created, at: at(0) },
+      ...Array.from({ length: most }, () => ({ ...event, at: at(0) })),
+    ]);
+    const refused = (hours: number, state = before): boolean => {
+      try {
+        refuseTooMany(state, [event], at(hours));
+        return false;
+      } catch (error) {
+        return error instanceof Refusal && error.code === 'too_many_webhook_requests';
+      }
+    };
+    assert.ok(refused(23.9), type);
+    assert.not(refused(24), type);
+    assert.not(refused(1, fold(webhookEndpointAggregate, [{ ...created, at: at(0) }])), type);
+    refuseTooMany(before, [disabled], at(1));
+  }
+});
 
 test('its stream is named by its id', () => assert.is(webhookEndpointStream('e1'), 'webhookEndpoint-e1'));
 

@@ -102,6 +102,7 @@ const REFUSED_WITH = {
   webhook_endpoint_not_found: 404,
   webhook_endpoint_disabled: 409,
   too_many_webhook_endpoints: 409,
+  too_many_webhook_requests: 429,
   event_not_found: 422,
   redeemed_too_often: 409,
   voided_too_often: 409,

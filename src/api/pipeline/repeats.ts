@@ -124,6 +124,7 @@ const REPEATS = {
   webhook_endpoint_not_found: [['webhookEndpoints'], 'open'],
   webhook_endpoint_disabled: ['log', 'open'],
   too_many_webhook_endpoints: [['webhookEndpoints'], 'open'],
+  too_many_webhook_requests: ['log', { retryAfter: 3_600 }],
   event_not_found: [['feed', 'webhookEndpoints'], 'open'],
   redeemed_too_often: ['log', 'open'],
   voided_too_often: ['log', 'open'],

@@ -1,7 +1,8 @@
 /** What owners ask of the deliveries to an endpoint (docs/contract.md#webhook-endpoints). */
-import { type NamedEndpoint, requestOwnDelivery } from '../../commands/webhookEndpoints.js';
+import { type OwnEndpoint, requestOwnDelivery } from '../../commands/webhookEndpoints.js';
+import { fold } from '../../domain/decider.js';
 import { Refusal } from '../../domain/refusal.js';
-import type { DeliveryRequested } from '../../domain/webhookEndpoint.js';
+import { type DeliveryRequested, webhookEndpointAggregate } from '../../domain/webhookEndpoint.js';
 import type { Position } from '../../ports/eventStore.js';
 import { timeWithZone } from '../../lib/writtenTime.js';
 import { parsedPosition } from '../../ports/positionText.js';
@@ -36,7 +37,7 @@ function placeIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>):
  */
 async function placeOfEvent(
   deps: WebhookEndpointDeps,
-  { id, owner }: NamedEndpoint,
+  { id, owner, history }: OwnEndpoint,
   { event_id, position: given }: Wanted,
 ): Promise<Position> {
   const position =
@@ -47,6 +48,9 @@ async function placeOfEvent(
     position === undefined ? undefined : ((await deps.feed.get(entryId(position))) as FeedEntry | undefined);
   if (position === undefined || entry?.event_id !== event_id || entry[owner.kind] !== owner.id)
     throw new Refusal('event_not_found', 'event_id');
+  const endpoint = fold(webhookEndpointAggregate, history);
+  if ('types' in endpoint && endpoint.types?.includes(entry.type) === false)
+    throw faultOf('event_id', `is of the type ${entry.type}, which the endpoint does not get`);
   return position;
 }
 
@@ -73,7 +77,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
     described: Pick<RouteDescription, 'path' | 'operation' | 'summary' | 'description' | 'body' | 'bodyExample'> &
       Partial<Pick<RouteDescription, 'errors' | 'reads'>>,
     answer: { readonly schema: Schema; readonly example: object },
-    ask: (call: Call, named: NamedEndpoint) => Asked | Promise<Asked>,
+    ask: (call: Call, own: OwnEndpoint) => Asked | Promise<Asked>,
   ): Route {
     const { errors = [], ...more } = described;
     return {
@@ -89,7 +93,13 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
           example: { data: answer.example },
         },
       ],
-      errors: ['forbidden', 'webhook_endpoint_not_found', 'webhook_endpoint_disabled', ...errors],
+      errors: [
+        'forbidden',
+        'webhook_endpoint_not_found',
+        'webhook_endpoint_disabled',
+        'too_many_webhook_requests',
+        ...errors,
+      ],
       async open(early) {
         const { own, context } = await openedBy(early, deps);
         return async (call) => {
@@ -121,7 +131,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         operation: 'resendWebhook',
         summary: 'Deliver an event again',
         description:
-          'Whether it was delivered or not, and whatever types the endpoint gets. Without its `position` the event is looked for among the attempts.',
+          'Whether it was delivered or not, where the endpoint gets its type. It goes at once, with what waits of the same gift. Without its `position` the event is looked for among the attempts.',
         reads: ['webhookEndpoints', 'feed'],
         body: record(
           {
@@ -137,10 +147,10 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         schema: record({ event_id: { type: 'string' } }),
         example: { event_id: attemptExample.event_id },
       },
-      async ({ body }, named) => {
+      async ({ body }, own) => {
         const wanted = body as unknown as Wanted;
         const { event_id } = wanted;
-        const position = await placeOfEvent(deps, named, wanted);
+        const position = await placeOfEvent(deps, own, wanted);
         return {
           request: { type: 'WebhookResendRequested', data: { event_id, position } },
           data: () => ({ event_id }),
@@ -153,7 +163,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         operation: 'recoverWebhooks',
         summary: 'Deliver what was not delivered',
         description:
-          'All events since a time that were given up, that came while the endpoint was disabled, or that wait for their next attempt, which is made at once.',
+          'All events since a time that were given up, that came while the endpoint was disabled, or that wait for their next attempt, which is made at once. Types that the endpoint does not get are passed over.',
         body: record({
           since: {
             type: 'string',

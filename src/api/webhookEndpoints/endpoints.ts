@@ -224,7 +224,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           },
         },
       ],
-      errors: ['forbidden', 'webhook_endpoint_not_found'],
+      errors: ['forbidden', 'webhook_endpoint_not_found', 'too_many_webhook_requests'],
       async open(early) {
         const { own, context } = await openedBy(early, deps);
         return async (call) => {
@@ -287,7 +287,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           },
         },
       ],
-      errors: ['forbidden', 'webhook_endpoint_not_found'],
+      errors: ['forbidden', 'webhook_endpoint_not_found', 'too_many_webhook_requests'],
       async open(early) {
         const { own, context } = await openedBy(early, deps);
         return async (call) => {

@@ -2,7 +2,8 @@
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
 import { RetryLaterError } from '../../messages/workerFailure.js';
-import { neverSent, retryAfterMs, ProviderError } from '../providerErrors.js';
+import { neverSent, ProviderError } from '../providerErrors.js';
+import { retryAfterMs } from '../../lib/retryAfter.js';
 
 export interface GoogleAccount {
   readonly clientEmail: string;

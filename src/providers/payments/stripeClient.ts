@@ -1,6 +1,7 @@
 import Stripe from 'stripe';
 import { RetryLaterError } from '../../messages/workerFailure.js';
-import { RefusedError, retryAfterMs, ProviderError } from '../providerErrors.js';
+import { RefusedError, ProviderError } from '../providerErrors.js';
+import { retryAfterMs } from '../../lib/retryAfter.js';
 import { stripeHttp } from './stripeHttp.js';
 
 export const STRIPE_API_VERSION = '2026-10-28.endive';

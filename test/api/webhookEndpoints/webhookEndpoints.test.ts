@@ -318,8 +318,29 @@ test('a ping and a recovery stand in the log once they are answered', async () =
   assert.equal((await eventsOf(id as string)).length, 3);
 });
 
+test('refuses more pings, secrets and changes of an endpoint than a day may bring', async () => {
+  const { id } = await create();
+  const many = async (times: number, send: (n: number) => Promise<Reply>): Promise<void> => {
+    for (let n = 0; n < times; n++) assert.ok((await send(n)).status < 300);
+    const reply = await send(times);
+    refused(
+      reply,
+      429,
+      'too many requests of this kind for this webhook endpoint today: docs/limits.md says how many.',
+    );
+    assert.equal(reply.headers.get('retry-after'), '3600');
+  };
+  await many(20, async () => ask('POST', `/${id}/secret`));
+  await many(100, async () => ask('POST', `/${id}/ping`));
+  await many(100, async (n) => ask('PATCH', `/${id}`, { body: { description: `no. ${n}` } }));
+  assert.equal((await ask('PATCH', `/${id}`, { body: { disabled: true } })).status, 200, 'it can be stopped');
+  assert.equal((await ask('DELETE', `/${id}`)).status, 200);
+  assert.equal((await eventsOf(id as string)).length, 1 + 220 + 2);
+});
+
 test('resends what the owner may know of, found by its position or among the attempts', async () => {
   const id = await createDisabled('hooks-coffee');
+  assert.equal((await ask('PATCH', `/${id}`, { as: 'hooks-coffee', body: { types: null } })).status, 200);
   const gift = await buyOne(service, 'latte');
   assert.equal((await redeem(service, gift)).status, 201);
   const feed = async (token: string): Promise<Json[]> =>
@@ -354,6 +375,12 @@ test('resends what the owner may know of, found by its position or among the att
   refused(malformed, 422, 'position must be the `position` of an event');
   await withAttempts(id, [attemptOf(1, { event_id: redeemed.id, position })]);
   assert.equal((await resend({ event_id: redeemed.id })).status, 202);
+  assert.equal(
+    (await ask('PATCH', `/${id}`, { as: 'hooks-coffee', body: { types: ['gift.unredeemed'] } })).status,
+    200,
+  );
+  const unwanted = 'event_id is of the type gift.redeemed, which the endpoint does not get';
+  refused(await resend(known), 422, unwanted);
 });
 
 const attemptOf = (number: number, more: object = {}): WebhookAttempt => ({

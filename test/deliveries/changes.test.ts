@@ -1,0 +1,134 @@
+/** What an endpoint's owner changes or requests holds from the next attempt on (docs/decisions.md#webhook-deliveries). */
+import assert from 'node:assert/strict';
+import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
+import type { FeedEvent } from '../../src/projections/feed/feedEvent.js';
+import { until } from '../support/assertions/until.js';
+import { type Endpoint, type Hooks, hooksSuite } from '../support/service/hooks.js';
+import type { Received } from '../support/service/receiver.js';
+
+const test = hooksSuite('deliveries/changes');
+const HOUR_S = 3_600;
+
+const typesOf = (some: readonly Pick<Received, 'type'>[]): string[] => some.map(({ type }) => type);
+
+const progressOf = async (hooks: Hooks, { id }: Endpoint): Promise<Progress | undefined> =>
+  (await hooks.store.records.get<Progress>(progressRecord(id)))?.value;
+
+const resendOf = (event: FeedEvent) =>
+  ({
+    type: 'WebhookResendRequested',
+    data: { event_id: event.id, position: event.position.slice(event.position.indexOf(':') + 1) },
+  }) as const;
+
+test('passes over waiting events whose type is taken off, which hold back no others', async ({ hooks }) => {
+  const receiver = await hooks.receiver((one, response) => {
+    response.writeHead(one.type === 'gift.blocked' ? 500 : 200).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const since = hooks.clock.now();
+  // No retry falls due within the test.
+  const first = hooks.process({ schedule: { firstMs: 3_600_000, mostMs: 3_600_000 } });
+  const gift = await hooks.gift(endpoint.client);
+  await hooks.happen(gift, 2);
+  await until(() => typesOf(receiver.received).includes('gift.blocked'));
+  const fed = await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  assert.ok(!typesOf(receiver.received).includes('gift.unblocked'), 'it waits for the one before');
+  await hooks.change(endpoint, { types: ['gift.unblocked', 'gift.issued'] });
+  await until(() => typesOf(receiver.received).includes('gift.unblocked'), 'what it held back');
+  assert.equal(receiver.received.filter(({ type }) => type === 'gift.blocked').length, 1);
+  const blocked = fed.find(({ type }) => type === 'gift.blocked');
+  const issued = fed.find(({ type }) => type === 'gift.issued');
+  assert.ok(blocked !== undefined && issued !== undefined);
+  await hooks.request(endpoint, resendOf(blocked));
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since } });
+  await hooks.request(endpoint, resendOf(issued));
+  await until(() => receiver.received.filter(({ type }) => type === 'gift.issued').length === 2, 'the last request');
+  await until(async () => (await progressOf(hooks, endpoint))?.waiting.length === 0);
+  assert.equal(receiver.received.filter(({ type }) => type === 'gift.blocked').length, 1, 'neither asks for it');
+  await first.close();
+});
+
+test('sends a type from when it is added on', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url, { types: ['gift.redeemed'] });
+  hooks.process();
+  const gift = await hooks.gift(endpoint.client);
+  await hooks.redeem(gift, 'm1');
+  await until(() => receiver.received.length === 1);
+  await hooks.change(endpoint, { types: ['gift.blocked'] });
+  await until(async () => (await hooks.types(endpoint)).includes('WebhookEndpointChanged'));
+  await hooks.happen(gift, 1);
+  await until(() => receiver.received.length === 2);
+  assert.deepEqual(typesOf(receiver.received), ['gift.redeemed', 'gift.blocked']);
+});
+
+test('takes a malformed Retry-After for none', async ({ hooks }) => {
+  const receiver = await hooks.receiver((_, response) => {
+    response.writeHead(receiver.received.length < 3 ? 503 : 200, { 'retry-after': '45.5' }).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  hooks.process();
+  await hooks.gift(endpoint.client);
+  await until(() => new Set(receiver.received.map(({ id }) => id)).size === 2 && receiver.received.length >= 4);
+  assert.equal((await progressOf(hooks, endpoint))?.pausedUntil, undefined);
+});
+
+test('starts afresh at a new url, though the old one asked for a pause', async ({ hooks }) => {
+  const receiver = await hooks.receiver((one, response) => {
+    response.writeHead(one.path === '/hook' ? 503 : 200, { 'retry-after': String(HOUR_S) }).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const first = hooks.process({ holder: 'first' });
+  await hooks.gift(endpoint.client);
+  await until(async () => (await progressOf(hooks, endpoint))?.pausedUntil !== undefined);
+  await hooks.change(endpoint, { url: receiver.url.replace('/hook', '/new') });
+  await until(() => receiver.received.filter(({ path }) => path === '/new').length === 2);
+  await until(async () => (await progressOf(hooks, endpoint))?.waiting.length === 0);
+  const { pausedUntil, failures } = (await progressOf(hooks, endpoint)) ?? {};
+  assert.deepEqual([pausedUntil, failures], [undefined, 0]);
+  await first.close();
+});
+
+test('starts afresh at a url that was changed while no process was there', async ({ hooks }) => {
+  const receiver = await hooks.receiver((one, response) => {
+    response.writeHead(one.path === '/hook' ? 503 : 200, { 'retry-after': String(HOUR_S) }).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const first = hooks.process({ holder: 'first' });
+  await hooks.gift(endpoint.client);
+  await until(async () => (await progressOf(hooks, endpoint))?.pausedUntil !== undefined);
+  await first.close();
+  await hooks.change(endpoint, { url: receiver.url.replace('/hook', '/new') });
+  hooks.process({ holder: 'second' });
+  await until(() => receiver.received.filter(({ path }) => path === '/new').length === 2);
+});
+
+test('sends what its owner requests in spite of a pause, once, and nothing else', async ({ hooks }) => {
+  const receiver = await hooks.receiver((_, response) => {
+    response.writeHead(503, { 'retry-after': String(HOUR_S) }).end();
+  });
+  const endpoint = await hooks.endpoint(receiver.url);
+  const since = hooks.clock.now();
+  hooks.process();
+  const gift = await hooks.gift(endpoint.client);
+  await until(async () => (await progressOf(hooks, endpoint))?.pausedUntil !== undefined);
+  await until(() => receiver.received.length === 2, 'both that went at once');
+  await hooks.happen(gift, 1);
+  const sent = async (what: string, count: number): Promise<void> => {
+    await until(() => receiver.received.length >= count, what);
+    await until(async () => (await hooks.attempts(endpoint)).length === count, `${what}, noted`);
+    assert.equal(receiver.received.length, count, what);
+  };
+  await hooks.request(endpoint, { type: 'WebhookPingRequested', data: {} });
+  await sent('a ping', 3);
+  const fed = await hooks.fed({ kind: 'client', clientId: endpoint.client });
+  const blocked = fed.find(({ type }) => type === 'gift.blocked');
+  assert.ok(blocked !== undefined);
+  await hooks.request(endpoint, resendOf(blocked));
+  await sent('what goes before it', 4);
+  assert.equal(receiver.received.at(-1)?.type, 'gift.issued', 'the order within the gift holds');
+  await hooks.request(endpoint, { type: 'WebhookRecoverRequested', data: { since } });
+  await sent('the recovery: the purchase and the gift', 6);
+});
+
+test.run();
