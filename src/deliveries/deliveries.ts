@@ -1,6 +1,5 @@
 /** Webhooks: the process with the lease delivers, the others stand by (docs/decisions.md#webhook-deliveries). */
 import type { Records } from '../ports/readStore.js';
-import { LEASE_MS } from '../runtime/coordination/lease.js';
 import { workByLease } from '../runtime/coordination/workByLease.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { currentTime } from '../lib/clock.js';
@@ -12,11 +11,18 @@ import { type DeliveryStatus, deliveryTally } from './tally.js';
 export const WEBHOOK_LEASE = 'webhooks';
 export const WEBHOOK_PART = 'webhooks';
 
+/**
+ * Nobody waits for webhooks as for a purchase: the lease outlives the wait for a write on a starved machine. It is
+ * renewed as often as others. A process that has ended is known at once all the same.
+ */
+const WEBHOOK_LEASE_MS = 9_000;
 const FINISH_MS = 5_000;
+/** An attempt takes 17 s at most. */
+const STALLED_MS = 60_000;
 
 export interface DeliveriesDeps extends Omit<
   SessionDeps,
-  'tally' | 'health' | 'now' | 'random' | 'schedule' | 'finishMs'
+  'tally' | 'health' | 'now' | 'random' | 'schedule' | 'finishMs' | 'stalledMs'
 > {
   readonly records: Records;
   readonly sender: Sender;
@@ -29,6 +35,8 @@ export interface DeliveriesDeps extends Omit<
   readonly schedule?: Partial<RetrySchedule>;
   /** For attempts that are under way when it is closed; default 5,000. They are repeated then. */
   readonly finishMs?: number;
+  /** See `LineDeps`; default one minute. */
+  readonly stalledMs?: number;
   /** The same in all processes. */
   readonly leaseMs?: number;
 }
@@ -47,12 +55,13 @@ export function startDeliveries({
   random = Math.random,
   schedule,
   finishMs = FINISH_MS,
-  leaseMs = LEASE_MS,
+  stalledMs = STALLED_MS,
+  leaseMs = WEBHOOK_LEASE_MS,
   ...deps
 }: DeliveriesDeps): Deliveries {
   const { records, logger, sender } = deps;
   const tally = deliveryTally();
-  const session = { ...deps, now, random, finishMs, tally, schedule: { ...RETRY_SCHEDULE, ...schedule } };
+  const session = { ...deps, now, random, finishMs, stalledMs, tally, schedule: { ...RETRY_SCHEDULE, ...schedule } };
   const follower = followers.start(
     WEBHOOK_PART,
     async (health) => {

@@ -48,6 +48,8 @@ export interface LineDeps extends AttemptDeps, ReadingDeps {
   readonly random: () => number;
   /** For attempts that are under way at the end. */
   readonly finishMs: number;
+  /** An endpoint with something due, for which nothing has begun or ended for so long, is told as stalled. */
+  readonly stalledMs: number;
   /** Appends the event. @throws UnavailableError */
   readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
   readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
@@ -94,6 +96,12 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   let newIsNext = false;
   let unreadable = false;
   let timer: NodeJS.Timeout | undefined;
+  /** When something was read, or an attempt began or ended, by the monotonic clock. */
+  let movedAt = performance.now();
+  /** Since when each status has found something due. */
+  let dueSince: number | undefined;
+  /** Attempts that wait for their turn among those of all endpoints. */
+  let queued = 0;
   const idle: (() => void)[] = [];
   /** Attempts that are being noted. */
   const notes = new Set<Promise<void>>();
@@ -163,6 +171,7 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   async function readOrWait(): Promise<void> {
     try {
       await read();
+      movedAt = performance.now();
       if (unreadable) onTrouble(undefined);
       unreadable = false;
     } catch (error) {
@@ -206,7 +215,10 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
 
   async function attemptInTurn(item: Waiting): Promise<void> {
     await deps.lease.renewed();
+    queued += 1;
     const free = await (slow || isFailing(progress) ? slots.aside : slots.main).take();
+    queued -= 1;
+    movedAt = performance.now();
     const late = setTimeout(() => {
       slow = true;
       free();
@@ -227,7 +239,16 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     } finally {
       clearTimeout(late);
       free();
+      movedAt = performance.now();
     }
+  }
+
+  function isStalled(): boolean {
+    const due = backlog.nextDueAt(progress.pausedUntil);
+    const isDue = underWay > 0 || (due !== undefined && due <= nowMs()) || (behind && hasRoom());
+    const now = performance.now();
+    dueSince = isDue ? (dueSince ?? now) : undefined;
+    return dueSince !== undefined && queued === 0 && now - Math.max(dueSince, movedAt) >= deps.stalledMs;
   }
 
   function leaveOut(item: Waiting, why: 'lost' | 'unwanted'): void {
@@ -342,7 +363,8 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
     isOf: (named) => sources === undefined || sources.some((name) => named.has(name)),
     status() {
       const failing = isFailing(progress) || (progress.pausedUntil ?? 0) > nowMs();
-      return { state: failing ? 'failing' : 'working', waiting: backlog.size, oldest: backlog.oldest() };
+      const state = isStalled() ? 'stalled' : failing ? 'failing' : 'working';
+      return { state, waiting: backlog.size, oldest: backlog.oldest() };
     },
     async close() {
       closing.abort();

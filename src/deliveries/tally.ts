@@ -5,8 +5,11 @@ export const OUTCOMES = ['delivered', 'failed', 'given_up', 'unreached'] as cons
 
 export type DeliveryOutcome = (typeof OUTCOMES)[number];
 
-/** `failing`: several attempts in a row have failed, or the receiver has asked to be left alone. */
-export const ENDPOINT_STATES = ['working', 'failing'] as const;
+/**
+ * `failing`: several attempts in a row have failed, or the receiver has asked to be left alone. `stalled`: something is
+ * due, and nothing is done about it, which is a fault of ours.
+ */
+export const ENDPOINT_STATES = ['working', 'failing', 'stalled'] as const;
 
 export type EndpointState = (typeof ENDPOINT_STATES)[number];
 

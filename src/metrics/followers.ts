@@ -10,10 +10,15 @@ export interface FollowersShown {
   readonly withoutLeader: () => Iterable<readonly [work: string, since: Date | undefined]>;
   /** Whether outward work waits. */
   readonly outwardHeld: () => boolean;
+  /** By work: how often a process has taken the lead. */
+  readonly leaderChanges: () => Iterable<readonly [work: string, count: number]>;
 }
 
 /** Each follower of the process always has a sample, so that an alert can notice its absence. */
-export function showFollowers(show: Exposition, { health, withoutLeader, outwardHeld }: FollowersShown): void {
+export function showFollowers(
+  show: Exposition,
+  { health, withoutLeader, outwardHeld, leaderChanges }: FollowersShown,
+): void {
   const each = (value: (one: FollowerHealth) => number) => (): readonly Sample[] =>
     health().map((one): Sample => [[one.part], value(one)]);
   show.gauge(
@@ -33,6 +38,14 @@ export function showFollowers(show: Exposition, { health, withoutLeader, outward
       health().flatMap(({ part, failing, error = '' }): Sample[] =>
         part === TREE_PART ? [[[], failing && ALTERED.has(error) ? 1 : 0]] : [],
       ),
+  );
+  show.counter(
+    {
+      name: 'gift_leader_changes_total',
+      help: 'How often a process has taken the lead since this one started: another one, or the same one again after a loss; the same in all processes',
+      labels: ['work'],
+    },
+    () => Array.from(leaderChanges(), ([work, count]): Sample => [[work], count]),
   );
   show.gauge(
     {

@@ -27,7 +27,7 @@ export function showWebhooks(show: Exposition, read: () => DeliveryStatus | unde
   show.gauge(
     {
       name: 'gift_webhook_endpoints',
-      help: 'Enabled webhook endpoints; failing: several attempts in a row failed, or the receiver asked to be left alone; shown by the process that delivers',
+      help: 'Enabled webhook endpoints; failing: several attempts in a row failed, or the receiver asked to be left alone; stalled: something is due, and nothing is done; shown by the process that delivers',
       labels: ['state'],
     },
     () => {

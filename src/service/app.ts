@@ -107,7 +107,9 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       );
     open.add(reportFailing(own, engines.store.records, logger));
     const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)));
+    let processor: ReturnType<typeof startProcessorRole> | undefined;
     const readiness = readinessOf({
+      webhooks: () => processor?.webhooks()?.status(),
       engines,
       keyStore,
       config,
@@ -183,7 +185,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
         `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
       );
     const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
-    const processor = config.roles.has('processor')
+    processor = config.roles.has('processor')
       ? startProcessorRole(
           {
             config,
@@ -215,6 +217,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             isLed(lease, outward) ? leaders.noLeaderSince(lease) : undefined,
           ]),
         outwardHeld: () => outward.state().held !== undefined,
+        leaderChanges: () => Object.entries(LED).map(([work, lease]) => [work, leaders.changes(lease)]),
       },
     );
     const stopping = new AbortController();

@@ -10,6 +10,7 @@ import type { Engines } from '../ports/engines.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { WEBHOOK_LEASE, WEBHOOK_PART } from '../deliveries/deliveries.js';
+import type { DeliveryStatus } from '../deliveries/tally.js';
 import { PROCESS_LEASE } from '../processors/runner/run.js';
 import { checkpointName, type Projection } from '../runtime/readmodels/projection.js';
 import { buildOf, sameVersion } from '../runtime/readmodels/buildNumbers.js';
@@ -53,6 +54,8 @@ export interface ReadinessOptions {
   readonly health: () => readonly FollowerHealth[];
   readonly leaders: Pick<LeaderWatch<Lease>, 'noLeaderSince'>;
   readonly outward: Pick<OutwardWork, 'state'>;
+  /** `undefined`: this process delivers none. */
+  readonly webhooks?: () => DeliveryStatus | undefined;
 }
 
 export function readinessOf({
@@ -65,6 +68,7 @@ export function readinessOf({
   leaders,
   appends,
   outward,
+  webhooks: deliveries = () => undefined,
 }: ReadinessOptions): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
@@ -159,8 +163,13 @@ export function readinessOf({
     const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
     return [['process managers', { ready: !config.roles.has('processor'), detail }]];
   };
-  /** No request needs them. */
+  /** No request needs them, but what stands still in this process needs its restart. */
   const webhooks = (): [string, PartHealth][] => {
+    const stalled = (deliveries()?.endpoints ?? []).filter(({ state }) => state === 'stalled').length;
+    if (stalled > 0) {
+      const detail = `deliveries to ${stalled} endpoints stand still though events are due`;
+      return [[WEBHOOK_PART, { ready: false, detail }]];
+    }
     const since = leaders.noLeaderSince(LED[WEBHOOK_PART]);
     if (since === undefined || !isLed(LED[WEBHOOK_PART], outward)) return [];
     const detail = `no process delivers them since ${since.toISOString()}: what happens is delivered once one does`;

@@ -46,6 +46,24 @@ test('goes on where another process had the lease, and is gone', async ({ hooks 
   await until(() => receiver.received.length === 4, 'what happened meanwhile');
 });
 
+test('is told as stalled while something is due and nothing is done', async ({ hooks }) => {
+  const receiver = await hooks.receiver();
+  const endpoint = await hooks.endpoint(receiver.url);
+  const goOn = deferred<void>();
+  const { sender } = hooks.deps;
+  const deliveries = hooks.process({
+    stalledMs: 50,
+    sender: { ...sender, send: async (...args) => goOn.promise.then(async () => sender.send(...args)) },
+  });
+  const state = (): string | undefined => deliveries.status().endpoints[0]?.state;
+  await until(() => state() === 'working');
+  await hooks.gift(endpoint.client);
+  await until(() => state() === 'stalled');
+  goOn.resolve();
+  await until(() => receiver.received.length === 2);
+  await until(() => state() === 'working');
+});
+
 test('keeps what was given up until the progress that has it waiting is stored', async ({ hooks }) => {
   const receiver = await hooks.receiver();
   const endpoint = await hooks.endpoint(receiver.url);

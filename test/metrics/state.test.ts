@@ -290,17 +290,19 @@ test('has a sample of each follower, failing or not, and of work that may lack a
       ['read models', since],
       ['process managers', undefined],
     ],
+    leaderChanges: () => [['read models', 3]],
   });
   const names = [
     'gift_follower_failing{part="projector"}',
     'gift_follower_failing{part="process managers"}',
     'gift_no_leader_seconds{work="read models"}',
     'gift_no_leader_seconds{work="process managers"}',
+    'gift_leader_changes_total{work="read models"}',
   ];
   const found = await values();
   assert.equal(
     names.map((name) => found.get(name)),
-    [0, 1, 0, 0],
+    [0, 1, 0, 0, 3],
   );
   since = new Date(ago(90));
   const seconds = (await values()).get(names[2]!) ?? 0;

@@ -29,6 +29,7 @@ test('counts outcomes from zero, and shows endpoints where this process delivers
   assert.is(found.get('gift_webhook_endpoints_disabled_total{cause="gone"}'), 1);
   assert.is(found.get('gift_webhook_endpoints{state="working"}'), 2);
   assert.is(found.get('gift_webhook_endpoints{state="failing"}'), 1);
+  assert.is(found.get('gift_webhook_endpoints{state="stalled"}'), 0);
   const age = (state: string): number =>
     Math.floor(found.get(`gift_webhook_oldest_undelivered_seconds{state="${state}"}`) ?? Number.NaN);
   assert.is(age('untried'), 5);

@@ -9,6 +9,8 @@ const NO_LEADER_MS = 10_000;
 export interface LeaderWatch<N extends string> {
   /** `undefined`: a process leads, or it is not known yet. */
   noLeaderSince(name: N): Date | undefined;
+  /** How often a process has taken the lead since the watch began: another one, or the same one again after a loss. */
+  changes(name: N): number;
   close(): Promise<void>;
 }
 
@@ -16,6 +18,8 @@ export interface LeaderWatch<N extends string> {
 interface Observation {
   readonly version: number;
   readonly since: number;
+  readonly fence: number;
+  readonly changes: number;
   /** By the holder's own clock; for people only. */
   readonly at: Date;
 }
@@ -31,10 +35,14 @@ export function watchLeaders<N extends string>(
   async function look(): Promise<void> {
     for (const name of names) {
       const state = await leaseState(records, name);
-      const version = state?.version ?? 0;
-      if (observed.get(name)?.version === version) continue;
+      const { version = 0, fence = 0 } = state ?? {};
+      const before = observed.get(name);
+      if (before?.version === version) continue;
       observed.set(name, {
         version,
+        fence,
+        // A lower one is that of records that were lost.
+        changes: before === undefined ? 0 : before.changes + Math.max(0, fence - before.fence),
         since: performance.now(),
         at: state?.at === undefined ? new Date() : new Date(state.at),
       });
@@ -54,6 +62,7 @@ export function watchLeaders<N extends string>(
       const last = observed.get(name);
       return last === undefined || performance.now() - last.since < noLeaderMs ? undefined : last.at;
     },
+    changes: (name) => observed.get(name)?.changes ?? 0,
     async close() {
       clearInterval(timer);
       await looking;

@@ -152,6 +152,8 @@ export interface LeaseState {
   /** The last holder, which may hold it still; null: released. */
   readonly holder: string | null;
   readonly version: number;
+  /** Rises by one each time that a process takes the lease. */
+  readonly fence: number;
   /** The last renewal or release, by the holder's clock (ISO 8601, UTC); for people only. */
   readonly at: string | undefined;
   /** `undefined`: unknown, as on another machine. */
@@ -162,8 +164,8 @@ export interface LeaseState {
 export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
   const record = await records.get<LeaseValue>(`lease/${name}`);
   if (record === undefined) return undefined;
-  const { holder, at, life } = record.value;
-  return { holder, version: record.version, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
+  const { holder, fence, at, life } = record.value;
+  return { holder, version: record.version, fence, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
 }
 
 /** This process's own record is a lease that it lost by its clock, and that no other process took. */

@@ -23,6 +23,8 @@ test('a lease has a leader while it is renewed, and none a while after that', as
     assert.is(watch.noLeaderSince('led')?.toISOString(), at, 'since it was given up');
     const next = await acquireLease(records, 'led', { holder: 'b', signal, logger: silent, ttlMs: 1_500 });
     await until(() => watch.noLeaderSince('led') === undefined);
+    assert.is(watch.changes('led'), 1, 'it has changed hands');
+    assert.is(watch.changes('never'), 0);
     await next?.release();
   } finally {
     await watch.close();
