@@ -75,7 +75,12 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         why: 'to charge purchases',
         until: 'until the last person who may use it is erased',
         // Of an erased person the others' are left: their ids at the provider are no affair of this one.
-        records: erased === undefined ? traces.methods : traces.methods.map(({ customer: _, ...method }) => method),
+        records:
+          erased === undefined
+            ? traces.methods
+            : traces.methods.map((method) =>
+                Object.fromEntries(Object.entries(method).filter(([name]) => name !== 'customer')),
+              ),
       },
       {
         part: 'purchases',

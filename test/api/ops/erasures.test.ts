@@ -288,7 +288,7 @@ test('waits for another user of support, and can be withdrawn until then', async
   });
   const erasures = (kept.json['data'].parts as Json[]).find(({ part }) => part === 'erasures');
   assert.deepEqual(
-    (erasures?.records as Json[]).map(({ event, by }) => [event, by.user]),
+    ((erasures?.records ?? []) as Json[]).map(({ event, by }) => [event, by.user]),
     [
       ['ErasureRequested', 'sue'],
       ['ErasureWithdrawn', 'sid'],

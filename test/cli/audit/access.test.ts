@@ -35,7 +35,7 @@ test.after(() => rmSync(data, { recursive: true }));
 
 const access = async (...args: readonly string[]): Promise<Ran> => gift(data, ['audit', 'access', ...args]);
 const whatOf = ({ records, out }: Ran): unknown[] =>
-  out === '' ? [] : records().map(({ data: { what } }: Record<string, any>) => what as unknown);
+  out === '' ? [] : records().map(({ data }) => (data as { readonly what: unknown }).what);
 
 test('shows a span of days, by person, gift and who', async () => {
   const within = ['--from', '2026-05-01', '--to', '2026-05-02', '--json'];
