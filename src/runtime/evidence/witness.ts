@@ -3,10 +3,10 @@
  * has cosigned for the log, and no other: the caller keeps the answer's line before it sends the cosignature, and asks
  * for one log at a time.
  */
-import { type AddCheckpoint, parseAddCheckpoint } from './addCheckpoint.js';
-import { type ParsedCheckpoint, parseCheckpoint } from './checkpoint.js';
+import { parseAddCheckpoint } from './addCheckpoint.js';
+import { parseCheckpoint } from './checkpoint.js';
 import { MalformedEvidenceError, UntrustedNoteError } from './errors.js';
-import { EMPTY_ROOT, verifyConsistency } from './merkleTree.js';
+import { EMPTY_ROOT, type TreeHead, verifyConsistency } from './merkleTree.js';
 import {
   formatSignature,
   type NoteSigner,
@@ -36,8 +36,12 @@ export interface WitnessView {
 
 export type WitnessAnswer =
   | { readonly status: 200; readonly keep: WitnessedLog; readonly cosignatures: string }
+  /** The old size is not that of its latest checkpoint, or the tree of this size is another one. */
   | { readonly status: 409; readonly size: number }
   | { readonly status: 400 | 403 | 404 | 422; readonly reason: string };
+
+/** Before the first checkpoint of a log. */
+const NOTHING: TreeHead = { size: 0, root: EMPTY_ROOT };
 
 export function answerAddCheckpoint(body: string, view: WitnessView): WitnessAnswer {
   try {
@@ -56,11 +60,14 @@ function answer(body: string, view: WitnessView): WitnessAnswer {
   if (verifiers === undefined) return { status: 404, reason: 'this witness does not know the log' };
   const note = openNote(request.checkpoint, verifiers);
   if (request.oldSize > head.size) return { status: 400, reason: 'the old size exceeds that of the checkpoint' };
-  const latest = view.latest(head.origin);
-  const size = latest?.size ?? 0;
-  if (request.oldSize !== size) return { status: 409, size };
-  const wrong = inconsistency(request, head, latest);
-  if (wrong !== undefined) return { status: 422, reason: wrong };
+  const latest = view.latest(head.origin) ?? NOTHING;
+  const isFork = head.size === latest.size && !head.root.equals(latest.root);
+  if (request.oldSize !== latest.size || isFork) return { status: 409, size: latest.size };
+  if (!verifyConsistency(request.consistency, latest, head))
+    return {
+      status: 422,
+      reason: `the proof does not lead from size ${latest.size}, which this witness has cosigned, to this checkpoint`,
+    };
   const cosigned = signatures(note.body, view.cosigners);
   const checkpoint = withSignatures(`${note.body}\n`, [...note.signatures, ...cosigned]);
   return {
@@ -68,17 +75,4 @@ function answer(body: string, view: WitnessView): WitnessAnswer {
     keep: { origin: head.origin, size: head.size, root: head.root, checkpoint },
     cosignatures: cosigned.map(formatSignature).join(''),
   };
-}
-
-function inconsistency(
-  { oldSize, consistency }: AddCheckpoint,
-  { size, root }: ParsedCheckpoint,
-  latest: WitnessedLog | undefined,
-): string | undefined {
-  if (size === 0 && !root.equals(EMPTY_ROOT)) return 'the root is not that of an empty tree';
-  if (oldSize === 0 && consistency.length > 0) return 'nothing is to be proved from size 0 on';
-  const from = latest ?? { size: 0, root: EMPTY_ROOT };
-  return verifyConsistency(consistency, from, { size, root })
-    ? undefined
-    : `this checkpoint does not continue the one of size ${oldSize} that this witness has cosigned`;
 }

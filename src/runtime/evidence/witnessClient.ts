@@ -93,6 +93,10 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
         return { witness, outcome: 'cosigned', signature };
       }
       case 409: {
+        // Where the old size is not wrong it is the root that differs: for that case the standard names no body.
+        const saysOther = /^\d+\n?$/.test(text) && Number(text) !== oldSize;
+        if (oldSize === size && !saysOther)
+          return { witness, outcome: 'inconsistent', size, reason: 'it has cosigned another tree of this size' };
         const known = fromDecimal(text.replace(/\n$/, ''), "a witness' size");
         sizes.set(origin, known);
         return known > size ? { witness, outcome: 'ahead', size: known } : { retry: undefined };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -108,6 +108,44 @@ test('fails, and never throws, where the witness does not do what a witness does
         assert.equal(latest.outcome, status === 404 ? 'nothing' : 'failed');
       },
     );
+});
+
+test('says that the witness has seen another tree of this size, whatever body its 409 has', async () => {
+  for (const body of ['4\n', '', 'the roots differ\n']) {
+    const asked: string[] = [];
+    await inPlace(
+      (request, response) => {
+        request.setEncoding('utf8').once('data', (text: string) => {
+          asked.push(text.split('\n')[0] ?? '');
+          response.writeHead(409).end(asked.length === 1 ? '4\n' : body);
+        });
+      },
+      async (url) => {
+        const done = await witnessClient({ url, key: WITNESS_VKEY }).cosign(checkpointAt(4), PATIENCE);
+        assert.ok(done.outcome === 'inconsistent', JSON.stringify(done));
+        assert.equal(done.size, 4);
+        assert.deepEqual(asked, ['old 0', 'old 4']);
+      },
+    );
+  }
+});
+
+test('proves from a smaller size than it knew, where the witness says so', async ({ dir, running }) => {
+  const client = witnessClient({ url: running.url, key: running.vkey });
+  assert.equal((await client.cosign(checkpointAt(4), PATIENCE)).outcome, 'cosigned');
+  const book = join(dir, 'witness.jsonl');
+  const older = readFileSync(book);
+  assert.equal((await client.cosign(checkpointAt(9), PATIENCE)).outcome, 'cosigned');
+  await running.stop();
+  writeFileSync(book, older);
+  const { port } = new URL(running.url);
+  const again = await startWitness(dir, '--port', port);
+  try {
+    for (const size of [9, 12])
+      assert.equal((await client.cosign(checkpointAt(size), PATIENCE)).outcome, 'cosigned', String(size));
+  } finally {
+    await again.stop();
+  }
 });
 
 test('tries again, within its time', async ({ running }) => {
