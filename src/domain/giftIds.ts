@@ -4,6 +4,7 @@
  * U), and opens the gift: nobody makes it of the id without the key.
  */
 import { createCipheriv, createHash } from 'node:crypto';
+import { INVISIBLE } from '../lib/invisible.js';
 import { BASE32 } from './base32.js';
 import type { KeyedHash } from './keyedHash.js';
 
@@ -26,11 +27,28 @@ export const isGiftId = (text: string): boolean => ID.test(text);
 
 export const isShortcode = (text: string): boolean => lettersIn(text) !== undefined;
 
-/** A shortcode's case does not matter; O is read as 0, I and L as 1 (Crockford). */
+/** The longest text that is read as a shortcode. */
+const MOST_TYPED = 64;
+/** What people group letters with, what scanners end a code with, and what shows nothing. */
+const BETWEEN_LETTERS = new RegExp(`[\\s\\p{Dash}\\p{Cc}${INVISIBLE}]+`, 'gu');
+/** The ASCII characters as Japanese and Chinese keyboards also write them. */
+const FULL_WIDTH = /[\uff01-\uff5e]/g;
+const FULL_WIDTH_OFFSET = 0xfee0;
+
+/**
+ * The letters of a shortcode that a person typed or a scanner sent (docs/decisions.md#gift-ids). The case does not
+ * matter; O is read as 0, I and L as 1 (Crockford).
+ */
 function lettersIn(text: string): string | undefined {
-  if (text.length !== 16) return undefined;
-  const letters = text.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
-  return SHORTCODE.test(letters) ? letters : undefined;
+  if (text.length === 16 && SHORTCODE.test(text)) return text;
+  if (text.length > MOST_TYPED) return undefined;
+  const letters = text
+    .replaceAll(FULL_WIDTH, (letter) => String.fromCharCode(letter.charCodeAt(0) - FULL_WIDTH_OFFSET))
+    .replaceAll(BETWEEN_LETTERS, '');
+  // Capitals of other letters may be these.
+  if (!/^[0-9a-z]{16}$/i.test(letters)) return undefined;
+  const read = letters.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
+  return SHORTCODE.test(read) ? read : undefined;
 }
 
 /** An installation's shortcodes. */

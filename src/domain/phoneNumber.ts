@@ -8,6 +8,9 @@ const MAX_LENGTH = 40;
 /** Contact books add invisible characters. */
 const UNSEEN = new RegExp(`[${INVISIBLE}]`, 'gu');
 
+/** Links and contact cards write numbers so (RFC 3966). */
+const TEL = /^tel:/i;
+
 /** The shortest numbers of the world have 7 digits with their country's. */
 const E164 = /^\+\d{7,15}$/;
 
@@ -35,7 +38,7 @@ export function readPhoneNumber(text: string): string | undefined {
 }
 
 function parse(text: string): PhoneNumber | undefined {
-  const visible = text.replace(UNSEEN, '').trim();
+  const visible = text.replace(UNSEEN, '').trim().replace(TEL, '');
   if (visible.length > MAX_LENGTH) return undefined;
   const parsed = parsePhoneNumberFromString(visible, { defaultCountry: 'GB', extract: false });
   return parsed !== undefined && parsed.ext === undefined && E164.test(parsed.number) ? parsed : undefined;

@@ -25,6 +25,28 @@ test('property: a shortcode names its gift, in any case and with look-alikes', (
   );
 });
 
+test('a shortcode is read as people type it and scanners send it', () => {
+  const giftId = '0123456789abcdef0123';
+  const shortcode = shortcodes.of(giftId);
+  const groups = shortcode.match(/.{4}/g) ?? [];
+  for (const text of [
+    groups.join('-'),
+    groups.join(' ').toLowerCase(),
+    groups.join('\u2011'),
+    groups.join(' – '),
+    `${shortcode}\r`,
+    `${shortcode}\r\n`,
+    `\u0002${shortcode}\t`,
+    `\ufeff\u00a0${shortcode}\u200b`,
+    [...shortcode].map((letter) => String.fromCharCode(letter.charCodeAt(0) + 0xfee0)).join(''),
+    groups.join('\u3000'),
+  ])
+    assert.equal(shortcodes.giftIdOf(text), giftId, JSON.stringify(text));
+  // An id is a name that programs pass on: it is read to the letter.
+  for (const text of [`${giftId}\r`, giftId.toUpperCase(), `${shortcode}${' '.repeat(64)}`, `${shortcode}-0`])
+    assert.equal(shortcodes.giftIdOf(text), undefined, JSON.stringify(text));
+});
+
 test('property: different ids have different shortcodes', () => {
   fc.assert(fc.property(id, id, (a, b) => assert.equal(a === b, shortcodes.of(a) === shortcodes.of(b))));
 });
@@ -36,7 +58,13 @@ test('property: nothing else is read as an id', () => {
       assert.equal(read !== undefined, isGiftId(text) || isShortcode(text));
       if (read !== undefined)
         assert.ok(
-          read === text || shortcodes.of(read) === text.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1'),
+          read === text ||
+            shortcodes.of(read) ===
+              text
+                .replaceAll(/[^0-9a-z]/gi, '')
+                .toUpperCase()
+                .replaceAll('O', '0')
+                .replaceAll(/[IL]/g, '1'),
         );
     }),
   );

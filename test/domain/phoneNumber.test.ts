@@ -10,6 +10,11 @@ test('reads numbers without a country as British, and returns E.164', () => {
   assert.is(normalisePhoneNumber('+1 213 373 4253'), '+12133734253');
 });
 
+test('reads numbers of links and contact cards', () => {
+  for (const text of ['tel:+44-7400-123456', 'TEL:07400123456', ' tel:7400123456;phone-context=+44\r\n'])
+    assert.is(normalisePhoneNumber(text), '+447400123456', text);
+});
+
 test('accepts numbers for films, examples and tests', () => {
   assert.is(normalisePhoneNumber('+1 500 555 0001'), '+15005550001');
   assert.is(normalisePhoneNumber('07700 900123'), '+447700900123');
@@ -22,7 +27,10 @@ test('refuses a number that is not whole', () => {
     '0740012345',
     'x07400123456',
     '07400123456 ext 5',
-    'tel:07400123456',
+    'tel:',
+    'tel:tel:07400123456',
+    'tel:+44-7400-123456;ext=5',
+    'sip:07400123456',
     '+447700900',
     '+44',
     '0'.repeat(50),
@@ -89,7 +97,7 @@ test('reads a number for a look-up, whatever it is valid for by now', () => {
 });
 
 test('reads nothing that was never a number', () => {
-  for (const text of ['', '12', 'x07400123456', '02079460018 ext 5', 'tel:07400123456', '0'.repeat(50), '+99912345678'])
+  for (const text of ['', '12', 'x07400123456', '02079460018 ext 5', 'tel:', '0'.repeat(50), '+99912345678'])
     assert.is(readPhoneNumber(text), undefined, text);
 });
 

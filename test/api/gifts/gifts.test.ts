@@ -111,7 +111,9 @@ test('finds a gift by shortcode for any user, by id for those who have to do wit
   const code = service.shortcodeOf(gift);
   const byId = async (user: string, path = gift): Promise<Reply> =>
     service.ask('GET', `/api/v2/gifts/${path}`, { token: await service.userToken(user) });
-  for (const spelling of [code, code.toLowerCase(), `${code}/`])
+  const groups = code.match(/.{4}/g) ?? [];
+  const typed = [groups.join('-'), groups.join(' '), `${code}\r`].map(encodeURIComponent);
+  for (const spelling of [code, code.toLowerCase(), `${code}/`, ...typed])
     assert.equal((await look(spelling, 'dan')).json.data.id, gift, spelling);
   for (const user of ['ann', 'bob', 'vip', 'till-cinema', 'till-nothing', 'sue', 'aud'])
     assert.equal((await look(code, user)).status, 200, user);
