@@ -5,6 +5,7 @@ import type { Condition } from '../../ports/readStore.js';
 import { methodsOf, namedIn } from '../../projections/byUser.js';
 import type { PaymentMethodDocument } from '../../projections/accounts.js';
 import { userOf } from '../gifts/deps.js';
+import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import {
   cursorBody,
@@ -25,13 +26,17 @@ const paymentMethodSchema = entity('PaymentMethod', {
 
 type Usable = Pick<PaymentMethodDocument, 'reference' | 'kind' | 'prepaid'>;
 
-/** In the order of their references. A user who may no longer use one is still found by it. */
+/**
+ * In the order of their references. A user who may no longer use one is still found by it.
+ * @throws HttpError `schema` where `after` was never one of the user's
+ */
 async function usableBy(
   { accounts, byUser }: AccountDeps,
   userId: string,
   { limit, after }: CursorRequest,
 ): Promise<CursorPage<Usable>> {
   const prefix = methodsOf(userId);
+  if (after !== undefined && (await byUser.get(prefix + after)) === undefined) throw faultOf('after', 'is not valid');
   const data: Usable[] = [];
   // `0` follows `/`.
   const end = prefix.replace(/\/$/, '0');

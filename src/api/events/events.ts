@@ -118,7 +118,7 @@ function callerName(principal: Principal): string {
 
 /** @throws HttpError `schema`; UnavailableError */
 async function positionIn(text: string | undefined, events: EventRouteDeps['events']): Promise<Position | undefined> {
-  if (text === undefined || text === '') return undefined;
+  if (text === undefined) return undefined;
   const parsed = parsedPosition(text);
   if (parsed === undefined || (parsed.log === events.logId && !events.isPosition(parsed.position)))
     throw faultOf('after', 'must be the `position` of an event, or the `next` of a page');

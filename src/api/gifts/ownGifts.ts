@@ -101,7 +101,7 @@ function latestFirst(one: Place, other: Place): number {
 
 const placeText = ({ time, id }: Place): string => `${time}.${id}`;
 
-/** @param text matches `TIMED_PLACE` */
+/** @param text matches `timedPlace` */
 const placeOf = (text: string): Place => ({
   time: text.slice(0, TIME_KEY_LENGTH),
   id: text.slice(TIME_KEY_LENGTH + 1),

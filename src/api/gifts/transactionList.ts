@@ -12,7 +12,7 @@ import {
   cursorRequest,
   cursorSchema,
   firstOf,
-  TIMED_PLACE,
+  timedPlace,
 } from '../representation/cursors.js';
 import { type GiftRouteDeps, userOf } from './deps.js';
 import { transactionEntity } from './entities.js';
@@ -66,7 +66,7 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Transactions',
       caller: 'user',
       reads: ['byUser', 'reversals'],
-      query: { type: 'object', properties: cursorParameters(TIMED_PLACE) },
+      query: { type: 'object', properties: cursorParameters(timedPlace(32)) },
       answers: [
         {
           status: 200,

@@ -18,6 +18,9 @@ export function alsoNamed(names: readonly string[]): Schema {
   return names.length === 0 ? {} : { 'x-also': names };
 }
 
+/** Where a page of a list begins. Empty: at the list's beginning (docs/decisions.md#cursors). */
+const CURSOR = 'after';
+
 /** For whole numbers without a bound of their own; `page * per_page` stays exact. */
 export const MAX_WHOLE_NUMBER = 2_147_483_647;
 
@@ -79,6 +82,7 @@ export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string,
     }
     const [value, second] = [name, ...(property['x-also'] ?? [])].flatMap((one) => query[one] ?? []);
     if (second !== undefined) throw faultOf(name, 'must be given only once');
+    if (value === '' && name === CURSOR) continue;
     if (value !== undefined) values[name] = converted(value, property.type);
   }
   return values;

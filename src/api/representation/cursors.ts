@@ -24,7 +24,7 @@ export function cursorParameters(pattern: string): Readonly<Record<'limit' | 'af
       type: 'string',
       maxLength: 128,
       pattern,
-      description: '`next` of the page before; absent: the first page.',
+      description: '`next` of the page before; absent or empty: the first page.',
     },
   };
 }
@@ -49,5 +49,5 @@ export function firstOf<T>(found: readonly T[], limit: number, placeOf: (entry: 
   return { data, next: last === undefined ? null : placeOf(last) };
 }
 
-/** A time (`timeKey`) and what tells entries of that time apart. */
-export const TIMED_PLACE = `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f]{1,64}$`;
+/** A time (`timeKey`), and what tells entries of that time apart: an id of so many digits. */
+export const timedPlace = (digits: number): string => `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f]{${digits}}$`;

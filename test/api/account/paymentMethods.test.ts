@@ -49,9 +49,11 @@ test('pages neither skip nor repeat one while others are added and taken away', 
 });
 
 test('refuses a place that is none, a client’s token and none', async () => {
-  const reply = await list('ann', '?after=a/b');
-  refused(reply, 422, 'after is not valid');
-  assert.equal(reply.headers.get('error-field'), 'after');
+  for (const after of ['a/b', 'pm_nobodys', `000000000.${'0'.repeat(20)}`]) {
+    const reply = await list('ann', `?after=${encodeURIComponent(after)}`);
+    refused(reply, 422, 'after is not valid');
+    assert.equal(reply.headers.get('error-field'), 'after');
+  }
   const token = await service.clientToken();
   refused(await service.ask('GET', '/api/v2/payment-methods', { token }), 403, 'Forbidden.');
   refused(await service.ask('GET', '/api/v2/payment-methods'), 401, 'Authentication failed.');

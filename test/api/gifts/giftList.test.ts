@@ -160,6 +160,7 @@ test('refuses what is no status, role, limit or place, by its name', async () =>
     ['as=owner', 'as'],
     ['limit=101', 'limit'],
     ['after=x', 'after'],
+    [`after=000000000.${'0'.repeat(32)}`, 'after'],
     ['after=2026-01-01T00:00:00.000Z.1', 'after'],
   ] as const) {
     const reply = await list('ann', query);

@@ -40,7 +40,7 @@ test('refuses an unknown gift, a place of another gift, and a client', async () 
   const other = await buyOne(service);
   const { id } = (await redeem(service, other)).json.data;
   refused(await list('0'.repeat(20)), 404, 'gift not found');
-  for (const after of [id, 'x', '']) {
+  for (const after of [id, 'x']) {
     const reply = await list(gift, `?after=${after}`);
     refused(reply, 422, 'after is not valid');
     assert.deepEqual([reply.headers.get('error-code'), reply.headers.get('error-field')], ['schema', 'after']);

@@ -200,7 +200,7 @@ test('page by page, by process and state', async () => {
     await of('state=discarded'),
     all.filter(({ state }) => state === 'discarded'),
   );
-  for (const after of ['', 'x', '42', '18446744073709551615', '9'.repeat(16)]) {
+  for (const after of ['x', '42', '18446744073709551615', '9'.repeat(16)]) {
     const answer = await get(`?after=${after}`);
     assert.deepEqual(
       [answer.status, /^after must be a position of this log, such as \d+$/.test(answer.json.error)],
