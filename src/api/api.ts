@@ -236,7 +236,9 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     api: application(
       logger,
       [
-        ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
+        ...(options.readiness === undefined
+          ? []
+          : [health(withCatalogue(options.readiness, catalogue), options.metrics === undefined ? 'status' : 'parts')]),
         ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
         docs(describe(all, { webhooks: DELIVERED }), {
           firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',

@@ -1,5 +1,5 @@
 /**
- * `/healthz`: alive. `/readyz`: engines answer and read models have caught up. Neither needs a token
+ * `/healthz`: the process lives. `/readyz`: engines answer and read models have caught up. Neither needs a token
  * (docs/decisions.md#environment-variables).
  */
 import type { Middleware } from 'koa';
@@ -17,7 +17,8 @@ export type Readiness = () => Promise<{
   readonly simulated: readonly string[];
 }>;
 
-export function health(readiness: Readiness): Middleware {
+/** @param shown `status`: `/readyz` names no part and no engine, for a port that strangers reach */
+export function health(readiness: Readiness, shown: 'parts' | 'status' = 'parts'): Middleware {
   return async (ctx, next) => {
     const path = ctx.path.replace(/(?<=.)\/$/, '');
     if (path !== '/healthz' && path !== '/readyz') return next();
@@ -34,8 +35,7 @@ export function health(readiness: Readiness): Middleware {
     if (!ready) ctx.set({ 'Retry-After': '1', [CODE_HEADER]: 'unavailable' });
     ctx.body = JSON.stringify({
       ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }),
-      parts,
-      simulated,
+      ...(shown === 'parts' ? { parts, simulated } : {}),
     });
     return undefined;
   };

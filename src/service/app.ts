@@ -223,7 +223,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     const stopping = new AbortController();
     let apis: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {
-      const shown = healthListener === undefined ? { readiness, metrics } : {};
+      const shown = healthListener === undefined ? { readiness, metrics } : { readiness };
       const serving = reportServing({ records: engines.store.records, holder, logger });
       open.add(serving);
       const onAnswer: RequestTally = (method, route, status, milliseconds) => {

@@ -346,7 +346,7 @@ const SETTINGS = {
   metricsPort: optional(
     'METRICS_PORT',
     wholeNumber(0, 65_535),
-    '`/healthz`, `/readyz` and `/metrics` on this port alone',
+    '`/metrics` and the whole of `/readyz` on this port alone; `PORT` then answers `/healthz`, and `/readyz` with its `status`',
     'beside the API',
   ),
   opsPort: optional(

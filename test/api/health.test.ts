@@ -122,7 +122,7 @@ test('reports a log whose file was removed or replaced', async () => {
   }
 });
 
-test('on a port of its own health is answered there alone, and nothing else is', async () => {
+test('on a port of its own health is answered in full there alone, and nothing else is', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-health-'));
   const app = await startApp(loadConfig({ PORT: '0', METRICS_PORT: '0', DATA_DIR: dataDir }), SILENT);
   try {
@@ -131,11 +131,20 @@ test('on a port of its own health is answered there alone, and nothing else is',
     checked(answerOf(await request(`${healthUrl}/readyz`, 'GET')));
     for (const reply of [
       await request(`${healthUrl}/api/v2/products`, 'GET'),
-      await request(`${url}/healthz`, 'GET'),
+      await request(`${url}/metrics`, 'GET'),
     ]) {
       checked(answerOf(reply));
       refused(reply, 404, 'Not found.');
     }
+    const shown = async (path: string): Promise<readonly unknown[]> => {
+      const { status, json } = await request(`${url}${path}`, 'GET');
+      return [status, json];
+    };
+    assert.deepEqual(await shown('/healthz'), [200, { status: 'alive' }]);
+    assert.deepEqual(await shown('/readyz'), [200, { status: 'ready' }]);
+    renameSync(join(dataDir, 'events.db'), join(dataDir, 'moved.db'));
+    assert.deepEqual(await shown('/readyz'), [503, { status: 'not ready', error: 'Service unavailable.' }]);
+    renameSync(join(dataDir, 'moved.db'), join(dataDir, 'events.db'));
   } finally {
     await app.close();
     rmSync(dataDir, { recursive: true });
