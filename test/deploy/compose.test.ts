@@ -19,6 +19,7 @@ import { freePort } from '../support/engines/serverProcess.js';
 interface Compose {
   readonly services: Readonly<Record<string, ComposeService>>;
   readonly volumes: Readonly<Record<string, unknown>>;
+  readonly networks: Readonly<Record<string, unknown>>;
 }
 
 interface ComposeService {
@@ -32,6 +33,11 @@ interface ComposeService {
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly ports?: readonly string[];
   readonly mem_limit?: string;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly read_only?: boolean;
+  readonly networks?: readonly string[];
+  readonly network_mode?: string;
   readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> };
   readonly env_file?: readonly { readonly path: string; readonly required: boolean }[];
 }
@@ -90,7 +96,7 @@ const EVENTSTORE_OPTIONS = [
 /** Variables of each engine; GOMEMLIMIT: https://pkg.go.dev/runtime. */
 const ENGINE_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   eventstore: EVENTSTORE_OPTIONS,
-  mongodb: [],
+  mongodb: ['HOME'],
   nats: ['GOMEMLIMIT'],
 };
 /** Node's own, beside the service's settings: https://nodejs.org/api/cli.html. */
@@ -132,13 +138,31 @@ for (const file of FILES) {
       assert.equal([config.payments, config.notifications], ['simulated', 'simulated']);
       assert.equal(service.env_file, [{ path: '.env', required: false }]);
     }
-    const [[, api] = []] = ours(parsed).filter(([name]) => name === 'api');
+    for (const [name, { ports }] of engines(parsed))
+      assert.is(ports, undefined, `${name} is reached from within alone`);
+    const published = ours(parsed).flatMap(([, { ports = [] }]) => ports.map((port) => interpolated(port)));
+    const [api, ...metrics] = published;
+    assert.is(api, '127.0.0.1:3000:3000');
+    const { scrape_configs } = parse(textOf('deploy/prometheus.compose.yml')) as {
+      scrape_configs: { static_configs: { targets: string[] }[] }[];
+    };
     assert.equal(
-      api?.ports?.map((port) => interpolated(port)),
-      ['127.0.0.1:3000:3000'],
+      metrics,
+      scrape_configs[0]!.static_configs[0]!.targets.map((target) => `${target}:9090`),
+      'every process is scraped',
     );
-    for (const [name, { ports }] of Object.entries(parsed.services))
-      if (name !== 'api') assert.is(ports, undefined, `${name} is reached from within alone`);
+  });
+
+  test(`takes from every container what it can do without (${file})`, () => {
+    const parsed = compose(file);
+    for (const [name, service] of Object.entries(parsed.services)) {
+      assert.equal([service.cap_drop, service.security_opt], [['ALL'], ['no-new-privileges:true']], name);
+      assert.is(service.read_only, name.startsWith('eventstore') ? undefined : true, name);
+    }
+    assert.equal(parsed.networks, { engines: { internal: true } });
+    for (const [name, { networks }] of engines(parsed)) assert.equal(networks, ['engines'], name);
+    for (const [name, { networks }] of ours(parsed)) assert.equal(networks, ['default', 'engines'], name);
+    assert.is(parsed.services['keys']?.network_mode, 'none');
   });
 
   test(`gives the addresses of its engines, as their clients read them (${file})`, async () => {
@@ -456,7 +480,15 @@ test('builds an image of exact versions and existing files, without root', () =>
   const lines = textOf('Dockerfile').replaceAll('\\\n', ' ').split('\n');
   const of = (word: string): string[] =>
     lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
-  for (const image of of('FROM')) assert.match(image, /^node:22\.\d+\.\d+-bookworm(-slim)?( AS \w+)?$/);
+  const { optionalDependencies: tested } = JSON.parse(textOf('test/nodes/package.json')) as {
+    optionalDependencies: Readonly<Record<string, string>>;
+  };
+  const versions = new Set([
+    ...Object.values(tested),
+    ...of('FROM').map((image) => /^node:(\d+\.\d+\.\d+)-bookworm(-slim)?( AS \w+)?$/.exec(image)?.[1] ?? image),
+  ]);
+  assert.is(versions.size, 1, `the image runs the Node that is tested: ${[...versions].join(', ')}`);
+  assert.ok(of('ENV').join(' ').includes('METRICS_PORT=9090') && of('EXPOSE').join(' ') === '3000 9090');
   assert.match(of('FROM').at(-1)!, /-slim$/);
   assert.ok(
     lines.some((line) => line.includes('npm ci ')) && lines.some((line) => line.includes('npm prune --omit=dev')),

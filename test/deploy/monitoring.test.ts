@@ -158,12 +158,13 @@ test('gives each alert its own name, a severity, a summary and a chapter of the 
     assert.ok(chapter !== undefined, alert);
     if (chapters !== undefined) assert.ok(chapters.includes(chapter), `${alert}: no chapter ${chapter}`);
   }
-  const { rule_files, scrape_configs } = parse(textOf('deploy/prometheus.yml')) as {
-    rule_files: string[];
-    scrape_configs: { job_name: string }[];
-  };
-  assert.ok(rule_files.every((file) => existsSync(join(ROOT, 'deploy', file))));
-  const own = `job="${scrape_configs[0]!.job_name}"`;
+  const scrapes = ['deploy/prometheus.yml', 'deploy/prometheus.compose.yml'].map(
+    (file) => parse(textOf(file)) as { rule_files: string[]; scrape_configs: { job_name: string }[] },
+  );
+  for (const { rule_files } of scrapes) assert.ok(rule_files.every((file) => existsSync(join(ROOT, 'deploy', file))));
+  const jobs = new Set(scrapes.map(({ scrape_configs }) => scrape_configs[0]!.job_name));
+  assert.is(jobs.size, 1);
+  const own = `job="${[...jobs][0]}"`;
   // Metrics that other programs have under the same names are taken from this one alone.
   const shared = rules.filter(({ expr }) => !metricsOf(expr).every((metric) => metric.startsWith('gift_')));
   assert.equal(
