@@ -1,6 +1,13 @@
 /** Unpaired surrogates stop later strict parsers (I-JSON, RFC 7493 2.1). */
 import { unescape } from 'node:querystring';
 
+/**
+ * For a class in a pattern: characters that make a text show other than it is, or act on a terminal. Control characters
+ * but tab and line ends, and what embeds, overrides and isolates directions (UAX 9). Marks of direction are not among
+ * them: Arabic and Hebrew text has them.
+ */
+export const DECEIVING = String.raw`\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069`;
+
 /** Follows the name of a field. */
 export const HALF_A_CHARACTER = 'must not have half of a character (an unpaired surrogate)';
 

@@ -375,7 +375,7 @@ test('text that is hard to keep: a message comes back as it was sent, a NUL is r
   refused(
     await ask('POST', '/api/v2/transactions', purchaseOf('latte', undefined, { message: 'a\u0000' })),
     422,
-    'purchase.message must not contain NUL characters',
+    'purchase.message must not contain control characters, nor ones that turn the direction of text',
   );
 });
 

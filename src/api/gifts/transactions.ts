@@ -11,6 +11,7 @@ import type { RecordedEvent } from '../../ports/eventStore.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import { basePathOf } from '../../service/publicUrl.js';
 import { inSlices } from '../../lib/async/slices.js';
+import { DECEIVING } from '../../lib/unicodeText.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
 import { type Embedded, embeddedCollector } from '../representation/embedded.js';
 import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
@@ -82,9 +83,11 @@ const PURCHASE_BODY: Schema = {
           message: {
             type: 'string',
             maxLength: 1000,
-            pattern: '^[^\\u0000]*$',
+            pattern: `^[^${DECEIVING}]*$`,
             description: 'Shown to the receivers.',
-            'x-errors': { pattern: 'purchase.message must not contain NUL characters' },
+            'x-errors': {
+              pattern: 'purchase.message must not contain control characters, nor ones that turn the direction of text',
+            },
           },
           send_at: {
             type: 'string',

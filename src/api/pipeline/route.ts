@@ -116,7 +116,7 @@ export interface RouteDescription {
   readonly caller: RouteCaller;
   /** One of these is needed (docs/decisions.md#ops-roles), else 403 `Forbidden.`; only with caller `user`. */
   readonly roles?: readonly Role[];
-  /** Relations for `embed[]`. Absent: the parameter is ignored. */
+  /** Relations for `embed[]`. Absent: under `/api/v2` each is refused as unknown. */
   readonly embeds?: readonly string[];
   /** An object schema (list parameters without brackets). */
   readonly query?: Schema;

@@ -232,12 +232,16 @@ export const openEntity: Step = {
 
 const NO_PARAMETERS: ParsedUrlQuery = Object.freeze({});
 
+/** None is known where nothing is embedded: it is refused there, too. `undefined`: the parameter means nothing here. */
+const relationsOf = ({ embeds, path }: RouteDescription): readonly string[] | undefined =>
+  embeds ?? (path.startsWith('/api/v2/') ? [] : undefined);
+
 /** Body, then query, then embedded relations. */
 export const validate: Step = {
   name: 'validate',
-  errors: ({ query, knownParametersOnly, embeds }) => [
-    ...(query === undefined && knownParametersOnly !== true ? [] : (['schema'] as const)),
-    ...(embeds === undefined ? [] : (['unknown_embed'] as const)),
+  errors: (route) => [
+    ...(route.query === undefined && route.knownParametersOnly !== true ? [] : (['schema'] as const)),
+    ...(relationsOf(route) === undefined ? [] : (['unknown_embed'] as const)),
   ],
   of: (route) => {
     const { query, embeds } = route;
@@ -245,6 +249,7 @@ export const validate: Step = {
     const checksBody = body !== undefined && route.signature === undefined && route.bodyCheckedByHandler !== true;
     const checkBody = checksBody ? bodyValidator(body) : undefined;
     const checkQuery = query === undefined ? undefined : queryValidator(query);
+    const relations = relationsOf(route);
     return (exchange) => {
       const { sent } = exchange;
       checkBody?.(sent === undefined ? {} : sent);
@@ -255,7 +260,8 @@ export const validate: Step = {
         checkQuery?.(values);
         exchange.query = values;
       }
-      if (embeds !== undefined) exchange.embeds = relationsAskedFor(embeds, parameters, sent);
+      if (relations !== undefined)
+        exchange.embeds = relationsAskedFor(relations, parameters, embeds === undefined ? undefined : sent);
       if (sent !== undefined) exchange.body = sent as Exchange['body'];
     };
   },
@@ -264,18 +270,19 @@ export const validate: Step = {
 /** Includes each step of a dotted relation. @throws HttpError `unknown_embed` */
 function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery, body: unknown): readonly string[] {
   const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
-  const asked = parameters === NO_PARAMETERS ? inBody : [...listParameter(parameters, 'embed'), ...inBody];
-  if (asked.length === 0) return asked;
+  const inQuery = parameters === NO_PARAMETERS ? [] : listParameter(parameters, 'embed');
+  if (inBody.length + inQuery.length === 0) return [];
   const wanted = new Set<string>();
-  for (const relation of asked) {
-    if (!known.includes(relation))
-      throw new HttpError('unknown_embed', {
-        message: `Unknown embed: ${shortened(relation)}.`,
-        headers: fieldHeader('embed'),
-      });
-    const steps = relation.split('.');
-    for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
-  }
+  for (const asked of [inQuery, inBody])
+    for (const [index, relation] of asked.entries()) {
+      if (!known.includes(relation))
+        throw new HttpError('unknown_embed', {
+          message: `Unknown embed: ${shortened(relation)}.`,
+          headers: fieldHeader(`embed[${index}]`),
+        });
+      const steps = relation.split('.');
+      for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
+    }
   return [...wanted];
 }
 

@@ -88,12 +88,13 @@ function refusalOf(errors: readonly ErrorObject[]): HttpError {
   return new HttpError('schema', { message: messageOf(error), headers: fieldHeader(faultyField(error)) });
 }
 
-/** For a missing or unknown field its own name. */
+/** For a missing or unknown field its own name, for a repeated entry its index. */
 function faultyField({ keyword, instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<
     Record<string, string | undefined>
   >;
   const field = fieldOf(instancePath);
+  if (keyword === 'uniqueItems') return `${field}[${repeatedEntry(params)}]`;
   const name = keyword === 'required' ? missingProperty : (additionalProperty ?? unevaluatedProperty);
   return [field, name].filter((part) => part !== undefined && part !== '').join('.');
 }
@@ -112,6 +113,8 @@ function fieldOf(pointer: string): string {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
     .reduce((field, part) => (/^\d+$/.test(part) ? `${field}[${part}]` : field === '' ? part : `${field}.${part}`), '');
 }
+
+const repeatedEntry = ({ i, j }: Readonly<Record<string, unknown>>): number => Math.max(Number(i), Number(j));
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a string',
@@ -158,7 +161,7 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
     case 'maxItems':
       return `${subject}: at most ${String(p['limit'])}`;
     case 'uniqueItems':
-      return `${subject}[${Math.max(Number(p['i']), Number(p['j']))}] is in the list already: leave it out`;
+      return `${subject}[${repeatedEntry(p)}] is in the list already: leave it out`;
     default:
       return `${subject} is not valid`;
   }

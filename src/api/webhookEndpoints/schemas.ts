@@ -1,4 +1,5 @@
 import { type DisabledBy, LONGEST_DESCRIPTION } from '../../domain/webhookEndpoint.js';
+import { DECEIVING } from '../../lib/unicodeText.js';
 import { LONGEST_URL } from '../../domain/webhookUrl.js';
 import { ALL_ENTRY_TYPES } from '../../projections/feed/entryTypes.js';
 import type { EndpointDocument } from '../../projections/webhookEndpoints.js';
@@ -27,7 +28,7 @@ export const SETTINGS = {
   description: {
     type: ['string', 'null'],
     maxLength: LONGEST_DESCRIPTION,
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+    pattern: `^[^${DECEIVING}\\t\\n\\r]*$`,
     'x-errors': { pattern: 'description must be one line, without control characters' },
     description: 'Your own words. They must name no person.',
   },

@@ -183,11 +183,13 @@ test('what a purchase refuses, in order', async () => {
       422,
       'purchase.message: at most 1000 characters',
     ],
-    [
-      { ...ok, purchase: { ...ok.purchase, message: 'a\u0000b' } },
-      422,
-      'purchase.message must not contain NUL characters',
-    ],
+    ...['\u0000', '\u0007', '\u001b', '\u007f', '\u0085', '\u202a', '\u202e', '\u2066', '\u2069'].map(
+      (character): [object, number, string] => [
+        { ...ok, purchase: { ...ok.purchase, message: `a${character}b` } },
+        422,
+        'purchase.message must not contain control characters, nor ones that turn the direction of text',
+      ],
+    ),
     [
       { ...ok, purchase: { ...ok.purchase, receivers: [{ user_id: 7 }] } },
       422,
@@ -210,6 +212,8 @@ test('what a purchase refuses, in order', async () => {
   for (const [body, status, error] of refusals) refused(await purchase(body), status, error);
   refused(await purchase(purchaseOf('nothing'), 'cat'), 403, 'Cannot use this payment method.');
   assert.equal((await purchase({ ...ok, purchase: { ...ok.purchase, message: '🎁'.repeat(1000) } })).status, 201);
+  const lines = { ...ok, purchase: { ...ok.purchase, message: 'Liebe Grüße,\r\n\tمرحبا\u200f' } };
+  assert.equal((await purchase(lines)).status, 201);
 });
 
 test('a brand visible to some is sold to them only', async () => {

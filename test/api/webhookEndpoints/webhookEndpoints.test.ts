@@ -167,9 +167,10 @@ const FAULTS: readonly [body: unknown, message: string, field: string | null][] 
   [{ types: ['gift.nonsense'] }, 'types: not a type of event; /openapi.json lists them', 'types[0]'],
   [{ types: ['ping'] }, 'types: not a type of event; /openapi.json lists them', 'types[0]'],
   [{ types: 'gift.redeemed' }, 'types must be a list or null', 'types'],
-  [{ types: ['gift.redeemed', 'gift.redeemed'] }, 'types[1] is in the list already: leave it out', 'types'],
+  [{ types: ['gift.redeemed', 'gift.redeemed'] }, 'types[1] is in the list already: leave it out', 'types[1]'],
   [{ description: 'x'.repeat(257) }, 'description: at most 256 characters', 'description'],
   [{ description: 'a\u0000b' }, 'description must be one line, without control characters', 'description'],
+  [{ description: 'a\u202eb' }, 'description must be one line, without control characters', 'description'],
   [{ description: '\ud800' }, 'description must not have half of a character (an unpaired surrogate)', 'description'],
   [{ secret: 'mine' }, 'secret is not a known field', 'secret'],
 ];
