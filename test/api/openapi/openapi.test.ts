@@ -267,6 +267,7 @@ test('every error stands under its status with its exact message', () => {
   assert.equal(at(responses, '422', 'content', 'application/json', 'examples'), {
     schema: { value: { error: 'name must be a string' } },
     schema_2: { value: { error: 'Invalid name.' } },
+    unknown_embed: { value: { error: 'Unknown embed: nonsense.' } },
     idempotency_key_reused: { value: { error: 'Idempotency key already used with another request.' } },
   });
   for (const name of ['Retry-After', 'RateLimit', 'RateLimit-Policy'])
