@@ -2,23 +2,25 @@
 /**
  * Checks a file of proofs offline, with Node.js alone:
  *
- *   node check-proof.mjs FILE LOG-KEY [WITNESS-KEY…]
+ *   node check-proof.mjs [--gift ID] FILE LOG-KEY [WITNESS-KEY…]
  *
  * It is written to be read: docs/evidence.md describes the formats, and nothing of the service is used here. Keys are
  * "name+hash+base64" and must come from elsewhere than the file. What is printed was proven; all else in the file was
- * not. The exit code is 0 only when every event stands in the log, and every key named has signed.
+ * not. The exit code is 0 only when there are events, each of them stands in the log, and every key named has signed. With
+ * --gift, every event of that gift must be there, too, up to the latest one shown.
  */
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 
-const [file, logKey, ...witnessKeys] = process.argv.slice(2);
-if (logKey === undefined) stop('usage: node check-proof.mjs FILE LOG-KEY [WITNESS-KEY…]', 2);
+const { gift, file, logKey, witnessKeys } = given();
 
 const ED25519 = 1;
 const COSIGNATURE = 4;
 
-const bundle = JSON.parse(readFileSync(file, 'utf8'));
+const bundle = members(parsed(readFileSync(file, 'utf8')), 'format checkpoint events');
 if (bundle.format !== 'gift-evidence/v1') stop('the file is not of the format gift-evidence/v1');
+if (!Array.isArray(bundle.events) || bundle.events.length === 0) stop('the file has no events');
 
 // The checkpoint is a text, an empty line, and lines of signatures.
 const cut = bundle.checkpoint.lastIndexOf('\n\n');
@@ -49,7 +51,9 @@ for (const witness of witnessKeys.map((one) => parseKey(one, COSIGNATURE))) {
 }
 
 let before = -1;
+let next = 0;
 for (const event of bundle.events) {
+  members(event, 'index id stream revision type at data metadata inclusion');
   if (!isCount(event.index) || event.index <= before || event.index >= size)
     stop('the events are not in the order of the log, each of them once');
   before = event.index;
@@ -61,6 +65,8 @@ for (const event of bundle.events) {
   const leaf = sha256(Buffer.concat([Buffer.from([0]), leafBytes(event)]));
   const path = event.inclusion.map((hash) => Buffer.from(hash, 'base64'));
   if (!isIncluded(event.index, leaf, path)) stop(`event ${event.index} is not in the log as it is shown`);
+  if (event.stream === `gift-${gift}` && event.revision === next) next += 1;
+  else if (event.stream === `gift-${gift}`) stop(`revision ${next} of gift-${gift} is not in the file`);
   print(`\nevent ${event.index}: ${event.type}, revision ${event.revision} of ${event.stream}, at ${event.at}`);
   if ('hash' in event.data) print('  its data is not shown');
   else
@@ -75,7 +81,43 @@ for (const event of bundle.events) {
     'hash' in event.metadata ? '  its metadata is not shown' : `  metadata = ${JSON.stringify(event.metadata.value)}`,
   );
 }
+if (gift !== undefined && next === 0) stop(`revision 0 of gift-${gift} is not in the file`);
 print(`\n${bundle.events.length} events are in the log as they are shown`);
+
+function given() {
+  try {
+    const { values, positionals } = parseArgs({ allowPositionals: true, options: { gift: { type: 'string' } } });
+    const [name, key, ...others] = positionals;
+    if (key !== undefined) return { gift: values.gift, file: name, logKey: key, witnessKeys: others };
+  } catch {
+    // An option that is not known.
+  }
+  return stop('usage: node check-proof.mjs [--gift ID] FILE LOG-KEY [WITNESS-KEY…]', 2);
+}
+
+/** Parsers differ in which of two members of one name they take (RFC 7493, section 2.3): none may be there twice. */
+function parsed(json) {
+  let count = 0;
+  let value;
+  try {
+    value = JSON.parse(json, (_, part) => {
+      if (typeof part === 'object' && part !== null && !Array.isArray(part)) count += Object.keys(part).length;
+      return part;
+    });
+  } catch {
+    stop('the file is no JSON');
+  }
+  const names = [...json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined);
+  return names.length === count ? value : stop('a member is there twice');
+}
+
+/** All of these members, and no others. */
+function members(value, names) {
+  const all = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value) : [];
+  return all.toSorted().join(' ') === names.split(' ').toSorted().join(' ')
+    ? value
+    : stop(`the members ${names} are not there, and those alone`);
+}
 
 function isCount(value) {
   return Number.isSafeInteger(value) && value >= 0;
@@ -137,8 +179,10 @@ function number(value) {
 
 /** In place of a field that stands apart there is its hash; where the field is shown, that is its hash indeed. */
 function dataDigest(data) {
-  if ('hash' in data) return Buffer.from(isHex(data.hash, 64), 'hex');
-  for (const { name, value, salt } of data.shown) {
+  if ('hash' in data) return Buffer.from(isHex(members(data, 'hash').hash, 64), 'hex');
+  members(data, 'apart value salt shown');
+  for (const field of data.shown) {
+    const { name, value, salt } = members(field, 'name value salt');
     const hash = salted(salt, `${JSON.stringify(name)}:${JSON.stringify(value)}`).toString('hex');
     if (!data.apart.includes(name) || data.value[name] !== hash)
       stop(`${name} is not the field of which the hash is there`);
@@ -147,9 +191,9 @@ function dataDigest(data) {
 }
 
 function metadataDigest(metadata) {
-  return 'hash' in metadata
-    ? Buffer.from(isHex(metadata.hash, 64), 'hex')
-    : salted(metadata.salt, JSON.stringify(metadata.value));
+  if ('hash' in metadata) return Buffer.from(isHex(members(metadata, 'hash').hash, 64), 'hex');
+  const { value, salt } = members(metadata, 'value salt');
+  return salted(salt, JSON.stringify(value));
 }
 
 function salted(salt, json) {

@@ -10,7 +10,7 @@ import {
   importCatalogue,
 } from '../import/importCatalogue.js';
 import type { ImportChange } from '../import/plan.js';
-import { repeatedNames } from '../import/repeatedNames.js';
+import { repeatedNames } from '../lib/repeatedNames.js';
 import { loadConfig } from '../service/config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';

@@ -9,7 +9,7 @@ import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { shortened } from '../../lib/quotedText.js';
-import { repeatedNames } from '../../import/repeatedNames.js';
+import { repeatedNames } from '../../lib/repeatedNames.js';
 import { announcesBody, askForBody } from './askForBody.js';
 import { type BodyLimits, LEAST_BODY } from './bodyLimits.js';
 import { CallerLeftError } from './callerLeft.js';

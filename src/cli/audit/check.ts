@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command } from 'commander';
+import { giftStream } from '../../domain/gift/events.js';
 import { makeFolder } from '../../lib/files/folders.js';
 import { type CheckedBundle, checkBundle, type TrustedKeys } from '../../runtime/evidence/checkBundle.js';
 import { cosignatureVerifier } from '../../runtime/evidence/cosignature.js';
@@ -18,6 +19,7 @@ import { CommandFailure, type Terminal, usageFailure, writeLines } from '../term
 interface CheckFlags {
   readonly key: readonly string[];
   readonly witness: readonly string[];
+  readonly gift?: string;
   readonly tlogProofs?: string;
   readonly json?: true;
 }
@@ -37,13 +39,17 @@ It reads that file alone. Trust what it shows, not how the file looks; scripts/c
       [],
     )
     .option('--witness <vkey>', 'the key of a witness that must have cosigned; several: each of them', repeatable, [])
+    .option('--gift <id>', 'the gift of which the file must have every event up to the latest one shown')
     .option(
       '--tlog-proofs <folder>',
       'write each proof as c2sp.org/tlog-proof, for the checkers of others',
       notStandard('Each proof is a file of its own: name a folder'),
     )
     .option('--json', 'write JSON')
-    .addHelpText('after', examples("gift audit check gift.json --key 'gifts.example/log/…+1c1a2b3c+A…'"))
+    .addHelpText(
+      'after',
+      examples("gift audit check gift.json --key 'gifts.example/log/…+1c1a2b3c+A…' --gift 5f2c9d6a1b7e4c80d3a1"),
+    )
     .action(async (file: string, flags: CheckFlags) => runCheck(terminal, file, flags));
 }
 
@@ -53,9 +59,9 @@ async function runCheck(terminal: Terminal, file: string, flags: CheckFlags): Pr
     log: flags.key.map((key) => refusingKey('--key', key, noteVerifier)),
     witnesses: flags.witness.map((key) => refusingKey('--witness', key, cosignatureVerifier)),
   };
-  const { bundle, checked } = checkedOrFailed(await readInputText(terminal, file), nameOf(file), keys);
+  const { bundle, checked } = checkedOrFailed(await readInputText(terminal, file), nameOf(file), keys, flags.gift);
   if (flags.tlogProofs !== undefined) await writeProofs(bundle, flags.tlogProofs);
-  await writeLines(terminal.stdout, flags.json === true ? [jsonText(jsonOf(checked))] : inWords(checked));
+  await writeLines(terminal.stdout, flags.json === true ? [jsonText(jsonOf(checked))] : inWords(checked, flags.gift));
 }
 
 function refusingKey(option: string, key: string, verifierOf: (key: string) => NoteVerifier): NoteVerifier {
@@ -71,10 +77,11 @@ function checkedOrFailed(
   text: string,
   file: string,
   keys: TrustedKeys,
+  giftId: string | undefined,
 ): { readonly bundle: ProofBundle; readonly checked: CheckedBundle } {
   try {
     const bundle = parseBundle(text);
-    return { bundle, checked: checkBundle(bundle, keys) };
+    return { bundle, checked: checkBundle(bundle, keys, giftId === undefined ? undefined : giftStream(giftId)) };
   } catch (error) {
     const isKnown =
       error instanceof MalformedEvidenceError ||
@@ -114,7 +121,7 @@ function jsonOf({ checkpoint, signedBy, cosigned, events }: CheckedBundle): obje
   };
 }
 
-function inWords(checked: CheckedBundle): string[] {
+function inWords(checked: CheckedBundle, giftId: string | undefined): string[] {
   const { checkpoint, signedBy, cosigned, events } = checked;
   return [
     `log ${checkpoint.origin}, ${checkpoint.size} events, root ${checkpoint.root.toString('base64')}`,
@@ -135,6 +142,13 @@ function inWords(checked: CheckedBundle): string[] {
     ),
     '',
     `${events.length} events are in the log as they are shown`,
+    ...(giftId === undefined
+      ? []
+      : [
+          printable(
+            `every event of the gift ${giftId} is there up to the latest one shown; later ones may be left out`,
+          ),
+        ]),
     ...missingRevisions(events).map((gap) => printable(`not in this file: ${gap}`)),
     ...(cosigned.length > 0
       ? []

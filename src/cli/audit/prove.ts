@@ -48,9 +48,9 @@ async function runProve(terminal: Terminal, identifier: string, flags: ProveFlag
           throw new CommandFailure(`${error.message}: gift audit verify says what was altered`);
         throw error;
       });
-      if (proven === undefined)
+      if (proven === undefined || proven.bundle.events.length === 0)
         throw new CommandFailure(
-          'nothing is signed yet: the service signs a checkpoint some seconds after its first event',
+          'no checkpoint covers the gift yet: the service signs one some seconds after an event, so repeat this then',
         );
       const { bundle, uncovered } = proven;
       await cliAccess(events).shown(

@@ -24,10 +24,17 @@ export interface CheckedBundle {
 }
 
 /**
- * @throws MalformedEvidenceError; UntrustedNoteError for a checkpoint without the signatures that are needed;
- * UnprovenEventError for the first event that is not in the log as it is shown
+ * @param whole a stream of which every event up to the latest one shown must be there
+ * @throws MalformedEvidenceError, also for a bundle without events; UntrustedNoteError for a checkpoint without the
+ * signatures that are needed; UnprovenEventError for the first event that is not in the log as it is shown, or that is
+ * missing of `whole`
  */
-export function checkBundle({ checkpoint: note, events }: ProofBundle, keys: TrustedKeys): CheckedBundle {
+export function checkBundle(
+  { checkpoint: note, events }: ProofBundle,
+  keys: TrustedKeys,
+  whole?: string,
+): CheckedBundle {
+  if (events.length === 0) throw new MalformedEvidenceError('it has no events');
   const { body, signatures } = openNote(note, [...keys.log, ...keys.witnesses]);
   const checkpoint = parseCheckpoint(body);
   const valid = new Map(signatures.map((signature) => [keyName(signature), signature]));
@@ -47,6 +54,7 @@ export function checkBundle({ checkpoint: note, events }: ProofBundle, keys: Tru
     before = event.index;
     checkEvent(event, checkpoint);
   }
+  if (whole !== undefined) refuseUnlessWhole(whole, events);
   return { checkpoint, signedBy: signer.name, cosigned, events };
 }
 
@@ -55,6 +63,12 @@ function checkEvent(event: ProvenEvent, checkpoint: ParsedCheckpoint): void {
   throw new UnprovenEventError(
     `event ${event.index} (${event.type}, revision ${event.revision} of ${event.stream}) is not in the log as it is shown`,
   );
+}
+
+function refuseUnlessWhole(stream: string, events: readonly ProvenEvent[]): void {
+  const revisions = events.filter((event) => event.stream === stream).map(({ revision }) => revision);
+  const missing = revisions.length === 0 ? 0 : revisions.findIndex((revision, at) => revision !== at);
+  if (missing >= 0) throw new UnprovenEventError(`revision ${missing} of ${stream} is not in it`);
 }
 
 /** @throws MalformedEvidenceError */

@@ -2,6 +2,8 @@
  * The file that shows events with their proofs (docs/evidence.md#bundles): one checkpoint, and for each event what is
  * shown of it, its index and its inclusion proof.
  */
+import { shortened } from '../../lib/quotedText.js';
+import { repeatedNames } from '../../lib/repeatedNames.js';
 import { MalformedEvidenceError } from './errors.js';
 import type { ShownData, ShownField, ShownMetadata, ShownParts } from './eventLeaf.js';
 import { hashFromBase64 } from './strictText.js';
@@ -112,11 +114,16 @@ const saltIn = (value: Record<string, unknown>, place: string): string =>
   hex(value['salt'], `${place}.salt`, /^[\da-f]{32}$/);
 
 function parsed(text: string): unknown {
+  let file: unknown;
   try {
-    return JSON.parse(text) as unknown;
+    file = JSON.parse(text);
   } catch (cause) {
     throw new MalformedEvidenceError('the file is no JSON', { cause });
   }
+  // Parsers differ in which of two values under one name they take (RFC 7493 2.3).
+  const [repeated] = repeatedNames(text, 1);
+  if (repeated !== undefined) throw new MalformedEvidenceError(`${shortened(repeated.place)} is there twice`);
+  return file;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -126,6 +126,60 @@ test('refuses, as the script does, events twice, out of order, or with a revisio
   }
 });
 
+test('refuses, as the script does, a file without events, cut short, or with a member missing or twice', async ({
+  file,
+  dir,
+}) => {
+  const text = readFileSync(file, 'utf8');
+  const changed = join(dir, 'changed.json');
+  const files: readonly (readonly [text: string, message: RegExp])[] = [
+    [JSON.stringify({ ...(JSON.parse(text) as object), events: [] }), /has no events/],
+    [text.slice(0, -100), /is no JSON/],
+    [text.replace('"value": 500', '"value": 1,\n"value": 500'), /twice/],
+    [text.replace('"events": [', '"events": [], "\\u0065vents": ['), /twice/],
+    [text.replace('"location_id": "bean-soho"', '"location_id": "bean-bath", "location_id" : "bean-soho"'), /twice/],
+    [text.replace('"type": "GiftRedeemed",', ''), /index.* id.* stream/],
+    [text.replace('"type": "GiftRedeemed",', '"type": "GiftRedeemed", "more": 1,'), /index.* id.* stream/],
+    [text.replace(/"inclusion": \[[^\]]*\]/, '"more": 1'), /index.* id.* stream/],
+    [text.replace('"name": "receiver",', ''), /name.* value.* salt/],
+  ];
+  for (const [one, message] of files) {
+    writeFileSync(changed, one);
+    for (const said of [await check(changed, '--key', LOG_VKEY), script(changed, LOG_VKEY)]) {
+      assert.equal(said.code, 1, one);
+      assert.match(said.err, message);
+      assert.doesNotMatch(said.err, / at .*:\d+/);
+    }
+  }
+});
+
+test('with --gift takes only every event of that gift up to the latest one, and so does the script', async ({
+  file,
+  dir,
+}) => {
+  const id = '0123456789abcdef';
+  const changed = join(dir, 'changed.json');
+  const { events, ...bundle } = JSON.parse(readFileSync(file, 'utf8')) as { readonly events: readonly object[] };
+  const rows: readonly (readonly [kept: readonly object[], gift: string, missing: number | undefined])[] = [
+    [events, id, undefined],
+    [events.slice(0, 3), id, undefined],
+    [events.slice(1), id, 0],
+    [events.toSpliced(2, 1), id, 2],
+    [events, 'fedcba9876543210', 0],
+  ];
+  for (const [kept, asked, missing] of rows) {
+    writeFileSync(changed, JSON.stringify({ ...bundle, events: kept }));
+    const checked = await check(changed, '--key', LOG_VKEY, '--gift', asked);
+    for (const said of [checked, script('--gift', asked, changed, LOG_VKEY)]) {
+      assert.equal(said.code, missing === undefined ? 0 : 1, said.err);
+      if (missing !== undefined)
+        assert.ok(said.err.includes(`revision ${missing} of gift-${asked} is not in`), said.err);
+    }
+    if (missing === undefined) assert.match(checked.out, /every event of the gift 0123456789abcdef is there up to/);
+  }
+  assert.equal(script('--other', changed, LOG_VKEY).code, 2);
+});
+
 test('agrees with the script that stands alone', async ({ file, dir }) => {
   const good = script(file, LOG_VKEY, WITNESS_VKEY);
   assert.deepEqual([good.code, good.err], [0, '']);

@@ -123,6 +123,22 @@ test('proves the same after an erasure, and so do the files from before', async 
   assert.equal(verified.code, 0, verified.err);
 });
 
+test('writes nothing while no checkpoint covers the gift', async () => {
+  await service!.close();
+  // Nothing signs from now on.
+  service = await startService({
+    dataDir: data,
+    engines: EMBEDDED,
+    split: false,
+    catalogue: CATALOGUE,
+    env: { SEAL_EVERY_MS: '600000', SEAL_KEY },
+  });
+  const [late = ''] = await buy(service, 'latte', [{}]);
+  const { code, out, err } = await prove(late);
+  assert.deepEqual([code, out], [1, '']);
+  assert.match(err, /no checkpoint covers the gift yet/);
+});
+
 test('hands out no proof of an event that was altered', async () => {
   await proven(gifts[7] ?? '');
   await service!.close();

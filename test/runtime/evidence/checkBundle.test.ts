@@ -119,6 +119,7 @@ test('is refused in any other form', async () => {
     (file) => (file.checkpoint = 7),
     (file) => (file.checkpoint = 'half \ud83c'),
     (file) => (file.events = {}),
+    (file) => (file.events = []),
     (file) => (file.events = [null]),
     (file) => delete file.events[0].at,
     (file) => (file.events[0].position = '1'),

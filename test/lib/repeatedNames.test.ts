@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { repeatedNames } from '../../src/import/repeatedNames.js';
+import { repeatedNames } from '../../src/lib/repeatedNames.js';
 
-const test = suite('commands/import/repeatedNames');
+const test = suite('repeated names');
 
 const places = (text: string): string[] => repeatedNames(text).map(({ place }) => place);
 
