@@ -300,7 +300,7 @@ test('an owner has twenty, however many ask at once; a deleted one makes room', 
 test('a ping and a recovery stand in the log once they are answered', async () => {
   const { id } = await create();
   const pinged = await ask('POST', `/${id}/ping`, { key: 'ping-1' });
-  const recovered = await ask('POST', `/${id}/recover`, { body: { since: '2026-05-04T14:30:00+02:00' } });
+  const recovered = await ask('POST', `/${id}/recover`, { body: { since: '2026-05-04 14:30+0200' } });
   assert.deepEqual([pinged.status, recovered.status], [202, 202], pinged.text + recovered.text);
   const [, ping, recover] = await eventsOf(id as string);
   assert.deepEqual([ping?.type, pinged.json], ['WebhookPingRequested', { data: { event_id: ping?.id } }]);
@@ -310,8 +310,6 @@ test('a ping and a recovery stand in the log once they are answered', async () =
   const message = 'since must be a time, such as 2026-05-04T12:30:00Z';
   for (const since of ['yesterday', '2026-05-04', '2026-13-01T00:00:00Z', '2016-12-31T23:59:60Z', ''])
     refused(await ask('POST', `/${id}/recover`, { body: { since } }), 422, message);
-  const spelt = await ask('POST', `/${id}/recover`, { body: { since: '2026-05-04 14:30+0200' } });
-  assert.deepEqual(spelt.json, { data: { since: '2026-05-04T12:30:00.000Z' } });
   const future = await ask('POST', `/${id}/recover`, { body: { since: '9999-01-01T00:00Z' } });
   assert.deepEqual([future.status, future.headers.get('error-field')], [422, 'since']);
   assert.match(future.json.error, /^since is still to come: it is /);
