@@ -16,7 +16,7 @@ import { operationsOf, relationsOf } from './openapi/check.js';
 const test = suite('privacy');
 let service: Service;
 
-const hashed = (secret: string): string => hashSync(secret, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+const hashed = (secret: string): string => hashSync(secret, { memoryCost: 4_096, timeCost: 3, parallelism: 1 });
 const PHONES = {
   mia: '+447700900211',
   olivia: '+447700900212',

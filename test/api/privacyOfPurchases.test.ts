@@ -54,7 +54,7 @@ function onlyShown(reply: Reply, own: (purchase: Purchase) => boolean, idOf: (pu
 
 test.before(async () => {
   service = await startService({ split: false });
-  const secret_hash = hashSync('kiosk-secret', { memoryCost: 64, timeCost: 1, parallelism: 1 });
+  const secret_hash = hashSync('kiosk-secret', { memoryCost: 4_096, timeCost: 3, parallelism: 1 });
   await service.import({
     clients: [{ id: 'kiosk', secret_hash, name: 'Kiosk' }],
     payment_methods: [{ reference: 'pm_card_visa_of_bob', kind: 'card', users: ['bob'] }],

@@ -48,6 +48,12 @@ test('runs whole without any setting', () => {
       logLevel: 'info',
       payments: 'simulated',
       notifications: 'simulated',
+      addressRateLimit: 12_000,
+      opsRateLimit: 6_000,
+      erasureDelay: 259_200,
+      erasuresPerDay: 20,
+      personExportsPerDay: 50,
+      personalReadsPerDay: 1_000,
     },
   );
 });
@@ -69,6 +75,13 @@ test('reads every setting', () => {
     WEBHOOK_PRIVATE_ADDRESSES: 'allow',
     CLIENT_RATE_LIMIT: '4',
     USER_RATE_LIMIT: '3',
+    ADDRESS_RATE_LIMIT: '5',
+    OPS_RATE_LIMIT: '6',
+    ERASURES_PER_DAY: '7',
+    PERSON_EXPORTS_PER_DAY: '8',
+    PERSONAL_READS_PER_DAY: '9',
+    ERASURE_DELAY: '0',
+    OPS_PORT: '9001',
     UNKNOWN_GIFTS_PER_CALLER: '0',
     UNKNOWN_GIFTS_PER_ADDRESS: '1',
     CHARGE_WAIT_MS: '0',
@@ -98,6 +111,9 @@ test('reads every setting', () => {
   assert.deepEqual(config.corsOrigins, ['https://shop.example', 'http://localhost:5173']);
   const { clientRateLimit, userRateLimit, unknownGiftsPerCaller, unknownGiftsPerAddress } = config;
   assert.deepEqual([clientRateLimit, userRateLimit, unknownGiftsPerCaller, unknownGiftsPerAddress], [4, 3, 0, 1]);
+  assert.deepEqual([config.addressRateLimit, config.opsRateLimit, config.opsPort], [5, 6, 9001]);
+  const { erasuresPerDay, personExportsPerDay, personalReadsPerDay, erasureDelay } = config;
+  assert.deepEqual([erasuresPerDay, personExportsPerDay, personalReadsPerDay, erasureDelay], [7, 8, 9, 0]);
   assert.deepEqual(
     [config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host],
     ['https://gifts.example', 'https://app.example/open/', 9000, 0, '::1'],

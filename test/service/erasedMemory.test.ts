@@ -78,18 +78,19 @@ remembers(
 
     const before = await startProcess(env);
     const lines: string[] = [];
+    let bought = '';
     try {
       const url = before.url ?? '';
       await untilReady(url);
       const body = purchaseOf('latte', [{ phone_number: PERSON.phone_number }], { message: MESSAGE });
-      const bought = await asked(url, 'ann', 'POST', '/api/v2/transactions', { body, key: 'remembered' });
-      assert.equal(bought.status, 201, bought.text);
-      const id = (bought.json['data']['gifts'] as string[])[0] ?? '';
+      const purchase = await asked(url, 'ann', 'POST', '/api/v2/transactions', { body, key: 'remembered' });
+      assert.equal(purchase.status, 201, purchase.text);
+      bought = (purchase.json['data']['gifts'] as string[])[0] ?? '';
       await eventually(async () => {
-        const { json } = await asked(url, 'ann', 'GET', `/api/v2/gifts/${id}?embed[]=message`);
+        const { json } = await asked(url, 'ann', 'GET', `/api/v2/gifts/${bought}?embed[]=message`);
         return json['data']?.['gift_status'] === 'sent';
       });
-      const blocked = await asked(url, 'sue', 'POST', `/ops/gifts/${id}/block`, { body: { reason: REASON } });
+      const blocked = await asked(url, 'sue', 'POST', `/ops/gifts/${bought}/block`, { body: { reason: REASON } });
       assert.equal(blocked.status, 200, blocked.text);
       const query = `phone=${encodeURIComponent(PERSON.phone_number)}&reason=${REASON}`;
       assert.equal((await asked(url, 'sue', 'GET', `/ops/people?${query}`)).status, 200);
@@ -116,7 +117,8 @@ remembers(
     try {
       const url = after.url ?? '';
       await untilReady(url);
-      assert.equal((await asked(url, 'ann', 'GET', '/api/v2/gifts?embed[]=message')).status, 200);
+      for (const path of ['', `/${bought}?embed[]=message`])
+        assert.equal((await asked(url, 'ann', 'GET', `/api/v2/gifts${path}`)).status, 200);
       const kept = await asked(url, 'sue', 'GET', '/ops/people/zoe/export?reason=a%20test');
       assert.equal(kept.status, 200, kept.text);
       assert.deepEqual(valuesIn(await searchMemory(after.child.pid ?? 0, search)), []);

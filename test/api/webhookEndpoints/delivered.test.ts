@@ -75,7 +75,7 @@ test('sends nothing to a client that was disabled, and disables its endpoint', a
   await eventually(async () => receivedOf('late').length > 0);
   const buyer = await service.userToken('ann');
   const before = receiver.received.length;
-  const secret_hash = hashSync('app-secret', { memoryCost: 64, timeCost: 1, parallelism: 1 });
+  const secret_hash = hashSync('app-secret', { memoryCost: 4_096, timeCost: 3, parallelism: 1 });
   const stream = webhookEndpointStream(id as string);
   assert.equal((await ask('POST', `/${id}/ping`)).status, 202);
   await eventually(async () => receiver.received.length > before);

@@ -56,7 +56,7 @@ const typesOf = async (id: string): Promise<string[]> => (await eventsOf(id)).ma
 
 test.before(async () => {
   service = await startService();
-  const hashed = (secret: string): string => hashSync(secret, { memoryCost: 12_288, timeCost: 1, parallelism: 1 });
+  const hashed = (secret: string): string => hashSync(secret, { memoryCost: 4_096, timeCost: 3, parallelism: 1 });
   const user = (id: string, merchant_id: string): object => ({
     id,
     username: `${id}@test.example`,
