@@ -9,7 +9,7 @@ import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readSt
 import { ALL_RELATIONS, giftAsOf } from '../src/api/ops/giftAsOf.js';
 import { eventView } from '../src/ops/history/eventView.js';
 import { giftHistory, namedGifts } from '../src/ops/history/giftHistory.js';
-import { positionAt } from '../src/ops/ranges/timeBounds.js';
+import { asOf as logAsOf } from '../src/ops/ranges/timeBounds.js';
 import { keyedHash } from '../src/domain/keyedHash.js';
 import { loadKeys } from '../src/service/keys.js';
 import { openReadModels } from '../src/projections/index.js';
@@ -56,13 +56,12 @@ async function asOf(giftId: string): Promise<void> {
   const found = await namedGifts(deps, giftId);
   const last = (await events.read(`gift-${giftId}`)).at(-1);
   if (found === undefined || last === undefined) throw new Error(`${giftId} is not found`);
-  const position = await positionAt(events, last.at);
+  const then = await logAsOf(events, last.at);
   if (
     (await giftAsOf(deps, {
       giftId,
       purchase: found.purchase,
-      time: last.at,
-      position,
+      then,
       embeds: ALL_RELATIONS,
       personal: false,
     })) === undefined

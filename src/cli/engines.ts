@@ -6,7 +6,9 @@ import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { openReadStore, openStoredEvents, readable, refuseForeignFiles } from '../service/engines.js';
 import type { Log } from '../service/personal.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { joinSharedClock } from '../runtime/clock/sharedClock.js';
 import { type ReadModels, openReadModels } from '../projections/index.js';
 import { temporaryFolder } from '../lib/files/folders.js';
 import { type Resources, resources } from '../lib/async/resources.js';
@@ -45,11 +47,27 @@ export async function withLog<T>(
     const stored = await openStoredEvents(config);
     const log = readable(stored, config);
     open.add(log.events);
+    await joinClock(config, log.events);
     return await work({ config, open, ...log, ...(asStored ? { events: stored } : {}) });
   } finally {
     await open.close();
   }
 }
+
+/** What is appended in a sandbox has its time (docs/sandbox.md#the-clock). @throws UnavailableError, EngineError */
+export async function joinClock(config: Config, events: EventStore): Promise<void> {
+  if (!config.sandbox) return;
+  if (hasNoReadStore(config)) return joinSharedClock(undefined, events);
+  const store = await openReadStore(config, events, pino({ level: 'silent' }));
+  try {
+    await joinSharedClock(store.records, events);
+  } finally {
+    await store.close();
+  }
+}
+
+const hasNoReadStore = ({ mongodbUrl, dataDir }: Config): boolean =>
+  mongodbUrl === undefined && !existsSync(join(dataDir, READ_STORE_FILE));
 
 /**
  * @param onlyReads a missing read store is not made: an empty temporary one is used
@@ -61,7 +79,7 @@ export async function withStores<T>(
 ): Promise<T> {
   return withLog(terminal, async (opened) => {
     const { config, open } = opened;
-    const absent = onlyReads && config.mongodbUrl === undefined && !existsSync(join(config.dataDir, READ_STORE_FILE));
+    const absent = onlyReads && hasNoReadStore(config);
     const dataDir = absent
       ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true }))
       : config.dataDir;

@@ -7,7 +7,7 @@ import { type EventView, eventView } from '../ops/history/eventView.js';
 import { withPersonalTexts } from '../ops/history/personalTexts.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../ops/history/giftHistory.js';
 import { withLogFallback } from '../ops/history/withLogFallback.js';
-import { positionAt } from '../ops/ranges/timeBounds.js';
+import { asOf } from '../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../ops/ranges/times.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
@@ -63,11 +63,12 @@ personal ones masked. With --as-of: the gift as the API would have shown it then
 async function runHistory(terminal: Terminal, identifier: string, flags: HistoryFlags): Promise<void> {
   refuseOddFlags(flags);
   const sight = sightOf(flags);
-  const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
   await withStores(
     terminal,
     async (opened) => {
       const { events, models, config, subjects } = opened;
+      // A sandbox's clock is known from here on.
+      const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
       const key = (): Buffer | undefined => findHashKey(config);
       // With another key the events of a pool's code would silently be missing.
       await refuseUnlessKeysFit(opened, key);
@@ -144,7 +145,7 @@ async function showAsOf(
     throw new CommandFailure(
       `this transaction has ${giftIds.length} gifts: name one of them\n${giftIds.slice(0, 20).join('\n')}`,
     );
-  const position = await positionAt(deps.events, time);
+  const then = await asOf(deps.events, time);
   const { viewer, embed } = flags;
   const embeds = [
     ...new Set(
@@ -154,25 +155,32 @@ async function showAsOf(
     ),
   ];
   const { publicUrl, host, port } = opened.config;
-  const asked = { giftId, purchase, time, position, embeds, personal, viewer };
+  const asked = { giftId, purchase, then, embeds, personal, viewer };
   const answer = await giftAsOf(
     { ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) },
     asked,
   );
   if (answer === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
-  if (answer === undefined || position === undefined)
-    throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
+  if (answer === undefined || then === undefined)
+    throw new CommandFailure(
+      `at ${time} (log position ${then?.position ?? 'before its beginning'}) there was no such gift`,
+    );
   await recordShown(1);
   const { data, embedded } = answer;
   const shown = {
     as_of: time,
-    position,
+    position: then.position,
+    stamped_later: then.stampedLater,
     time_zone: flags.timeZone,
     viewer: answer.viewer,
     data,
     ...(embedded === undefined ? {} : { embedded }),
   };
   await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : jsonText(shown)]);
+  if (then.stampedLater > 0)
+    await writeLines(terminal.stderr, [
+      `gift: ${then.stampedLater} events before log position ${then.position} are stamped later, and left out: a clock was ahead, or set back`,
+    ]);
 }
 
 function* csvOf(views: readonly EventView[]): Generator<string> {

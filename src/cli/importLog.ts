@@ -9,6 +9,7 @@ import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
 import type { SubjectName, Subjects } from '../runtime/personal/subjects.js';
 import { hasEventLog } from './dataFolder.js';
+import { joinClock } from './engines.js';
 import { type Terminal, writeLines } from './terminal.js';
 
 export interface ImportLog extends Pick<Log, 'events' | 'subjects'> {
@@ -35,6 +36,7 @@ export async function openImportLog(
   try {
     const log = await openLog(passing === undefined ? config : { dataDir: passing });
     const { events, subjects } = log;
+    if (passing === undefined) await joinClock(config, events);
     if (passing !== undefined)
       await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
     return {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import type { ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
-import { positionAt } from '../../src/ops/ranges/timeBounds.js';
+import { asOf } from '../../src/ops/ranges/timeBounds.js';
 import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture, Promised } from '../support/engines/eventStoreEvents.js';
@@ -346,14 +346,14 @@ const PROMISES: Readonly<Record<string, Promised>> = {
       places.set(second, (await dated(second, second % 7 === 0 ? 'transaction-00' : 'test')).position);
     const same = [(await dated(41)).position, (await dated(41)).position];
     for (const second of [1, 2, 6, 7, 8, 20, 39, 40]) {
-      assert.is(await positionAt(store, time(second)), places.get(second), String(second));
-      assert.is(await positionAt(store, time(second, 999)), places.get(second), `after ${second}`);
+      assert.is((await asOf(store, time(second)))?.position, places.get(second), String(second));
+      assert.is((await asOf(store, time(second, 999)))?.position, places.get(second), `after ${second}`);
     }
-    assert.is(await positionAt(store, time(41)), same[1], 'of several of one time, the last');
-    assert.is(await positionAt(store, time(4_000)), same[1], 'after the last event');
-    const before = await positionAt(store, time(0));
+    assert.is((await asOf(store, time(41)))?.position, same[1], 'of several of one time, the last');
+    assert.is((await asOf(store, time(4_000)))?.position, same[1], 'after the last event');
+    const before = (await asOf(store, time(0)))?.position;
     assert.ok(before === undefined ? start === undefined : before <= start!, 'before all of them');
-    assert.is(await positionAt(store, '1969-12-31T23:59:59.999Z'), undefined, 'before the log began');
+    assert.is((await asOf(store, '1969-12-31T23:59:59.999Z'))?.position, undefined, 'before the log began');
   },
 
   async 'close finishes accepted appends, ends followers and refuses what comes later'(store, { reopen }) {

@@ -1,14 +1,14 @@
 /**
- * A gift as the API would have shown it at a position of the log: same folds and entities, catalogue and accounts of
+ * A gift as the API would have shown it at a time (docs/decisions.md#spans-of-time): same folds and entities, catalogue and accounts of
  * that time.
  */
 import { catalogueAsOf } from '../../ops/history/catalogueAsOf.js';
+import { type AsOf, streamAsOf } from '../../ops/ranges/timeBounds.js';
 import type { Sight } from '../../ops/history/eventView.js';
-import { type HistoryDeps, type NamedGifts, upTo } from '../../ops/history/giftHistory.js';
+import { type HistoryDeps, type NamedGifts } from '../../ops/history/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../lib/mask.js';
 import { giftStream } from '../../domain/gift/events.js';
-import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import { withReminders } from '../../projections/fromStreams.js';
@@ -28,10 +28,8 @@ export interface GiftAsOfDeps extends HistoryDeps {
 export interface GiftAsOfRequest extends Sight {
   readonly giftId: string;
   readonly purchase: NamedGifts['purchase'];
-  /** ISO 8601, UTC. */
-  readonly time: string;
-  /** The log's position at `time`; `undefined`: before the log's first event. */
-  readonly position: Position | undefined;
+  /** `undefined`: before the log's first event. */
+  readonly then: AsOf | undefined;
   readonly embeds: readonly string[];
   /** A user's id. Default: the owner at that time, or else the buyer. */
   readonly viewer?: string | undefined;
@@ -54,18 +52,18 @@ export async function giftAsOf(
   deps: GiftAsOfDeps,
   request: GiftAsOfRequest,
 ): Promise<GiftAsOf | 'no viewer' | undefined> {
-  const { time: now, position, embeds, personal } = request;
-  const joined = await joinedAsOf(deps, request);
-  if (joined === undefined || position === undefined) return undefined;
+  const { then, embeds, personal } = request;
+  const joined = then === undefined ? undefined : await joinedAsOf(deps, request, then);
+  if (joined === undefined || then === undefined) return undefined;
   const viewerId = request.viewer ?? joined.owner ?? joined.transaction.buyer_id;
-  const user = await accountAsOf(deps, accountStream('user', viewerId), position);
+  const user = await accountAsOf(deps, accountStream('user', viewerId), then);
   if (user?.entry !== 'user') return 'no viewer';
-  const viewer = { user: user satisfies UserDocument, now, publicUrl: deps.publicUrl, shortcodes: HIDDEN };
+  const viewer = { user: user satisfies UserDocument, now: then.time, publicUrl: deps.publicUrl, shortcodes: HIDDEN };
   const data = giftEntity(joined, viewer);
   if (embeds.length === 0) return { viewer: viewerId, data };
   const embedded = embeddedCollector();
   requestKinds(embedded, embeds);
-  const catalogue = await catalogueAsOf(deps.events, deps.catalogue, position);
+  const catalogue = await catalogueAsOf(deps.events, deps.catalogue, then);
   for (const gift of await withMessage(deps, [joined], personal ? embeds : []))
     embedGift(embedded, gift, embeds, viewer, catalogue);
   return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
@@ -73,34 +71,28 @@ export async function giftAsOf(
 
 async function joinedAsOf(
   deps: GiftAsOfDeps,
-  { giftId, purchase, position }: GiftAsOfRequest,
+  { giftId, purchase }: GiftAsOfRequest,
+  then: AsOf,
 ): Promise<JoinedGift | undefined> {
-  const known = upTo(purchase, position);
+  const known = streamAsOf(purchase, then);
   const [bought] = known;
   if (bought === undefined) return undefined;
   const transaction = transactionIn(known);
-  const history = upTo(await deps.events.read(giftStream(giftId)), position);
-  const own = foldDocument(
-    giftsProjection,
-    [bought, ...(await withReminders(deps.events, giftId, history, position))],
-    giftId,
-  );
+  const history = streamAsOf(await deps.events.read(giftStream(giftId)), then);
+  const reminded = await withReminders(deps.events, giftId, history, then.position);
+  const own = foldDocument(giftsProjection, [bought, ...reminded.filter(({ at }) => at <= then.time)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const phoneId = own.receiver.phone_id;
   return joinedGift(
     giftId,
     own,
     transaction,
-    phoneId === undefined ? undefined : await accountAsOf(deps, phoneStream(phoneId), position),
+    phoneId === undefined ? undefined : await accountAsOf(deps, phoneStream(phoneId), then),
   );
 }
 
-async function accountAsOf(
-  { events }: GiftAsOfDeps,
-  stream: string,
-  position: Position | undefined,
-): Promise<AccountDocument | undefined> {
-  return foldDocument(accountsProjection, upTo(await events.read(stream), position), stream);
+async function accountAsOf({ events }: GiftAsOfDeps, stream: string, then: AsOf): Promise<AccountDocument | undefined> {
+  return foldDocument(accountsProjection, streamAsOf(await events.read(stream), then), stream);
 }
 
 function withoutSecrets(embedded: Embedded, personal: boolean): Embedded {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../ops/history/giftHistory.js';
-import { positionAt } from '../../ops/ranges/timeBounds.js';
+import { asOf } from '../../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
@@ -130,16 +130,22 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
             {
               as_of: { type: 'string', format: 'date-time' },
               position: { type: 'string', description: "The log's position at that time." },
+              stamped_later: {
+                type: 'integer',
+                minimum: 0,
+                description: 'Number of events before that position that a clock stamped later: they are left out.',
+              },
               time_zone: { type: 'string' },
               viewer: { type: 'string' },
               data: giftSchema,
               embedded: giftEmbeddedSchema,
             },
-            ['as_of', 'position', 'time_zone', 'viewer', 'data'],
+            ['as_of', 'position', 'stamped_later', 'time_zone', 'viewer', 'data'],
           ),
           example: {
             as_of: '2026-05-04T12:30:00.000Z',
             position: '0000000000001042',
+            stamped_later: 0,
             time_zone: DEFAULT_ZONE,
             viewer: giftExample.sender_id,
             data: giftExample,
@@ -156,18 +162,19 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
           throw new HttpError('schema', {
             message: `the id must name one gift: this transaction has ${giftIds.length}`,
           });
-        const position = await positionAt(deps.events, time);
+        const moment = await asOf(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
-        const asked = { giftId, purchase, time, position, embeds, personal, viewer };
+        const asked = { giftId, purchase, then: moment, embeds, personal, viewer };
         const then = await giftAsOf({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
         if (then === 'no viewer') throw faultOf('viewer', 'must be a user of that time');
-        if (then === undefined || position === undefined) throw new HttpError('gift_not_found');
+        if (then === undefined || moment === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;
         return {
           status: 200,
           body: {
             as_of: time,
-            position,
+            position: moment.position,
+            stamped_later: moment.stampedLater,
             time_zone: query['time_zone'],
             viewer: then.viewer,
             data,

@@ -1,7 +1,4 @@
-import type { EventBatch, EventStore, LogPart, Position, TimesWithin } from '../../ports/eventStore.js';
-
-/** One of some hundred transactions, and fewer gifts: evenly spread, since ids are random. */
-const SAMPLES = ['transaction-00', 'gift-000'];
+import type { EventStore, LogPart, Position, RecordedEvent, TimesWithin } from '../../ports/eventStore.js';
 
 /**
  * A part of the log that has every event of these times (docs/decisions.md#spans-of-time): the whole log where the
@@ -23,23 +20,53 @@ export function isWithin(
   return (from ?? '') <= at && (to === undefined || to === null || at <= to);
 }
 
+/** The log as of a time: its events up to a position whose own times are not later (docs/decisions.md#spans-of-time). */
+export interface AsOf {
+  /** ISO 8601, UTC, milliseconds. */
+  readonly time: string;
+  /** Position of the last event of that time or before. */
+  readonly position: Position;
+  /** Number of events before that position that a clock stamped later: they are left out. */
+  readonly stampedLater: number;
+}
+
 /**
- * The position of the last event of a time (ISO 8601, UTC, milliseconds) or before; `undefined`: there is none. The
- * state at that time is the log up to there: events before it with later times, by a clock that was ahead, are part of
- * it. The position of a past time stays, unless a clock is set back. @throws UnavailableError
+ * `undefined`: no event is of that time or before. The answer for a past time stays, unless a clock is set back.
+ * @throws UnavailableError
  */
-export async function positionAt(events: EventStore, time: string): Promise<Position | undefined> {
-  return events.timeBounds === undefined ? byReading(events, time) : (await events.timeBounds({ to: time }))?.through;
+export async function asOf(events: EventStore, time: string): Promise<AsOf | undefined> {
+  if (events.timeBounds === undefined) return byReading(events, time, undefined, undefined);
+  const position = (await events.timeBounds({ to: time }))?.through;
+  if (position === undefined) return undefined;
+  const later = await events.timeBounds({ from: new Date(Date.parse(time) + 1).toISOString() });
+  const isInOrder = later === undefined || (later.after ?? '') >= position;
+  return isInOrder ? { time, position, stampedLater: 0 } : byReading(events, time, later.after, position);
 }
 
-/** First among samples, which the engine finds by stream name, then among all events after the last match. */
-async function byReading(events: EventStore, time: string): Promise<Position | undefined> {
-  const sample = await lastUpTo(events.readAll(undefined, { streams: SAMPLES }), time);
-  return (await lastUpTo(events.readAll(sample), time)) ?? sample;
+/** What is before `after` has no later times. */
+async function byReading(
+  events: EventStore,
+  time: string,
+  after: Position | undefined,
+  through: Position | undefined,
+): Promise<AsOf | undefined> {
+  let found: AsOf | undefined;
+  let later = 0;
+  for await (const batch of events.readAll(after)) {
+    for (const { at, position } of batch.events) {
+      if (at > time) later += 1;
+      else found = { time, position, stampedLater: later };
+    }
+    if (through !== undefined && batch.position >= through) break;
+  }
+  return found;
 }
 
-async function lastUpTo(feed: AsyncIterable<EventBatch>, time: string): Promise<Position | undefined> {
-  let last: Position | undefined;
-  for await (const batch of feed) for (const event of batch.events) if (event.at <= time) last = event.position;
-  return last;
+/** The events of one stream, in its order. A stream is not there before its first event. */
+export function streamAsOf(
+  stream: readonly RecordedEvent[],
+  { time, position }: Pick<AsOf, 'time' | 'position'>,
+): RecordedEvent[] {
+  const then = stream.filter((event) => event.position <= position && event.at <= time);
+  return then[0] === stream[0] ? then : [];
 }

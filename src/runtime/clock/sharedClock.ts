@@ -25,6 +25,16 @@ export async function openSharedClock(records: Records, events: EventStore): Pro
   await catchUpWithClock(records);
 }
 
+/**
+ * Sets the clock of a command, which changes no record.
+ * @param records `undefined`: there is no read store, and the log says how far the clock is ahead
+ * @throws UnavailableError
+ */
+export async function joinSharedClock(records: Pick<Records, 'get'> | undefined, events: EventStore): Promise<void> {
+  const stored = await records?.get<Ahead>(KEY);
+  moveClock(stored?.value.offset_ms ?? (await aheadInLog(events)));
+}
+
 /** Follows until it is aborted. Where the records are away, the clock goes on as it is. */
 export function followSharedClock(
   records: Pick<Records, 'get'>,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { suite } from 'uvu';
@@ -13,6 +14,7 @@ import {
   startService,
   userTokenOf,
 } from '../../support/service/service.js';
+import { GIFT } from '../../support/service/programs.js';
 import { faultsOf } from '../openapi/check.js';
 
 const DAY = 86_400;
@@ -224,6 +226,29 @@ test('is kept by a process that starts later, and followed by every other', asyn
   } finally {
     await second.end();
   }
+});
+
+test('stamps what the command line appends with its time', async () => {
+  await advance(DAY);
+  const gift = await buyOneAs('ann');
+  const { now } = await clockAt();
+  const { PATH = '' } = process.env;
+  for (const args of [
+    ['history', gift],
+    ['history', gift, '--as-of', now],
+  ]) {
+    const said = spawnSync(process.execPath, [GIFT, ...args], {
+      env: { PATH, ...service.settings },
+      encoding: 'utf8',
+    });
+    assert.equal(said.status, 0, said.stderr);
+    assert.doesNotMatch(said.stderr, /stamped later/);
+  }
+  const shown: string[] = [];
+  for await (const { events } of service.events.readAll(undefined))
+    shown.push(...events.filter(({ stream }) => stream.startsWith('access')).map(({ at }) => at));
+  assert.ok(shown.length >= 2);
+  for (const at of shown.slice(-2)) assert.ok(at >= now, `${at} is before ${now}`);
 });
 
 test.run();

@@ -16,17 +16,18 @@ test('a read model that is behind, still being built or out of reach is done wit
   const events = memoryEvents();
   const merchant = (name: string): object => ({ id: 'm', name, adjustment_codes: [] });
   events.given('merchant-m', { type: 'MerchantAdded', data: merchant('then') });
-  const position = events.log.at(-1)!.position;
+  const { position, at: time } = events.log.at(-1)!;
+  const then = { time, position, stampedLater: 0 };
   events.given('merchant-m', { type: 'MerchantChanged', data: { name: 'now' } });
   for (const without of [
     model({ reached: async () => false }),
     model({ reached: async () => true, find: unavailable }),
     model({ reached: unavailable }),
   ]) {
-    assert.is((await catalogueAsOf(events, without, position)).merchants.get('m')?.name, 'then');
+    assert.is((await catalogueAsOf(events, without, then)).merchants.get('m')?.name, 'then');
   }
   const faulty = model({ reached: async () => Promise.reject(new TypeError('a fault')) });
-  assert.instance(await catalogueAsOf(events, faulty, position).catch((error: unknown) => error), TypeError);
+  assert.instance(await catalogueAsOf(events, faulty, then).catch((error: unknown) => error), TypeError);
 });
 
 test.run();

@@ -6,9 +6,12 @@ import * as assert from 'uvu/assert';
 import { generateHistory } from '../../../bench/support/history.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore/eventStore.js';
 import { logRange, readRange } from '../../../src/ops/ranges/range.js';
-import { positionAt } from '../../../src/ops/ranges/timeBounds.js';
+import { asOf, streamAsOf } from '../../../src/ops/ranges/timeBounds.js';
 import { timeZone } from '../../../src/ops/ranges/times.js';
 import type { EventStore, NewEvent } from '../../../src/ports/eventStore.js';
+
+const positionAt = async (store: EventStore, time: string): Promise<string | undefined> =>
+  (await asOf(store, time))?.position;
 
 const test = suite('audit/timeBounds');
 
@@ -137,6 +140,42 @@ test('hides no event of a span from either way of finding it, for a clock ahead 
       assert.equal([await positionAt(events, to), await positionAt(readable, to)], [place, place], to);
     }
     assert.is(await events.timeBounds!({ from: minute(0), after: (await events.end())! }), undefined);
+  } finally {
+    await events.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('as of a time counts the events before its position that are stamped later', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'stamped-later-'));
+  const events = await openEmbeddedEventStore({ dir });
+  const readable: EventStore = { ...events };
+  delete readable.timeBounds;
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  const day = (n: number): string => `2026-11-${String(n).padStart(2, '0')}T12:00:00.000Z`;
+  try {
+    for (const [n, at] of [day(20), day(28), day(30), day(29), day(27), day(30)].entries())
+      await events.append('gift-a', [{ id: `e${n}`, type: 'GiftClaimed', at, data: {}, metadata }], 'any');
+    const stream = await events.read('gift-a');
+    for (const [time, place, later, revisions] of [
+      [day(19), undefined, undefined, []],
+      [day(20), 1, 0, [0]],
+      [day(27), 5, 3, [0, 4]],
+      [day(28), 5, 2, [0, 1, 4]],
+      [day(29), 5, 1, [0, 1, 3, 4]],
+      [day(30), 6, 0, [0, 1, 2, 3, 4, 5]],
+    ] as const)
+      for (const store of [events, readable]) {
+        const then = await asOf(store, time);
+        assert.equal(
+          [then === undefined ? undefined : Number(then.position), then?.stampedLater],
+          [place, later],
+          time,
+        );
+        assert.equal(then === undefined ? [] : streamAsOf(stream, then).map(({ revision }) => revision), revisions);
+      }
+    // A stream is not there before its first event, though a later one has an earlier time.
+    assert.equal(streamAsOf(stream.slice(2), (await asOf(events, day(29)))!), []);
   } finally {
     await events.close();
     rmSync(dir, { recursive: true });
