@@ -15,7 +15,7 @@ export const WEBHOOK_PART = 'webhooks';
  * Nobody waits for webhooks as for a purchase: the lease outlives the wait for a write on a starved machine. It is
  * renewed as often as others. A process that has ended is known at once all the same.
  */
-const WEBHOOK_LEASE_MS = 9_000;
+export const WEBHOOK_LEASE_MS = 9_000;
 const FINISH_MS = 5_000;
 /** An attempt takes 17 s at most. */
 const STALLED_MS = 60_000;
