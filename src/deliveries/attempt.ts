@@ -1,15 +1,11 @@
 /** One attempt to deliver one event to an endpoint. */
-import type { FeedDocument } from '../projections/feed/feed.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { Waiting } from './backlog.js';
-import { isSubscribed, type Message, messageOf } from './message.js';
+import { isSubscribed, type Message, type MessageDeps, messageOf } from './message.js';
 import type { Outcome, Sender } from './sender.js';
 import { signedHeaders } from './signature.js';
 
-export interface AttemptDeps {
-  readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
-  readonly logId: string;
+export interface AttemptDeps extends MessageDeps {
   readonly sender: Pick<Sender, 'send'>;
   /** ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
@@ -35,7 +31,7 @@ export interface Attempted {
  * @throws UnavailableError where message or secret can't be read for now
  */
 export async function attemptOnce(
-  { feed, logId, sender, now, signingSecrets, isOwnerActive }: AttemptDeps,
+  { sender, now, signingSecrets, isOwnerActive, ...deps }: AttemptDeps,
   endpoint: EndpointDocument,
   item: Waiting,
   { mayStart, cut }: { readonly mayStart: () => boolean; readonly cut: AbortSignal },
@@ -44,7 +40,7 @@ export async function attemptOnce(
   // At once: each waits for a turn of the event loop.
   const [active, message, secrets] = await Promise.all([
     isOwnerActive(endpoint.owner),
-    messageOf(feed, logId, item),
+    messageOf(deps, item),
     signingSecrets(endpoint, at),
   ]);
   if (!active) return 'inactive';

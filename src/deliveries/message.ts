@@ -1,5 +1,5 @@
 /** What is delivered: made anew for each attempt (docs/decisions.md#webhook-deliveries). */
-import type { Position } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import { positionText } from '../ports/positionText.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
 import { type FeedEvent, feedEvent } from '../projections/feed/feedEvent.js';
@@ -7,6 +7,7 @@ import type { Viewer } from '../projections/feed/feedPage.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { Waiting } from './backlog.js';
+import { subjectOf } from './subject.js';
 
 export interface Message {
   readonly id: string;
@@ -16,16 +17,23 @@ export interface Message {
 
 export const PING = 'ping';
 
+export interface MessageDeps {
+  readonly feed: Pick<ReadModel<FeedDocument>, 'get'>;
+  readonly events: Pick<EventStore, 'read'>;
+  readonly logId: string;
+}
+
 /** @returns `undefined` where the feed has no such entry any more. @throws UnavailableError */
 export async function messageOf(
-  feed: Pick<ReadModel<FeedDocument>, 'get'>,
-  logId: string,
+  { feed, events, logId }: MessageDeps,
   { position, ping, at }: Pick<Waiting, 'position' | 'ping' | 'at'>,
 ): Promise<Message | undefined> {
   if (ping !== undefined)
     return asMessage({ id: ping, type: PING, created_at: at, position: positionText(logId, position), data: {} });
   const entry = (await feed.get(entryId(position))) as FeedEntry | undefined;
-  return entry === undefined ? undefined : asMessage(feedEvent({ position, entry }, logId));
+  if (entry === undefined) return undefined;
+  const event = feedEvent({ position, entry }, logId);
+  return asMessage({ ...event, data: { ...event.data, ...(await subjectOf(events, position, entry)) } });
 }
 
 const asMessage = (

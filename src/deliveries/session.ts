@@ -43,7 +43,7 @@ export interface SessionDeps extends Omit<
   LineDeps,
   'slots' | 'reach' | 'lease' | 'fail' | 'onTrouble' | 'logId' | 'tally'
 > {
-  readonly events: Pick<EventStore, 'logId' | 'follow'>;
+  readonly events: Pick<EventStore, 'logId' | 'follow' | 'read'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
   /** Whether the read models of endpoints and of the feed are there. */
   readonly areBuilt: () => Promise<boolean>;

@@ -3,30 +3,33 @@ import { entity, record } from '../representation/schemas.js';
 
 const ID = { type: 'string' } as const;
 
-export const eventSchema = entity('FeedEvent', {
+export const eventFields = {
   id: { ...ID, description: 'The same to every caller, and in every copy of the log.' },
   type: { type: 'string', enum: ALL_ENTRY_TYPES },
   created_at: { type: 'string', format: 'date-time' },
   position: { ...ID, description: 'Its place in the log, as in `Gift-Position`.' },
+};
+
+export const eventData = {
+  transaction_id: ID,
+  gift_id: { ...ID, description: 'Of events of a gift.' },
+  redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
+  location_id: { ...ID, description: 'Where it was redeemed.' },
+  voucher_id: { ...ID, description: 'Of the voucher that it got.' },
+  refund_id: { ...ID, description: 'Of a refund made by support.' },
+  send_at: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'When a purchase is to be sent; null: not before its buyer names a time.',
+  },
+  expires_on: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
+  blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
+};
+
+export const eventSchema = entity('FeedEvent', {
+  ...eventFields,
   data: {
-    ...record(
-      {
-        transaction_id: ID,
-        gift_id: { ...ID, description: 'Of events of a gift.' },
-        redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
-        location_id: { ...ID, description: 'Where it was redeemed.' },
-        voucher_id: { ...ID, description: 'Of the voucher that it got.' },
-        refund_id: { ...ID, description: 'Of a refund made by support.' },
-        send_at: {
-          type: ['string', 'null'],
-          format: 'date-time',
-          description: 'When a purchase is to be sent; null: not before its buyer names a time.',
-        },
-        expires_on: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
-        blocked: { type: 'boolean', description: 'Whether it is blocked after the event: causes may be several.' },
-      },
-      ['transaction_id'],
-    ),
+    ...record(eventData, ['transaction_id']),
     title: 'FeedEventData',
     description: 'Ids and state. The gift, transaction or redemption has the rest.',
   },

@@ -1,5 +1,7 @@
 /** What endpoints are sent, as the API's description has it (docs/contract.md#webhook-deliveries). */
-import { eventExample, eventSchema } from '../events/schemas.js';
+import { RECEIVER_KINDS } from '../../deliveries/subject.js';
+import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
+import { eventData, eventExample, eventFields } from '../events/schemas.js';
 import type { DescribedWebhook } from '../openapi/webhooks.js';
 import { entity, record } from '../representation/schemas.js';
 
@@ -9,6 +11,49 @@ const pingSchema = entity('WebhookPing', {
   created_at: { type: 'string', format: 'date-time' },
   position: { type: 'string', description: 'Its place in the log, as in `Gift-Position`.' },
   data: record({}),
+});
+
+const ID = { type: 'string' } as const;
+const POUNDS = { type: 'string', pattern: '^\\d+\\.\\d{2}$' } as const;
+
+const deliverySchema = entity('WebhookEvent', {
+  ...eventFields,
+  data: {
+    ...record(
+      {
+        ...eventData,
+        gift: {
+          ...record(
+            {
+              status: { type: 'string', enum: ['sent', 'redeemed', 'cancelled'] },
+              product_id: ID,
+              brand_id: ID,
+              value: { ...POUNDS, description: 'Of the gift, in pounds.' },
+              receiver: { type: 'string', enum: RECEIVER_KINDS, description: 'nobody: the first user to claim it.' },
+              merchant_id: { ...ID, description: 'Where it was redeemed: of a redemption or its reversal.' },
+            },
+            ['status', 'product_id', 'brand_id', 'value', 'receiver'],
+          ),
+          title: 'WebhookGift',
+          description: 'Of events of a gift: the gift right after the event.',
+        },
+        transaction: {
+          ...record({
+            status: { type: 'string', enum: TRANSACTION_STATUSES },
+            product_id: ID,
+            brand_id: ID,
+            gifts: { type: 'integer', description: 'How many were bought.' },
+            retail: { ...POUNDS, description: 'The total, in pounds.' },
+          }),
+          title: 'WebhookTransaction',
+          description: 'Of other events: the purchase right after the event.',
+        },
+      },
+      ['transaction_id'],
+    ),
+    title: 'WebhookEventData',
+    description: 'What the feed says, and the gift or purchase.',
+  },
 });
 
 const COMMON = {
@@ -31,9 +76,23 @@ export const DELIVERED: Readonly<Record<string, DescribedWebhook>> = {
     ...COMMON,
     operation: 'receiveEvent',
     summary: 'An event of the feed',
-    description: 'The body is the entry of `GET /api/v2/events`. Events of a gift come in order, others may overtake.',
-    body: eventSchema,
-    example: eventExample,
+    description:
+      'The body is the entry of `GET /api/v2/events`, with the gift or purchase as it was right after the event. Events of a gift come in order, others may overtake.',
+    body: deliverySchema,
+    example: {
+      ...eventExample,
+      data: {
+        ...eventExample.data,
+        gift: {
+          status: 'redeemed',
+          product_id: 'latte',
+          brand_id: 'beanhouse',
+          value: '3.75',
+          receiver: 'user',
+          merchant_id: 'beanhouse',
+        },
+      },
+    },
   },
   ping: {
     ...COMMON,

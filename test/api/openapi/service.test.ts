@@ -215,7 +215,7 @@ test('its webhooks have the bodies of the feed’s events, and what a receiver c
     post.requestBody.content['application/json']?.schema.$ref,
   ]);
   assert.equal(bodies, [
-    ['event', '#/components/schemas/FeedEvent'],
+    ['event', '#/components/schemas/WebhookEvent'],
     ['ping', '#/components/schemas/WebhookPing'],
   ]);
   for (const { post } of Object.values(webhooks))

@@ -69,6 +69,7 @@ export interface Hooks extends Installation {
   /** Events of the gift, in order: blocked, unblocked, blocked … */
   happen(gift: string, count: number): Promise<void>;
   redeem(gift: string, merchant: string): Promise<void>;
+  unredeem(gift: string, merchant: string): Promise<void>;
   /** What the feed shows. */
   fed(viewer: Viewer): Promise<readonly FeedEvent[]>;
   attempts(endpoint: Endpoint): Promise<readonly WebhookAttempt[]>;
@@ -236,6 +237,8 @@ export async function openHooks(): Promise<Hooks> {
         product_id: 'p1',
         value: 350,
       }),
+    unredeem: async (gift, merchant) =>
+      append(giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}`, merchant_id: merchant }),
     async fed(viewer) {
       await folded();
       const { entries } = await feedPage(feed, viewer, { after: undefined, limit: 500 });

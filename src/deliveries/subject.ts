@@ -1,0 +1,78 @@
+/**
+ * What a delivery says besides the feed's entry: the gift or purchase as it was right after the event, from its own
+ * stream, so that each attempt says the same. Nothing personal (docs/webhooks.md).
+ */
+import { fold } from '../domain/decider.js';
+import { giftStream, isSomebody } from '../domain/gift/events.js';
+import { giftAggregate, type IssuedGift } from '../domain/gift/state.js';
+import { pounds } from '../domain/money.js';
+import { transactionStream } from '../domain/purchase/events.js';
+import { transactionStatus, type TransactionStatus } from '../domain/purchase/status.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { FeedEntry } from '../projections/feed/feed.js';
+import { reversalsProjection } from '../projections/reversals.js';
+import { transactionIn } from '../projections/transactions.js';
+import { foldDocument } from '../runtime/readmodels/foldDocument.js';
+
+export const RECEIVER_KINDS = ['user', 'phone number', 'nobody'] as const;
+
+/** Money is pounds with two decimals, as elsewhere in answers. */
+export interface ToldGift {
+  readonly status: 'sent' | 'redeemed' | 'cancelled';
+  readonly product_id: string;
+  readonly brand_id: string;
+  readonly value: string;
+  /** `nobody`: the first user to claim the gift. */
+  readonly receiver: (typeof RECEIVER_KINDS)[number];
+  /** Of a redemption or its reversal. */
+  readonly merchant_id?: string;
+}
+
+export interface ToldTransaction {
+  readonly status: TransactionStatus;
+  readonly product_id: string;
+  readonly brand_id: string;
+  /** How many. */
+  readonly gifts: number;
+  readonly retail: string;
+}
+
+export type Subject = { readonly gift: ToldGift } | { readonly transaction: ToldTransaction };
+
+/** @throws UnavailableError */
+export async function subjectOf(
+  events: Pick<EventStore, 'read'>,
+  position: Position,
+  { data: { transaction_id, gift_id }, merchant }: Pick<FeedEntry, 'data' | 'merchant'>,
+): Promise<Subject> {
+  const stream = gift_id === undefined ? transactionStream(transaction_id) : giftStream(gift_id);
+  const history = (await events.read(stream)).filter((event) => event.position <= position);
+  if (gift_id === undefined) return { transaction: toldTransaction(history, transaction_id) };
+  const gift = fold(giftAggregate, history);
+  if (gift.status === 'none') throw new Error(`an event of ${stream}, which was never issued`);
+  return { gift: { ...toldGift(gift), ...(merchant === undefined ? {} : { merchant_id: merchant }) } };
+}
+
+function toldGift({ status, issued, claimedBy }: IssuedGift): ToldGift {
+  const { product_id, brand_id, value, receiver } = issued;
+  return {
+    status: status === 'issued' ? 'sent' : status,
+    product_id,
+    brand_id,
+    value: pounds(value),
+    receiver:
+      receiver.user_id !== undefined || claimedBy !== undefined
+        ? 'user'
+        : isSomebody(receiver)
+          ? 'phone number'
+          : 'nobody',
+  };
+}
+
+function toldTransaction(history: readonly RecordedEvent[], id: string): ToldTransaction {
+  const bought = transactionIn(history);
+  if (bought === undefined) throw new Error(`an event of the purchase ${id}, which was never made`);
+  const { product_id, brand_id, count, total } = bought;
+  const status = transactionStatus(bought, foldDocument(reversalsProjection, history, id));
+  return { status, product_id, brand_id, gifts: count, retail: pounds(total) };
+}
