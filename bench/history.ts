@@ -61,7 +61,7 @@ async function asOf(giftId: string): Promise<void> {
     (await giftAsOf(deps, {
       giftId,
       purchase: found.purchase,
-      then,
+      moment: then,
       embeds: ALL_RELATIONS,
       personal: false,
     })) === undefined

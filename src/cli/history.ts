@@ -155,7 +155,7 @@ async function showAsOf(
     ),
   ];
   const { publicUrl, host, port } = opened.config;
-  const asked = { giftId, purchase, then, embeds, personal, viewer };
+  const asked = { giftId, purchase, moment: then, embeds, personal, viewer };
   const answer = await giftAsOf(
     { ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) },
     asked,

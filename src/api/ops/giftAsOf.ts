@@ -29,7 +29,7 @@ export interface GiftAsOfRequest extends Sight {
   readonly giftId: string;
   readonly purchase: NamedGifts['purchase'];
   /** `undefined`: before the log's first event. */
-  readonly then: AsOf | undefined;
+  readonly moment: AsOf | undefined;
   readonly embeds: readonly string[];
   /** A user's id. Default: the owner at that time, or else the buyer. */
   readonly viewer?: string | undefined;
@@ -52,7 +52,7 @@ export async function giftAsOf(
   deps: GiftAsOfDeps,
   request: GiftAsOfRequest,
 ): Promise<GiftAsOf | 'no viewer' | undefined> {
-  const { then, embeds, personal } = request;
+  const { moment: then, embeds, personal } = request;
   const joined = then === undefined ? undefined : await joinedAsOf(deps, request, then);
   if (joined === undefined || then === undefined) return undefined;
   const viewerId = request.viewer ?? joined.owner ?? joined.transaction.buyer_id;

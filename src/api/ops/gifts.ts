@@ -164,7 +164,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
           });
         const moment = await asOf(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
-        const asked = { giftId, purchase, then: moment, embeds, personal, viewer };
+        const asked = { giftId, purchase, moment, embeds, personal, viewer };
         const then = await giftAsOf({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
         if (then === 'no viewer') throw faultOf('viewer', 'must be a user of that time');
         if (then === undefined || moment === undefined) throw new HttpError('gift_not_found');
