@@ -116,10 +116,11 @@ test('shows a purchase and its gifts, issued or not, as read models that lack th
   const redemption = await redeem(service, sent);
   assert.equal(redemption.status, 201, redemption.text);
   const redeemed = redemption.headers.get('gift-position') ?? '';
-  assert.equal((await write(`${shared}/claim`, 'bob', 'claim')).status, 200);
+  assert.equal((await write(`${service.shortcodeOf(shared)}/claim`, 'bob', 'claim')).status, 200);
   const embeds = ['message', 'redeemed', 'voucher.segment', 'purchase.brand.stores'].map((one) => `embed[]=${one}`);
   const pages = [
-    ...[sent, byNumber, shared].map((gift) => `/api/v2/gifts/${gift}?${embeds.join('&')}`),
+    // The number is nobody's: its gift opens by the shortcode.
+    ...[sent, service.shortcodeOf(byNumber), shared].map((gift) => `/api/v2/gifts/${gift}?${embeds.join('&')}`),
     `/api/v2/gifts/${sent}/redemptions`,
     `/api/v2/gifts/${sent}/voucher/options`,
     `/api/v2/transactions/${id}?embed[]=gifts&embed[]=gifts.message`,
@@ -145,6 +146,22 @@ test('shows a purchase and its gifts, issued or not, as read models that lack th
   await free();
   await eventually(async () => (await service.ask('GET', '/api/v2/gifts', { token })).json['data']?.length === 3);
   assert.deepEqual(early, [await shown('ann'), await shown('bob')]);
+});
+
+test('opens a gift by its id to the user who just got its number, and to no stranger', async () => {
+  const number = '+447700900123';
+  const gift = await buyOne(service, 'latte', { phone_number: number });
+  await issued(gift);
+  hold(...ALL);
+  await service.import({ users: [user('new', { phone_number: number })] });
+  const shown = await look(gift, 'new');
+  assert.equal(shown.status, 200, shown.text);
+  assert.equal(shown.json.data.receiver_id, 'new');
+  const options = await service.ask('GET', `/api/v2/gifts/${gift}/voucher/options`, {
+    token: await service.userToken('new'),
+  });
+  assert.equal(options.status, 200, options.text);
+  refused(await look(gift, 'bob'), 404, 'gift not found');
 });
 
 test('refuses at once what neither read models that are behind nor the log allow', async () => {

@@ -108,7 +108,7 @@ test('knows what was just imported in purchases, tills, tokens and look-ups', as
   const early = await Promise.all(asked.map(async ([, ask]) => ask()));
   for (const [index, [status, ask]] of asked.entries())
     assert.equal(early[index]?.status, status, `${ask.toString()}: ${early[index]?.text ?? ''}`);
-  assert.equal((await as('newt', 'GET', `/api/v2/gifts/${gift}`)).status, 200);
+  assert.equal((await as('newt', 'GET', `/api/v2/gifts/${service.shortcodeOf(gift)}`)).status, 200);
   for (const name of ['ann', 'nobody'])
     refused(
       await login({ grant_type: 'password', username: `${name}@test.example`, password: 'wrong' }),

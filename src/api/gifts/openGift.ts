@@ -1,10 +1,10 @@
 /** Who may look a gift up (docs/decisions.md#what-opens-a-gift). */
 import { callerOf } from '../../commands/loadGift.js';
-import type { UserDocument } from '../../projections/accounts.js';
+import { accountInLog, type UserDocument } from '../../projections/accounts.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import { type GiftRouteDeps, userOf } from './deps.js';
-import { findGift, type JoinedGift } from './join.js';
+import { findGift, type JoinedGift, joinedGift } from './join.js';
 
 /** The gift of the path. @throws HttpError `gift_not_found`, also for a stranger who has its id; UnavailableError */
 export async function openGift(
@@ -12,9 +12,16 @@ export async function openGift(
   early: Pick<EarlyCall, 'params' | 'byShortcode' | 'principal'>,
 ): Promise<JoinedGift> {
   const joined = await findGift(deps, early.params['giftId'] ?? '');
-  if (joined === undefined || !(early.byShortcode || isKnownTo(deps, joined, userOf(early))))
-    throw new HttpError('gift_not_found');
-  return joined;
+  if (joined === undefined) throw new HttpError('gift_not_found');
+  const user = userOf(early);
+  if (early.byShortcode || isKnownTo(deps, joined, user)) return joined;
+  // As for commands: the read model may not know yet who got the number.
+  const { phone_id: phoneId } = joined.gift.receiver;
+  if (phoneId === undefined) throw new HttpError('gift_not_found');
+  const phone = await accountInLog(deps.events, `phone-${phoneId}`);
+  const inLog = joinedGift(joined.id, joined.gift, joined.transaction, phone);
+  if (inLog.owner !== user.id) throw new HttpError('gift_not_found');
+  return inLog;
 }
 
 function isKnownTo({ catalogue }: GiftRouteDeps, { transaction, owner }: JoinedGift, user: UserDocument): boolean {

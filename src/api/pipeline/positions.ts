@@ -71,9 +71,11 @@ export function positionGate(
     });
   return {
     async wait(position, reads = [], readsSingly = false) {
-      if (await allReached(position, [...READ_BY_ALL, ...reads], readsSingly ? BEHIND_WAIT_MS : POSITION_WAIT_MS))
-        return;
+      const names = [...READ_BY_ALL, ...reads];
+      if (await allReached(position, names, readsSingly ? BEHIND_WAIT_MS : POSITION_WAIT_MS)) return;
       if (readsSingly && position <= ((await endNow()) ?? '')) return;
+      // A position that the log has not reached yet gets the rest of the second.
+      if (readsSingly && (await allReached(position, names, POSITION_WAIT_MS - BEHIND_WAIT_MS))) return;
       throw new UnavailableError('the read models have not reached the position that was asked for');
     },
     async waitForEnd(names) {
