@@ -398,11 +398,13 @@ test("frees a key with its refusal, and gives the refusal where the key can't be
   }
 });
 
-test('answers a write within a second where the read store is lost meanwhile', async () => {
+test('answers a write where the read store is lost meanwhile, and does not wait for its answer', async () => {
   let lost: 'refuses' | 'silent' | undefined;
+  let answer = (): void => undefined;
+  const silence = new Promise<void>((resolve) => (answer = resolve));
   const through = (engines: Engines): Engines => {
     const reached: typeof engines.store.reached = async (...asked) => {
-      if (lost === 'silent') await sleep(3_000);
+      if (lost === 'silent') await silence;
       if (lost !== undefined) throw new UnavailableError('the read store is lost');
       return engines.store.reached(...asked);
     };
@@ -431,20 +433,18 @@ test('answers a write within a second where the read store is lost meanwhile', a
     lost = 'silent';
     await Promise.all(
       writes.map(async (write) => {
-        const began = performance.now();
         const reply = await write();
-        const took = performance.now() - began;
         assert.ok(reply.status < 300, reply.text);
-        assert.ok(took > 900, `${took} ms`);
       }),
     );
   } finally {
     lost = undefined;
+    answer();
     await own.close();
   }
 });
 
-test("keeps a redeem's answer for its key while its read model is waited for", async () => {
+test("keeps a write's answer for its key while its read model is waited for", async () => {
   let order: string[] = [];
   const through = (engines: Engines): Engines => {
     const { store } = engines;
@@ -453,21 +453,25 @@ test("keeps a redeem's answer for its key while its read model is waited for", a
       return store.records.put(key, value, options);
     };
     const reached: typeof store.reached = async (...asked) => {
-      // Scheduled work waits for its own.
-      if (asked[0].startsWith('gifts@')) order.push('waited');
+      if (asked[0].startsWith('webhook_endpoints@')) order.push('waited');
       return store.reached(...asked);
     };
     return { ...farLog(engines), store: { ...store, reached, records: { ...store.records, put } } };
   };
-  const own = await startService({ app: { through } });
+  // Deliveries wait for the same read model.
+  const own = await startService({ app: { through }, split: false, env: { ROLES: 'api,projector' } });
   try {
-    const gift = await buyOne(own);
+    const token = await own.clientToken();
+    const endpoints = '/api/v2/webhook-endpoints';
+    const body = { url: 'https://shop.example/hooks', types: ['gift.extended'] };
+    const { id } = (await own.ask('POST', endpoints, { token, body })).json.data as { readonly id: string };
     const key = newKey();
-    await own.userToken('till-coffee');
+    const change = async (): Promise<Reply> =>
+      own.ask('PATCH', `${endpoints}/${id}`, { token, key, body: { description: 'changed' } });
     order = [];
-    const first = await redeem(own, gift, 'till-coffee', 'bean-soho', { key });
+    const first = await change();
     assert.deepEqual(order, ['kept', 'waited']);
-    same(first, await redeem(own, gift, 'till-coffee', 'bean-soho', { key }));
+    same(first, await change());
   } finally {
     await own.close();
   }
