@@ -35,7 +35,7 @@ const desk = (house: House): ReassignDeps & ParkedDeps =>
     gifts: { get: async () => undefined, reached: async () => true },
     accounts: {
       get: async (id: string) =>
-        house.contacts.has(id.slice('user-'.length)) ? { entry: 'user', active: true } : undefined,
+        house.contacts.has(id.slice('user-'.length)) ? { entry: 'user', active: true, roles: [] } : undefined,
       reached: async () => true,
     },
     parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) },

@@ -185,7 +185,18 @@ test('notifies of gifts only after a refund has decided on them', async ({ house
         used
           ? [
               issue,
-              { ...issue, id: randomUUID(), type: 'GiftRedeemed', data: { redemption_id: 'x', merchant_id: null } },
+              {
+                ...issue,
+                id: randomUUID(),
+                type: 'VoucherAssigned',
+                data: {
+                  voucher_id: 'v',
+                  code: 'x',
+                  pin: null,
+                  segment_id: 's',
+                  expires_at: '2099-01-01T00:00:00.000Z',
+                },
+              },
             ]
           : all,
         expected,

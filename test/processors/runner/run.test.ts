@@ -6,7 +6,7 @@ import { processManagers } from '../../../src/processors/managers.js';
 import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { workThrough } from '../../../src/processors/runner/session.js';
 import { processTally } from '../../../src/processors/runner/status.js';
-import { phone } from '../../support/service/house.js';
+import { phone, sentIn } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 
 const test = houseSuite('process managers on the embedded engines');
@@ -273,8 +273,10 @@ test('counts gifts that commands issued before as issued', async ({ house }) => 
   await house.append(`gift-${giftIds[0]}`, 'GiftIssued', { transaction_id: transactionId, index: 0, receiver });
   await house.append(`gift-${giftIds[0]}`, 'GiftRedeemed', {});
   house.process();
-  await house.until(async () => (await house.all('NotificationSent')).length === 2);
+  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
   assert.equal(await house.types(`gift-${giftIds[0]}`), ['GiftIssued', 'GiftRedeemed']);
+  assert.equal(await house.types(`notification-${giftIds[0]}`), ['NotificationFailed'], 'it was redeemed before');
+  assert.is(sentIn(house), 1);
 });
 
 test('starts a broken feed anew', async ({ house }) => {
