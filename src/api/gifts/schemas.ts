@@ -1,5 +1,6 @@
 /** Schemas, with examples that fit together (docs/contract.md#entities). */
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
+import { MASK } from '../../lib/mask.js';
 import type { Schema } from '../pipeline/route.js';
 import {
   brandExample,
@@ -119,6 +120,16 @@ export const giftSchema = entity(
   },
   { send_at: SEND_AT },
 );
+
+/** Whoever audits a gift can't open it. */
+export const maskedGiftSchema: Schema = {
+  ...giftSchema,
+  title: 'MaskedGift',
+  properties: {
+    ...(giftSchema['properties'] as Readonly<Record<string, Schema>>),
+    shortcode: { type: 'string', const: MASK, description: 'Masked, also in `launch_url`.' },
+  },
+};
 
 const messageSchema = entity('Message', {
   id: ID,

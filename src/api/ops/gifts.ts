@@ -5,9 +5,10 @@ import { eventView } from '../../ops/history/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../ops/history/giftHistory.js';
 import { asOf } from '../../ops/ranges/timeBounds.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
+import { MASK } from '../../lib/mask.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
-import { giftEmbeddedSchema, giftExample, giftSchema } from '../gifts/schemas.js';
+import { giftEmbeddedSchema, giftExample, maskedGiftSchema } from '../gifts/schemas.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import { listSchema, record } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
@@ -137,7 +138,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
               },
               time_zone: { type: 'string' },
               viewer: { type: 'string' },
-              data: giftSchema,
+              data: maskedGiftSchema,
               embedded: giftEmbeddedSchema,
             },
             ['as_of', 'position', 'stamped_later', 'time_zone', 'viewer', 'data'],
@@ -148,7 +149,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
             stamped_later: 0,
             time_zone: DEFAULT_ZONE,
             viewer: giftExample.sender_id,
-            data: giftExample,
+            data: { ...giftExample, shortcode: MASK, launch_url: `https://gifts.example/g/${MASK}` },
           },
         },
       ],

@@ -13,7 +13,7 @@ import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/
 import { accessStream } from '../../../src/domain/access.js';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import type { EventStore } from '../../../src/ports/eventStore.js';
+import type { EventStore, Position } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { giftsProjection } from '../../../src/projections/gifts.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
@@ -661,9 +661,38 @@ test('writes a line of progress a second', async ({ dir }) => {
   assert.equal([last?.['action'], last?.['resumed']], ['done', false]);
 });
 
+/** Makes the next rebuild of gifts last until it is ended, or its record of requests is removed, on any machine. */
+async function slow(dir: string): Promise<void> {
+  await stores(dir, async ({ events, store }) => {
+    const [document] = await store.find(GIFTS, { limit: 1 });
+    // At 500 events a second, the least that a rebuild goes to beside requests.
+    const claims = Array.from({ length: 1_000 }, () => ({ type: 'GiftClaimed', data: { user_id: 'u1' } }));
+    for (let thousand = 0; thousand < 30; thousand += 1)
+      await events.append(
+        giftStream(document?.id ?? ''),
+        claims.map((claim) => ({
+          ...claim,
+          id: crypto.randomUUID(),
+          at: new Date().toISOString(),
+          metadata: { commandId: 'c', correlationId: 'c', by: {} },
+        })),
+        'any',
+      );
+    await store.records.put('serving/somebody', { requests: 100, delayMs: 50 });
+  });
+}
+
+/** The place up to which the rebuild under way has stored what it built. */
+async function reached({ store }: { readonly store: ReadStore }): Promise<Position | undefined> {
+  return store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`);
+}
+
+async function storedBeyond(dir: string, position: Position | undefined): Promise<void> {
+  await stores(dir, async (opened) => until(async () => (await reached(opened)) !== position, 'more to be stored'));
+}
+
 test('killed in the middle it goes on from where it was; meanwhile a second one is refused', async ({ dir }) => {
-  // Requests are answered meanwhile, as far as it can tell: it goes slowly.
-  await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
+  await slow(dir);
   const child = spawn(process.execPath, [GIFT, 'projections', 'rebuild', 'gifts', '--json'], {
     env: { DATA_DIR: dir },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -672,14 +701,8 @@ test('killed in the middle it goes on from where it was; meanwhile a second one 
   let lines = '';
   child.stdout.on('data', (text: Buffer) => (lines += text.toString()));
   try {
-    const target = await stores(dir, async ({ store }) => {
-      await until(
-        async () =>
-          (await store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`)) !== undefined,
-        'some of it to be stored',
-      );
-      return (await rebuildOf(store, 'gifts'))?.value.target;
-    });
+    await storedBeyond(dir, undefined);
+    const target = (await stores(dir, async ({ store }) => rebuildOf(store, 'gifts')))?.value.target;
     const second = await gift(dir, ['projections', 'rebuild', 'gifts']);
     assert.is(second.code, 1);
     assert.match(second.err, new RegExp(`gifts is being rebuilt by cli:.*\\(process ${child.pid},.*--abort`));
@@ -701,21 +724,17 @@ test('killed in the middle it goes on from where it was; meanwhile a second one 
 });
 
 test('interrupted, it says how it goes on; aborted, it is gone', async ({ dir }) => {
-  await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
+  await slow(dir);
   const interrupted = new AbortController();
   const running = gift(dir, ['projections', 'rebuild', 'gifts'], { signal: interrupted.signal });
-  await stores(dir, async ({ store }) =>
-    until(
-      async () =>
-        (await store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`)) !== undefined,
-    ),
-  );
+  await storedBeyond(dir, undefined);
   interrupted.abort();
   const ran = await running;
   assert.is(ran.code, 130);
   assert.match(ran.err, /repeat the command/);
+  const left = await stores(dir, reached);
   const beside = gift(dir, ['projections', 'rebuild', 'gifts']);
-  await sleep(200);
+  await storedBeyond(dir, left);
   const aborted = await gift(dir, ['projections', 'rebuild', 'gifts', '--abort', '--json']);
   assert.equal([aborted.code, aborted.records()], [0, [{ action: 'aborted', projection: 'gifts' }]], aborted.err);
   const other = await beside;
