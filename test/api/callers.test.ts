@@ -226,6 +226,15 @@ test('answers each kind of caller at each operation as the table says', async ({
   const callers = Object.entries(CALLERS);
   const tokens = new Map<string, string | undefined>();
   for (const [name, caller] of callers) tokens.set(name, await tokenOf(service, caller));
+  const bought = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: purchaseOf('latte'),
+  });
+  const hook = await service.ask('POST', '/api/v2/webhook-endpoints', {
+    token: await service.clientToken(),
+    body: HOOK,
+  });
+  for (const made of [bought, hook]) assert.equal(made.status, 201, made.text);
   const sent = await buy(
     service,
     'latte',
@@ -236,14 +245,6 @@ test('answers each kind of caller at each operation as the table says', async ({
     'latte',
     Array.from({ length: 2 * callers.length }, () => ({})),
   );
-  const bought = await service.ask('POST', '/api/v2/transactions', {
-    token: await service.userToken('ann'),
-    body: purchaseOf('latte'),
-  });
-  const hook = await service.ask('POST', '/api/v2/webhook-endpoints', {
-    token: await service.clientToken(),
-    body: HOOK,
-  });
 
   const statusOf = async ({ id, method, path, row }: Operation & { row: string }, caller: string): Promise<string> => {
     const gift = (id === 'claimGift' ? shared : sent).pop() ?? '';

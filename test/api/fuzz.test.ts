@@ -84,6 +84,8 @@ const NO_TRANSACTION = 'none';
 /** Whether these can be done depends on what is under way just then: `test/api/ops/projections.test.ts` does them. */
 const BY_CHANCE = new Set([
   ...['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`),
+  // Of an erasure that another user of support requested: `test/api/ops/erasures.test.ts`.
+  'POST /ops/people/{personId}/erasure/approve',
   // Exactly one of its parameters.
   'GET /ops/people',
   // Of a log that is signed, and of large ones: `test/api/evidence/evidence.test.ts`.
@@ -102,8 +104,16 @@ let asked = 0;
 const done: { readonly name: string; readonly made: Made; readonly reply: Reply }[] = [];
 
 test.before(async () => {
-  // Guesses by chance would soon end the look-ups of gifts.
-  service = await startService({ env: { UNKNOWN_GIFTS_PER_CALLER: '0', UNKNOWN_GIFTS_PER_ADDRESS: '0' } });
+  // Guesses by chance would soon end the look-ups of gifts, and requests by chance a day's erasures.
+  service = await startService({
+    env: {
+      UNKNOWN_GIFTS_PER_CALLER: '0',
+      UNKNOWN_GIFTS_PER_ADDRESS: '0',
+      ERASURES_PER_DAY: '0',
+      PERSON_EXPORTS_PER_DAY: '0',
+      PERSONAL_READS_PER_DAY: '0',
+    },
+  });
   document = (await service.ask('GET', '/openapi.json')).json;
   faultOf = answerChecker(document as object);
   const gifts = [

@@ -636,7 +636,8 @@ test('messages are shown only to sender, owner, and all while the gift has no ow
       heard
         .filter(
           ({ asked, reply }) =>
-            asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.messages.length === 1,
+            asked.startsWith(`GET /api/v2/gifts/${service.shortcodeOf(gift.id)}?`) &&
+            reply.json.embedded?.messages.length === 1,
         )
         .map(({ caller }) => caller),
     );
@@ -687,14 +688,18 @@ test('codes and pins are shown to who may redeem that very gift; to others never
       heard
         .filter(
           ({ asked, reply }) =>
-            asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.vouchers.length === 1,
+            asked.startsWith(`GET /api/v2/gifts/${service.shortcodeOf(gift.id)}?`) &&
+            reply.json.embedded?.vouchers.length === 1,
         )
         .map(({ caller }) => caller),
     );
     assert.deepEqual(holders, mayRedeem(gift));
     const claimers = new Set(
       heard
-        .filter(({ asked, reply }) => asked === `GET /api/v2/gifts/${gift.id}/voucher/claimed` && reply.status === 200)
+        .filter(
+          ({ asked, reply }) =>
+            asked === `GET /api/v2/gifts/${service.shortcodeOf(gift.id)}/voucher/claimed` && reply.status === 200,
+        )
         .map(({ caller }) => caller),
     );
     assert.deepEqual(claimers, mayRedeem(gift));

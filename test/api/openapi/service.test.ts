@@ -276,7 +276,7 @@ test('the example of an answer is one to the example of its request', ({ documen
       status.startsWith('2'),
     ) as [[string, Json]];
     return {
-      asked: operation.requestBody.content['application/json'].example,
+      asked: operation.requestBody?.content['application/json'].example,
       answered: answer.content['application/json'].example,
     };
   };

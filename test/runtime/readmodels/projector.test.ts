@@ -476,8 +476,8 @@ test(
     const projector = await project({ events: slowToEnd, store: { ...store, records }, logger, leaseMs });
     await settled(projector, events);
     late = true;
-    const again = (): boolean => told.some(({ msg }) => msg === 'projector: failed, starting again');
-    while (!again()) {
+    const lost = (): boolean => told.some(({ msg }) => msg === 'lease lost');
+    while (!lost()) {
       await buy(events);
       await sleep(25);
     }
