@@ -136,8 +136,8 @@ test('derives gift ids from a seed of 256 random bits alone', async () => {
 test('stores no number and no message in the clear, and refuses missing and inactive users', async () => {
   const people = {
     'paymentMethod-pm': method(),
-    'user-bob': { entry: 'user', active: true },
-    'user-zoe': { entry: 'user', active: false },
+    'user-bob': { entry: 'user', active: true, roles: [] },
+    'user-zoe': { entry: 'user', active: false, roles: [] },
   };
   const of = [{ phone_number: '07700 900123' }, { user_id: 'bob' }, { phone_number: '+447700900123' }, {}];
   const { receivers, message } = await buy(house(people), { receivers: of });
