@@ -26,9 +26,9 @@ export async function openImportLog(
   config: Config,
   dryRun: boolean,
 ): Promise<ImportLog> {
-  refuseForeignFiles(config);
   const { dataDir, eventStoreUrl } = config;
   const fresh = eventStoreUrl === undefined && !hasEventLog(dataDir);
+  refuseForeignFiles(config);
   const passing = fresh && dryRun ? temporaryFolder('gift-dry-run-') : undefined;
   const remove = (): void => {
     if (passing !== undefined) rmSync(passing, { recursive: true, force: true });

@@ -55,6 +55,20 @@ test('support at a limit: a user of support who reads too much and requests an e
   });
 });
 
+test('gifts for staff: support reassigns a gift to a colleague', async () => {
+  await inTrouble('Gifts for staff', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    const gift = await buyInto(trouble, url, [{ phone_number: '07700 900002' }]);
+    const answer = await request(`${url}/ops/gifts/${gift}/reassign`, 'POST', {
+      token: await userTokenOf(url, 'sue'),
+      body: { user_id: 'aud', reason: 'a test' },
+    });
+    assert.equal(answer.status, 403, answer.text);
+    await trouble.follow();
+  });
+});
+
 test('every chapter has its trouble', () => {
   const folder = fileURLToPath(new URL('../../../test/docs/', import.meta.url));
   const tests = readdirSync(folder)
