@@ -108,7 +108,7 @@ test('forged, altered, replayed for another gift: refused, nothing changed', asy
 test('does not look at more fields than Twilio ever sends', async () => {
   const { gift, sid } = await told('+447700900507');
   const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`f${n}`, '']));
-  refused(await tell(gift, { MessageSid: sid, MessageStatus: 'undelivered', ...many }), 400, 'Invalid signature.');
+  refused(await tell(gift, { MessageSid: sid, MessageStatus: 'undelivered', ...many }), 413, 'Request too large.');
   assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
   answered(await tell(gift, { MessageSid: sid, MessageStatus: 'undelivered', More: 'x'.repeat(8_000) }), 'recorded');
 });
