@@ -131,15 +131,6 @@ test('has the receiver and owner at the time of an event, despite later reassign
   );
 });
 
-test('takes the purchase from the log while the read model lacks it or its payment', async () => {
-  const bought = event('GiftsPurchased', { ...transaction, receivers: [{}], total: 100 }, 0, day(2));
-  const charged = event('PaymentCharged', {}, 1, day(3));
-  for (const known of [undefined, { ...transaction, payment: 'pending' as const }]) {
-    const joined = await giftAfter(having(undefined, known, [bought, charged]), 'g', [issued({})]);
-    assert.equal([joined.transaction.payment, joined.transaction.settled_at, joined.owner], ['charged', day(3), 'ann']);
-  }
-});
-
 test('a stream that no gift was issued to, or that names no purchase, is no gift', async () => {
   for (const history of [[], [issued({})]]) {
     try {
