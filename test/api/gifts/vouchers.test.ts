@@ -260,7 +260,8 @@ test('only callers who may redeem see the code in embeds; all see voucher_id', a
   const [named = '', shared = ''] = bought.gifts as string[];
   for (const gift of [named, shared]) assert.equal((await generate('voucher', gift, 'till-coffee')).status, 200);
   const seen = async (gift: string, user: string): Promise<[number, number, boolean]> => {
-    const { data, embedded } = (await get(`/api/v2/gifts/${gift}?embed[]=voucher.segment`, user)).json;
+    const { data, embedded } = (await get(`/api/v2/gifts/${service.shortcodeOf(gift)}?embed[]=voucher.segment`, user))
+      .json;
     return [embedded.vouchers.length, embedded.segments.length, data.voucher_id !== null];
   };
   assert.deepEqual(await seen(named, 'bob'), [1, 1, true]);

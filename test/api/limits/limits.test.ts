@@ -149,11 +149,11 @@ test('counts requests without a valid token by address, and refuses no login, we
   const form = { grant_type: 'nonsense' };
   refused(await ask('/oauth/token', { from, method: 'POST', body: form }), 400, 'Unsupported grant type.');
   assert.equal(leftOf(await ask('/ops/projections', { from }), 'address')?.left, left - 2, 'the faulty login counts');
-  for (let sent = 0; sent < left - 2; sent++) await ask(`/g/${gift}`, { from });
+  for (let sent = 0; sent < left - 2; sent++) await ask(`/g/${service.shortcodeOf(gift)}`, { from });
   for (const [asked, method, body] of [
     [path, 'GET', undefined],
     ['/ops/projections', 'GET', undefined],
-    [`/g/${gift}`, 'GET', undefined],
+    [`/g/${service.shortcodeOf(gift)}`, 'GET', undefined],
     ['/oauth/token', 'POST', form],
     ['/oauth/token', 'POST', []],
   ] as const)
@@ -161,7 +161,7 @@ test('counts requests without a valid token by address, and refuses no login, we
   const login = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' };
   assert.equal((await ask('/oauth/token', { from, method: 'POST', body: login })).status, 200);
   assert.equal((await ask(path, { from, user: 'ann' })).status, 200);
-  assert.equal((await ask(`/g/${gift}`, { from: '192.0.2.78' })).status, 200);
+  assert.equal((await ask(`/g/${service.shortcodeOf(gift)}`, { from: '192.0.2.78' })).status, 200);
   for (const free of ['/healthz', '/readyz', '/openapi.json']) assert.equal((await ask(free, { from })).status, 200);
 });
 
@@ -197,7 +197,7 @@ test('counts guesses without a token by address, an IPv6 network of /64 as one',
     [404, 404, 429],
   );
   limited(replies[2] as Reply, 'unknown-gifts-address', ADDRESS, 900);
-  assert.equal((await ask(`/api/v2/gifts/${gift}`, { user: 'sue' })).status, 200);
+  assert.equal((await ask(`/api/v2/gifts/${service.shortcodeOf(gift)}`, { user: 'sue' })).status, 200);
 });
 
 test('does not believe an address that no trusted proxy tells', async () => {
