@@ -352,9 +352,8 @@ test('numbers beyond all bounds', async () => {
 test('text that is hard to keep: a message comes back as it was sent, a NUL is refused', async () => {
   for (const message of [
     '\ufffd',
-    '\u202eevil',
     '<script>alert(1)</script>',
-    '\u0001\u001f',
+    '\t\n\u200e',
     "'; DROP TABLE gifts; --",
     '🎁'.repeat(1000),
     '\uffff\ufffe',
@@ -372,11 +371,12 @@ test('text that is hard to keep: a message comes back as it was sent, a NUL is r
       message,
     );
   }
-  refused(
-    await ask('POST', '/api/v2/transactions', purchaseOf('latte', undefined, { message: 'a\u0000' })),
-    422,
-    'purchase.message must not contain control characters, nor ones that turn the direction of text',
-  );
+  for (const message of ['a\u0000', '\u0001\u001f', '\u202eevil'])
+    refused(
+      await ask('POST', '/api/v2/transactions', purchaseOf('latte', undefined, { message })),
+      422,
+      'purchase.message must not contain control characters, nor ones that turn the direction of text',
+    );
 });
 
 test('refuses half of a character wherever it stands, and names its field', async () => {

@@ -12,7 +12,7 @@ import {
   erasureView,
   type ErasureView,
 } from '../../ops/people/erasure/erasureView.js';
-import { openErasure, requestErasure, withdrawErasure } from '../../ops/people/erasure/requestErasure.js';
+import { latestOf, openErasure, requestErasure, withdrawErasure } from '../../ops/people/erasure/requestErasure.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
@@ -132,7 +132,9 @@ export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsR
         const [person, context, reason] = asked(call);
         const requested = await requestErasure(erasure, person, context, { reason, delayMs: erasureDelayMs });
         const status = requested.done_at === undefined ? 202 : 200;
-        return { status, body: { data: erasureRequestView(requested) }, shown: 1 };
+        const replayed = requested.at !== context.now;
+        const position = await latestOf(erasure, person);
+        return { status, body: { data: erasureRequestView(requested) }, replayed, shown: 1, position };
       },
     },
     {
@@ -186,8 +188,11 @@ export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsR
       ],
       errors: ['person_not_found', 'erasure_not_found', 'erasure_started'],
       async handle(call) {
-        const withdrawn = await withdrawErasure(erasure, ...asked(call));
-        return { status: 200, body: { data: erasureRequestView(withdrawn) }, shown: 1 };
+        const [person, ...by] = asked(call);
+        const withdrawn = await withdrawErasure(erasure, person, ...by);
+        const position = await latestOf(erasure, person);
+        const replayed = withdrawn.withdrawn_at !== by[0].now;
+        return { status: 200, body: { data: erasureRequestView(withdrawn) }, replayed, shown: 1, position };
       },
     },
   ];

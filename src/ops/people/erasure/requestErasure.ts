@@ -14,7 +14,7 @@ import {
 } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { RESTORED_STREAM } from '../../../domain/restored.js';
-import type { RecordedEvent } from '../../../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { erasedIn } from './endPerson.js';
 import { refuseUnlessErasable } from './erasable.js';
 import type { ErasureDeps } from './erasureDeps.js';
@@ -51,6 +51,10 @@ export async function requestErasure(
   await storeErasure(keys, requested);
   return requested;
 }
+
+/** The position of the latest event about a person: whoever waits for it sees all that was requested of them. */
+export const latestOf = async ({ events }: Pick<Deps, 'events'>, person: Person): Promise<Position | undefined> =>
+  (await events.read(personStream(person))).at(-1)?.position;
 
 /** As the key store holds the request. */
 export function erasureRequestedIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
