@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openMongoKeyStore } from '../../../src/adapters/mongodb/keyStore.js';
 import { EngineError } from '../../../src/lib/engineError.js';
+import { FORMAT_MARK } from '../../../src/ports/dataFormat.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { keyStoreContract } from '../../contract/keyStore.js';
 import { type FakeAnswer, startFakeMongo } from '../../support/engines/fakeMongo.js';
@@ -42,7 +43,12 @@ async function fake(
   answer: (command: Document) => FakeAnswer,
   index: Document = { name: 'l', key: { l: 1 }, unique: true },
 ) {
-  return startFakeMongo((command) => ('listIndexes' in command ? listed(index) : answer(command)));
+  const found = (...firstBatch: Document[]): FakeAnswer => ({ cursor: { id: 0n, ns: 'keys.meta', firstBatch } });
+  return startFakeMongo((command) => {
+    if ('listIndexes' in command) return listed(index);
+    if ('listCollections' in command) return found();
+    return command['find'] === 'meta' ? found({ _id: 'format', ...FORMAT_MARK }) : answer(command);
+  });
 }
 
 async function refusal(url: string): Promise<string> {

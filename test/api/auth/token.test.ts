@@ -427,11 +427,7 @@ test('what a body lacks is named, an unknown grant is refused', async ({ here })
     [{ grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app' }, 422, 'client_secret is required'],
     [{ grant_type: 'client_credentials' }, 422, 'client_id is required'],
     [{ grant_type: 'client_credentials', client_id: 'app' }, 422, 'client_secret is required'],
-    [
-      { grant_type: 'client_credentials', client_id: 'app', client_secret: null },
-      422,
-      'client_secret must be a string',
-    ],
+    [{ grant_type: 'client_credentials', client_id: 'app', client_secret: null }, 422, 'client_secret is required'],
   ];
   for (const [body, status, error] of cases) refused(await here.token(body, { Authorization }), status, error);
 });

@@ -201,8 +201,8 @@ test('answers a browser’s errors with pages, and their status and headers', as
   const seconds = Number(refusal.headers.get('retry-after'));
   assert.deepEqual([refusal.status, refusal.headers.get('error-code')], [429, 'too_many_requests']);
   assert.ok(seconds > 0 && seconds <= 900);
-  assert.match(refusal.headers.get('ratelimit') ?? '', new RegExp(`^"unknown-gifts-address";r=0;t=${seconds}$`));
-  assert.match(refusal.headers.get('ratelimit-policy') ?? '', /^"unknown-gifts-address";q=2;w=900$/);
+  assert.match(refusal.headers.get('ratelimit') ?? '', new RegExp(`"unknown-gifts-address";r=0;t=${seconds}$`));
+  assert.match(refusal.headers.get('ratelimit-policy') ?? '', /"unknown-gifts-address";q=2;w=900$/);
   for (const { headers } of [unknown, refusal]) {
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
     assert.equal(headers.get('cache-control'), 'no-store');

@@ -77,7 +77,7 @@ async function bought(token: string, receivers: readonly object[], reference?: s
 }
 
 async function shown(id: string, user = 'ann'): Promise<Json> {
-  const reply = await service.ask('GET', `/api/v2/gifts/${id}?embed[]=message`, {
+  const reply = await service.ask('GET', `/api/v2/gifts/${service.shortcodeOf(id)}?embed[]=message`, {
     token: await service.userToken(user),
   });
   assert.equal(reply.status, 200, reply.text);

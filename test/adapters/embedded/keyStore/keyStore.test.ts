@@ -81,7 +81,7 @@ test('refuses foreign, newer and damaged files, and leaves them alone', async ({
   const newer = new Sqlite(file);
   newer.pragma('user_version = 99');
   newer.close();
-  await refused(dir, /newer.+restore it from a backup/);
+  await refused(dir, /data format 99.+run release/);
   writeFileSync(file, good.subarray(0, good.length - 8_192));
   await refused(dir, /cut short.+restore it from a backup/);
   writeFileSync(file, Buffer.concat([good.subarray(0, 100), Buffer.alloc(8_192, 7), good.subarray(8_292)]));
