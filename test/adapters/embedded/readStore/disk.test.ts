@@ -57,7 +57,7 @@ test("refuses a newer program's file, and damaged ones, and leaves them alone", 
   assert.equal(readdirSync(dir), ['read.db'], 'closing leaves one file');
   const good = readFileSync(file);
   const newer = new Sqlite(file);
-  newer.pragma('user_version = 99');
+  newer.pragma(`user_version = ${99 * 2 ** 24}`); // Data format 99 of release 0.0.0.
   newer.close();
   await refused(dir, /data format 99.+run release/);
   writeFileSync(file, good.subarray(0, good.length - 8_192));
