@@ -254,3 +254,6 @@ export function requestDelivery<E extends DeliveryRequested>(state: WebhookEndpo
   if (liveEndpoint(state).status === 'disabled') throw new Refusal('webhook_endpoint_disabled');
   return [request];
 }
+
+/** Who receives a gift, as webhooks name it. */
+export const RECEIVER_KINDS = ['user', 'phone number', 'nobody'] as const;

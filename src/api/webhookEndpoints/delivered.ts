@@ -1,5 +1,5 @@
 /** What endpoints are sent, as the API's description has it (docs/contract.md#webhook-deliveries). */
-import { RECEIVER_KINDS } from '../../deliveries/subject.js';
+import { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import { eventData, eventExample, eventFields } from '../events/schemas.js';
 import type { DescribedWebhook } from '../openapi/webhooks.js';
