@@ -11,7 +11,7 @@ import { transactionStatus, type TransactionStatus } from '../domain/purchase/st
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { FeedEntry } from '../projections/feed/feed.js';
 import { reversalsProjection } from '../projections/reversals.js';
-import { RECEIVER_KINDS } from '../domain/webhookEndpoint.js';
+import type { RECEIVER_KINDS } from '../domain/webhookEndpoint.js';
 import { transactionIn } from '../projections/transactions.js';
 import { foldDocument } from '../runtime/readmodels/foldDocument.js';
 

@@ -47,7 +47,13 @@ export async function requestErasure(
       return [{ type: 'ErasureRequested', data: { erasure_id: newErasureId(), reason, due_at } }];
     },
   );
-  const requested = erasureRequestedIn(history.findLast(({ type }) => type === 'ErasureRequested') as RecordedEvent);
+  const latest = history.findLastIndex(({ type }) => type === 'ErasureRequested');
+  // A repeat of a request that was withdrawn since appends nothing, and must not bring it back.
+  const withdrawn = history.slice(latest + 1).find(({ type }) => type === 'ErasureWithdrawn');
+  const requested: Erasure = {
+    ...erasureRequestedIn(history[latest] as RecordedEvent),
+    ...(withdrawn === undefined ? {} : { withdrawn_at: withdrawn.at }),
+  };
   await storeErasure(keys, requested);
   return requested;
 }
