@@ -2,11 +2,12 @@
  * Erasures that support requests (docs/decisions.md#requested-erasures). The log decides between a withdrawal and a start;
  * the key store holds the request too, so that a log which is put back to an earlier time does not lose it.
  */
-import type { CommandContext } from '../../../commands/context.js';
+import { type CommandContext, ownEvents } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
 import { fold } from '../../../domain/decider.js';
 import {
   type ErasureRequested,
+  type ErasureWithdrawn,
   erasureRequestAggregate,
   type Person,
   personOfStream,
@@ -84,13 +85,24 @@ export async function openErasure({ keys }: Pick<Deps, 'keys'>, person: Person):
   return erasure;
 }
 
-/** @throws Refusal `erasure_not_found`, `erasure_started`; UnavailableError, ConflictError */
+/**
+ * A repeat of the command answers as the first did, also where the person's erasure was requested again since.
+ * @throws Refusal `erasure_not_found`, `erasure_started`; UnavailableError, ConflictError
+ */
 export async function withdrawErasure(
   deps: Deps,
   person: Person,
   context: CommandContext,
   reason: string,
 ): Promise<Erasure> {
+  const history = await deps.events.read(personStream(person));
+  const own = ownEvents(history, context).find(({ type }) => type === 'ErasureWithdrawn');
+  if (own !== undefined) {
+    const { erasure_id } = own.data as ErasureWithdrawn['data'];
+    const isIts = ({ type, data }: RecordedEvent): boolean =>
+      type === 'ErasureRequested' && (data as ErasureRequested['data']).erasure_id === erasure_id;
+    return { ...erasureRequestedIn(history.find(isIts) as RecordedEvent), withdrawn_at: own.at };
+  }
   const erasure = await openErasure(deps, person);
   if (!isRequest(erasure)) throw new Refusal('erasure_started');
   return endRequest(deps, erasure, context, reason);
