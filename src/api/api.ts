@@ -165,6 +165,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     onStaffRefused: options.onStaffRefused,
     onUnstored: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
   };
+  const takeDaily = dailyLimits(options.recordsInTime, config, options.onLimited);
   const webhookDeps = {
     events: engines.events,
     subjects,
@@ -175,6 +176,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       privateAddresses: config.webhookPrivateAddresses === 'allow',
       refusedNetworks: config.webhookRefusedNetworks,
     },
+    takeDaily,
     now: deps.now,
   };
   const routerOf = routerMaker((route, allow) => serve(route, pipeline, allow));
@@ -222,7 +224,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     proofs: options.evidence,
     erasure: options.erasure,
     erasureDelayMs: config.erasureDelay * 1_000,
-    takeDaily: dailyLimits(options.recordsInTime, config, options.onLimited),
+    takeDaily,
   });
   const { opsUrl, version, onAnswer } = options;
   const { corsOrigins, sandbox } = config;

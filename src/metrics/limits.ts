@@ -12,6 +12,7 @@ export const LIMITS = [
   'erasures',
   'person-exports',
   'personal-reads',
+  'webhook-endpoints',
 ] as const;
 
 export type LimitName = (typeof LIMITS)[number];

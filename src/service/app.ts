@@ -54,8 +54,8 @@ export type { App } from './resettable.js';
 export interface AppOptions {
   /** Default: this release's. Tests deploy one release over another. */
   readonly projections?: readonly Projection[];
-  /** Wraps the engines, for tests. */
-  readonly through?: (engines: Engines) => Engines;
+  /** Wraps the engines, for tests; `subjects` open the personal data of their events. */
+  readonly through?: (engines: Engines, subjects: Subjects) => Engines;
   /** A sandbox could not start again after its reset. */
   readonly onLost?: ((error: unknown) => void) | undefined;
 }
@@ -79,7 +79,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
   const open = resources();
   try {
     const { engines: found, subjects, keyStore, stored, keys } = await openWithKeys(config, logger, open);
-    const reached = through(found);
+    const reached = through(found, subjects);
     const appends = watchAppends(reached.events);
     const opened = { ...reached, events: appends.events };
     const hash = keyedHash(keys.hashKey);

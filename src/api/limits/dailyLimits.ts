@@ -1,5 +1,6 @@
-/** What one person of support may do in a day (docs/limits.md#support): a stolen account is noticed before it has much. */
+/** What one user of support (docs/limits.md#support), or one owner of webhook endpoints, may do in 24 hours. */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
+import { MOST_CREATED_A_DAY } from '../../domain/webhookEndpoint.js';
 import { clockMs } from '../../lib/clock.js';
 import type { LimitName, LimitTally } from '../../metrics/limits.js';
 import type { Records } from '../../ports/readStore.js';
@@ -8,7 +9,7 @@ import { tooManyRequests } from '../auth/throttle.js';
 
 const DAY_SECONDS = 86_400;
 
-export type DailyLimit = Extract<LimitName, 'erasures' | 'person-exports' | 'personal-reads'>;
+export type DailyLimit = Extract<LimitName, 'erasures' | 'person-exports' | 'personal-reads' | 'webhook-endpoints'>;
 
 /** 0: no limit. */
 export interface DailySettings {
@@ -17,8 +18,8 @@ export interface DailySettings {
   readonly personalReadsPerDay: number;
 }
 
-/** Counts before the work is done. @throws HttpError too_many_requests, with Retry-After; UnavailableError */
-export type TakeDaily = (limit: DailyLimit, userId: string) => Promise<void>;
+/** Counts before the work is done, by a user's id or an owner's name. @throws HttpError too_many_requests, with Retry-After; UnavailableError */
+export type TakeDaily = (limit: DailyLimit, who: string) => Promise<void>;
 
 /** All processes count in the records, so that neither a restart nor another process gives anything back. */
 export function dailyLimits(
@@ -31,6 +32,7 @@ export function dailyLimits(
     erasures: erasuresPerDay,
     'person-exports': personExportsPerDay,
     'personal-reads': personalReadsPerDay,
+    'webhook-endpoints': MOST_CREATED_A_DAY,
   };
   const limiters = Object.entries(most).map(([name, points]) => [
     name,
@@ -39,9 +41,9 @@ export function dailyLimits(
       : new RecordsLimiter({ records, now, keyPrefix: `daily/${name}`, points, duration: DAY_SECONDS }),
   ]);
   const limiterOf = Object.fromEntries(limiters) as Readonly<Record<DailyLimit, RecordsLimiter | undefined>>;
-  return async (limit, userId) => {
+  return async (limit, who) => {
     try {
-      await limiterOf[limit]?.consume(userId);
+      await limiterOf[limit]?.consume(who);
     } catch (error) {
       if (!(error instanceof RateLimiterRes)) throw error;
       onLimited(limit);

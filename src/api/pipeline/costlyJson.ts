@@ -1,8 +1,11 @@
 import { HttpError } from './errors.js';
 
-/** Levels of lists and objects, and fields of one object. No schema has half as many. */
+/** Levels of lists and objects, fields of one object, names of fields in a long body. No schema has half as many. */
 const MOST_LEVELS = 32;
 const MOST_FIELDS = 256;
+const MOST_NAMES = 256;
+/** From here on names are compared: no body with fewer marks is dear. */
+const MARKS_OF_A_LONG_BODY = 1_000;
 /** The fields so far of the object open at each level. */
 const fields = new Int32Array(MOST_LEVELS + 1);
 
@@ -11,18 +14,22 @@ const BACKSLASH = 0x5c;
 
 /**
  * Refuses JSON that takes long to parse and to check for its length: a value costs some thirty times what a character
- * of a text does, and a name in an object of thousands more. Looks at the bytes once, before anything else does.
+ * of a text does, a name that no object before had more. Looks at the bytes once, before anything else does.
  * @param marks the most opening braces and brackets, colons and commas outside strings
- * @throws HttpError `malformed_json` for more than 32 levels; `request_too_large` for more marks, or more than 256
- * fields of one object
+ * @throws HttpError `malformed_json` for more than 32 levels; `request_too_large` for more marks, more than 256
+ * fields of one object, or more than 256 different names
  */
 export function refuseCostlyJson(bytes: Uint8Array, marks: number): void {
   let depth = 0;
   let seen = 0;
+  let nameAt = 0;
+  let nameEnd = 0;
+  const names = new Set<number>();
   for (let at = 0; at < bytes.length; at++) {
     switch (bytes[at]) {
       case QUOTE:
-        at = endOfString(bytes, at);
+        nameAt = at;
+        nameEnd = at = endOfString(bytes, at);
         continue;
       case 0x5b: // [
       case 0x7b: // {
@@ -35,6 +42,8 @@ export function refuseCostlyJson(bytes: Uint8Array, marks: number): void {
         continue;
       case 0x3a: // :
         if (++(fields[depth] as number) > MOST_FIELDS) throw new HttpError('request_too_large');
+        if (seen > MARKS_OF_A_LONG_BODY && names.add(hashOf(bytes, nameAt, nameEnd)).size > MOST_NAMES)
+          throw new HttpError('request_too_large');
         break;
       case 0x2c: // ,
         break;
@@ -43,6 +52,13 @@ export function refuseCostlyJson(bytes: Uint8Array, marks: number): void {
     }
     if (++seen > marks) throw new HttpError('request_too_large');
   }
+}
+
+/** FNV-1a */
+function hashOf(bytes: Uint8Array, from: number, to: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = from; at < to; at++) hash = Math.imul(hash ^ (bytes[at] as number), 0x01000193);
+  return hash;
 }
 
 /** The offset of the closing quote, or beyond the end. */

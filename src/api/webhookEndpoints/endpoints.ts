@@ -115,16 +115,17 @@ export function written(
 }
 
 export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
-  const { endpoints, events } = deps;
+  const { endpoints, events, takeDaily } = deps;
   const turns = keyedGate(MOST_WAITING);
 
-  /** Counts what earlier turns have added, too. */
+  /** Counts what earlier turns have added, too. @throws Refusal, HttpError too_many_requests; UnavailableError */
   async function refuseTooMany(owner: EndpointOwner): Promise<void> {
     const end = await events.end();
     if (end !== undefined && !(await endpoints.reached(end, COUNT_MS)))
       throw new UnavailableError('webhook endpoints can’t be counted: their read model is behind the log');
     if ((await allOwnEndpoints(endpoints, owner)).length >= MOST_ENDPOINTS)
       throw new Refusal('too_many_webhook_endpoints');
+    await takeDaily('webhook-endpoints', ownerName(owner));
   }
 
   return [

@@ -45,6 +45,21 @@ test('refuses more than 256 fields of one object, and takes as many of each of s
   assert.is(outcomeOf(`{"a":${fields(200)},"b":${fields(200)}}`), 'taken');
 });
 
+test('refuses more than 256 different names in a long body, and takes the same ones again and again', () => {
+  const objects = (count: number, nameOf: (at: number) => string): string =>
+    `[${Array.from({ length: count }, (_, at) => `{"${nameOf(at)}":1}`).join()}]`;
+  const own = (at: number): string => `name-${at}`;
+  assert.is(outcomeOf(objects(330, own)), 'taken');
+  assert.is(outcomeOf(objects(1_000, own), 10_000), 'request_too_large');
+  assert.is(
+    outcomeOf(
+      objects(1_000, (at) => own(at % 256)),
+      10_000,
+    ),
+    'taken',
+  );
+});
+
 test('passes over what is no JSON', () => {
   for (const text of ['', '"', '"\\', '}}}}]', '\u0000', '[{'])
     assert.is(outcomeOf(text), 'taken', JSON.stringify(text));

@@ -4,7 +4,12 @@ import { hashSync } from '@node-rs/argon2';
 import { suite } from 'uvu';
 import { signingSecrets } from '../../../src/commands/webhookSecrets.js';
 import { fold } from '../../../src/domain/decider.js';
-import { liveEndpoint, webhookEndpointAggregate, webhookEndpointStream } from '../../../src/domain/webhookEndpoint.js';
+import {
+  liveEndpoint,
+  MOST_CREATED_A_DAY,
+  webhookEndpointAggregate,
+  webhookEndpointStream,
+} from '../../../src/domain/webhookEndpoint.js';
 import { attemptRecords, type WebhookAttempt } from '../../../src/messages/webhookAttempts.js';
 import { loadConfig } from '../../../src/service/config.js';
 import { openLog } from '../../../src/service/engines.js';
@@ -295,6 +300,21 @@ test('an owner has twenty, however many ask at once; a deleted one makes room', 
   const [made] = replies.filter(({ status }) => status === 201);
   assert.equal((await ask('DELETE', `/${made?.json.data.id}`, { as: 'many' })).status, 200);
   await create({}, 'many');
+});
+
+test('an owner who creates and deletes in a loop is refused for the rest of the day', async () => {
+  const as = 'hooks-cinema';
+  const body = { url: URL_OF_SHOP };
+  for (let n = 0; n < MOST_CREATED_A_DAY; n++) {
+    const { id } = (await ask('POST', '', { as, key: `loop-${n}`, body })).json.data;
+    assert.equal((await ask('DELETE', `/${id}`, { as })).status, 200);
+  }
+  const before = await service.events.end();
+  const reply = await ask('POST', '', { as, key: 'loop-more', body });
+  refused(reply, 429, 'Too many requests.');
+  assert.match(reply.headers.get('retry-after') ?? '', /^8\d{4}$/);
+  assert.equal(await service.events.end(), before);
+  assert.equal((await ask('POST', '', { as: 'hooks-coffee', body })).status, 201);
 });
 
 test('a ping and a recovery stand in the log once they are answered', async () => {
