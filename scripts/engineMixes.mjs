@@ -25,7 +25,7 @@ const ON_PAIRS =
 
 /** What a test of these shows is decided above the ports, whose own suites hold the rest. */
 const ABOVE_PORTS =
-  /^(api\/(fuzz|hostile|limits|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/|service\/erasedMemory)/;
+  /^(api\/(bodies|callers|fuzz|hostile|limits|openapi|privacy|sandbox\/clock|tillProtocol|pipeline\/errors|webhooks\/|gifts\/launchPage|ops\/(frame|gifts|redemptions)\.)|cli\/(audit|gifts|history|owner|parked)|deploy\/|service\/erasedMemory)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };

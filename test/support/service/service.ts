@@ -52,7 +52,7 @@ export interface Service {
   readonly dataDir: string;
   /** Its settings: a process that is given the same ones works on the same engines. */
   readonly settings: Readonly<Record<string, string>>;
-  /** A second handle on the log, to look at what stands there. */
+  /** The log, to look at what stands there: the service's own handle where it runs in this process, else a second one. */
   readonly events: EventStore;
   readonly hash: KeyedHash;
   shortcodeOf(giftId: string): string;
@@ -103,9 +103,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     DATA_DIR: dataDir,
   };
   const config = loadConfig(env);
-  const { hashKey } = loadKeys(config);
-  const hash = keyedHash(hashKey);
-  const { events, subjects } = await openLog(config);
+  const hash = keyedHash(loadKeys(config).hashKey);
+  const log: string[] = [];
+  const split = options.split ?? (options.app === undefined && process.env['TEST_TOPOLOGY'] === 'split');
+  // A sandbox opens its engines anew with each reset.
+  const shares = !split && options.app === undefined && env['SANDBOX'] === undefined;
+  const here = shares ? await startShared(config, log) : undefined;
+  const { events, subjects } = here ?? (await openLog(config));
   const importMore: Service['import'] = (file, prune) =>
     importCatalogue({ events, hash, subjects, now: () => new Date().toISOString() }, file, {
       by: { user: 'cli:test' },
@@ -113,10 +117,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     });
   if (options.catalogue !== undefined || options.dataDir === undefined)
     await importMore(options.catalogue ?? CATALOGUE);
-
-  const log: string[] = [];
-  const split = options.split ?? (options.app === undefined && process.env['TEST_TOPOLOGY'] === 'split');
-  const running = split ? await startProcesses(env) : await startHere(config, log, options.app);
+  const running = here ?? (await (split ? startProcesses(env) : startHere(config, log, options.app)));
   await untilReady(running.url);
 
   const tokens = new Map<string, Promise<string>>();
@@ -151,7 +152,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     import: importMore,
     async close() {
       await running.close();
-      await events.close();
+      if (!shares) await events.close();
       if (options.engines === undefined) await engines.close();
       if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
     },
@@ -210,6 +211,24 @@ async function startHere(config: Config, log: string[], options?: AppOptions): P
   const logger = pino({ level: config.logLevel }, { write: (line: string) => void log.push(line) });
   const app = await startApp(config, logger, options);
   return { url: app.url ?? '', close: () => app.close() };
+}
+
+type Log = Pick<Awaited<ReturnType<typeof openLog>>, 'events' | 'subjects'>;
+
+/**
+ * With its own handle on the log, and its projector on this thread: starting threads, and loading what they run, is most
+ * of a start's work. Services in processes of their own (`startProcess`) have theirs.
+ */
+async function startShared(config: Config, log: string[]): Promise<Running & Log> {
+  let opened: Log | undefined;
+  const running = await startHere(config, log, {
+    through(engines, subjects) {
+      opened = { events: engines.events, subjects };
+      return engines;
+    },
+  });
+  if (opened === undefined) throw new Error('the service started without engines');
+  return { ...running, ...opened };
 }
 
 /** A process of the service. */
