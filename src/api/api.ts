@@ -95,6 +95,8 @@ export interface Apis {
   readonly api: Koa;
   /** What is under `/ops`; `undefined`: `api` has it. */
   readonly ops: Koa | undefined;
+  /** As given, and once the catalogue has been read. */
+  readonly readiness: Readiness | undefined;
 }
 
 /** @throws UnavailableError */
@@ -234,13 +236,13 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       described.flatMap(({ routes }) => routes),
       { version, publicUrl, sandbox, ...info },
     );
+  const readiness = options.readiness && withCatalogue(options.readiness, catalogue);
   return {
+    readiness,
     api: application(
       logger,
       [
-        ...(options.readiness === undefined
-          ? []
-          : [health(withCatalogue(options.readiness, catalogue), options.metrics === undefined ? 'status' : 'parts')]),
+        ...(readiness === undefined ? [] : [health(readiness, options.metrics === undefined ? 'status' : 'parts')]),
         ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
         docs(describe(all, { webhooks: DELIVERED }), {
           firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',

@@ -276,7 +276,9 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     let leave = async (one: Listener): Promise<void> => one.close();
     if (healthListener !== undefined) {
       open.add(healthListener, async (one) => leave(one));
-      healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
+      healthListener.serve(
+        application(logger, [health(apis?.readiness ?? readiness), metricsPage(metrics)]).callback(),
+      );
     }
     for (const [one, api] of [
       [opsListener, apis?.ops],
