@@ -8,7 +8,7 @@ import { root } from './build.mjs';
 const HTTP = /^api\//;
 /** These start the service, but choose its engines themselves. */
 const OWN_ENGINES =
-  /^(docs\/|faults\/(files|outages)|api\/(fullDisk|diskFaults|sandbox\/reset)|service\/erasures|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
+  /^(docs\/|faults\/(files|outages|writeLock)|api\/(fullDisk|diskFaults|sandbox\/reset)|service\/erasures|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /**
  * Several roles together, over HTTP: each sees the others' writes, does what they ask for, and rebuilds what they
  * serve.

@@ -20,11 +20,12 @@ import { loadConfig } from '../../src/service/config.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import { type Shortcodes, shortcodesUnder } from '../../src/domain/giftIds.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
-import { notificationStream } from '../../src/domain/notification.js';
+import { parkedStream, type WorkParked } from '../../src/domain/parked.js';
+import { type NotificationFailed, notificationStream } from '../../src/domain/notification.js';
 import { transactionStream } from '../../src/domain/purchase/events.js';
 import { openLog } from '../../src/service/engines.js';
 import { loadKeys } from '../../src/service/keys.js';
-import type { EventStore } from '../../src/ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
@@ -64,6 +65,13 @@ interface World {
 }
 
 const test = suite<{ world: World }>('several processes of each role');
+
+const isUnknown = (parked: readonly RecordedEvent[], giftId: string): boolean =>
+  parked.some(({ type, data }) => {
+    if (type !== 'WorkParked') return false;
+    const { entity, cause } = data as WorkParked['data'];
+    return entity === giftId && cause.includes('nobody knows');
+  });
 
 async function openWorld(): Promise<World> {
   const engines = await openTestEngines();
@@ -337,33 +345,52 @@ test('one after the other is killed or frozen', async ({ world }) => {
     `seed ${SEED}: ${told.join('; ')}; without a fault: ${Math.round(usual)} ms; ${bought.length} purchases, ${redeemed.length} redemptions, ${looks} answers and ${watched} places compared`,
   );
 
-  // Everything there is to do is done, once.
+  // Everything there is to do is done, once. Where a worker was killed, its gift may be redeemed before another one would
+  // tell of it, and then nobody is told. Killed after its claim, and before Twilio had the message, it leaves one of which
+  // nobody knows: that is parked (docs/process-managers.md), and never sent again.
+  const untold = new Set<string>();
+  const parked = new Set<string>();
   for (const { transactionId, giftId } of bought) {
-    await until(
-      async () => (await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent'),
-      `the receiver of ${giftId} is told`,
-    );
+    await until(async () => {
+      const last = (await events.read(notificationStream(giftId))).at(-1);
+      if (last?.type === 'NotificationSent') return true;
+      const isFailed = last?.type === 'NotificationFailed';
+      if (isFailed) assert.match((last.data as NotificationFailed['data']).cause, 'gift is redeemed');
+      else if (!isUnknown(await events.read(parkedStream('notification')), giftId)) return false;
+      else parked.add(giftId);
+      untold.add(giftId);
+      return true;
+    }, `the receiver of ${giftId} is told`);
     assert.equal(
       (await events.read(transactionStream(transactionId))).map(({ type }) => type),
       ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
       transactionId,
     );
     assert.is(world.providers.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
-    assert.is(world.providers.twilio.sent(`${PUBLIC_URL}/g/${world.shortcodes.of(giftId)}`), 1, `told once: ${giftId}`);
+    const link = `${PUBLIC_URL}/g/${world.shortcodes.of(giftId)}`;
+    assert.is(world.providers.twilio.sent(link), untold.has(giftId) ? 0 : 1, `told once: ${giftId}`);
     const types = (await events.read(giftStream(giftId))).map(({ type }) => type);
     assert.equal(types, redeemed.includes(giftId) ? ['GiftIssued', 'GiftRedeemed'] : ['GiftIssued'], giftId);
   }
   console.log(`all told ${Math.round(performance.now() - ended)} ms after the last fault`);
   assert.is(world.providers.stripe.intents.length, bought.length, 'nothing is charged that nobody bought');
-  assert.is(world.providers.twilio.messages.length, bought.length, 'nobody is told of what nobody bought');
+  assert.ok(
+    untold.size === 0 || told.some((fault) => /^worker .* killed/.test(fault)),
+    'only where a worker was killed',
+  );
+  assert.is(
+    world.providers.twilio.messages.length,
+    bought.length - untold.size,
+    'nobody is told of what nobody bought',
+  );
   assert.is(keys.size, bought.length);
   const purchases = [];
   for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased', 'WorkParked'] }))
     purchases.push(...batch.events.map(({ type }) => type));
   assert.equal(
-    purchases,
-    bought.map(() => 'GiftsPurchased'),
-    'one purchase a key, and nothing parked',
+    purchases.toSorted(),
+    [...bought.map(() => 'GiftsPurchased'), ...Array.from(parked, () => 'WorkParked')],
+    'one purchase a key, and nothing else parked',
   );
 });
 
