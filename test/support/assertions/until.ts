@@ -18,10 +18,13 @@ export async function eventually<T>(
   look: () => T | Promise<T>,
   what = 'what is looked for',
 ): Promise<Exclude<T, undefined | false>> {
-  for (const end = performance.now() + DEADLINE_MS; ; await sleep(10)) {
+  for (const began = performance.now(); ;) {
     const found = await look();
     if (found !== undefined && found !== false) return found as Exclude<T, undefined | false>;
-    if (performance.now() > end) throw new Error(`waited ${DEADLINE_MS} ms in vain for ${what}`);
+    const waited = performance.now() - began;
+    if (waited > DEADLINE_MS) throw new Error(`waited ${DEADLINE_MS} ms in vain for ${what}`);
+    // What takes long is looked at less often: on a machine with much to do, looking is work that holds it up.
+    await sleep(Math.min(100, 10 + waited / 10));
   }
 }
 
