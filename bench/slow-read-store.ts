@@ -22,7 +22,7 @@ import { startService } from './support/server.js';
 const { values } = parseArgs({
   options: {
     'document-ms': { type: 'string', default: '0.5' },
-    clients: { type: 'string', default: '4' },
+    clients: { type: 'string', default: '12' },
     projector: { type: 'string' },
   },
 });

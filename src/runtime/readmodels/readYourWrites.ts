@@ -98,6 +98,23 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
   };
 }
 
+/**
+ * Waits for a moment, and not at all while the model lacks what an earlier read waited for in vain: beside a bulk that is
+ * being projected every read would wait for nothing.
+ */
+function reachedSoon<B extends Body>(model: ReadModel<B>): (position: Position, timeoutMs: number) => Promise<boolean> {
+  let missed: Position | undefined;
+  return async (position, timeoutMs) => {
+    if (missed !== undefined && position >= missed) {
+      if (!(await model.reached(missed, 0))) return false;
+      missed = undefined;
+    }
+    if (await model.reached(position, timeoutMs)) return true;
+    if (timeoutMs > 0) missed = position;
+    return false;
+  };
+}
+
 /** A remote log does not say where it ends. */
 const SILENT = null;
 
@@ -116,6 +133,7 @@ interface Look {
 
 function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B>, look: Look): ReadModel<B> {
   const shown = whatIsShown(model);
+  const soon = reachedSoon(model);
   const { isFinal } = streams;
   const isOpen = (document: B | undefined): boolean => document === undefined || isFinal?.(document) !== true;
 
@@ -169,20 +187,21 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     const [document, end] = await found(() => model.get(id), isOpen);
     const behind = await lacking(of === model.edition() ? before : '', [id], document === undefined, end);
     if (behind === undefined) return document;
-    if (await model.reached(behind, BEHIND_WAIT_MS)) return model.get(id);
+    if (await soon(behind, BEHIND_WAIT_MS)) return model.get(id);
     return (await folded(id, document)) ?? streams.search?.(id);
   }
 
   async function getMuch(ids: readonly string[]): Promise<(B | undefined)[]> {
     const end = await look.end();
-    const isThere =
-      end === undefined || end === SILENT || end <= shown.sofar() || (await model.reached(end, BEHIND_WAIT_MS));
+    const isThere = end === undefined || end === SILENT || end <= shown.sofar() || (await soon(end, BEHIND_WAIT_MS));
     const documents = await model.getMany(ids);
     return isThere ? documents : foldedMany(ids, documents);
   }
 
   return {
     ...model,
+    reached: async (position, timeoutMs, ...how) =>
+      timeoutMs <= BEHIND_WAIT_MS ? soon(position, timeoutMs) : model.reached(position, timeoutMs, ...how),
     get,
     async getMany(ids) {
       if (ids.length === 0) return [];
@@ -196,7 +215,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
       const open = ids.filter((_, index) => isOpen(documents[index]));
       const behind = await lacking(of === model.edition() ? before : '', open, documents.includes(undefined), end);
       if (behind === undefined) return documents;
-      return (await model.reached(behind, BEHIND_WAIT_MS)) ? model.getMany(ids) : foldedMany(ids, documents);
+      return (await soon(behind, BEHIND_WAIT_MS)) ? model.getMany(ids) : foldedMany(ids, documents);
     },
   };
 }

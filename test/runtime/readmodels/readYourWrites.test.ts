@@ -100,6 +100,27 @@ test('a read waits for a document of which the log holds more', async () => {
   assert.is(them.state.reads, 2);
 });
 
+test('after a wait in vain reads are folded at once, until the model has come to what was waited for', async () => {
+  const them = behind();
+  await caughtUp(them);
+  Object.assign(them.state, { slow: true });
+  them.append('a');
+  them.append('b');
+  const waited = (): readonly Position[] => {
+    const all = them.waits.filter(([, timeoutMs]) => timeoutMs === 100).map(([position]) => position);
+    them.waits.length = 0;
+    return all;
+  };
+  assert.equal(await them.read.get('a'), { shown: 'folded' });
+  assert.equal(waited(), ['2']);
+  assert.equal([await them.read.get('a'), await them.read.get('b')], [{ shown: 'folded' }, { shown: 'folded' }]);
+  assert.is(await them.read.reached('3', 100), false);
+  assert.equal(waited(), []);
+  them.state.stands = '2';
+  assert.equal([await them.read.get('a'), await them.read.get('b')], [{ shown: '2' }, { shown: 'folded' }]);
+  assert.equal(waited(), ['2', '3']);
+});
+
 test('a read of many documents waits for the furthest', async () => {
   const them = behind();
   await caughtUp(them);
