@@ -6,7 +6,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { buyer, historyOf, scratch, tokensOf } from './support/data.js';
+import { historyOf, lookUpOf, scratch, tills, tokensOf } from './support/data.js';
 import { load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { startBaseline, startService } from './support/server.js';
@@ -19,13 +19,6 @@ const STARTS = 5;
 const data = historyOf(Number(values.gifts));
 const dir = scratch('memory');
 const requests = join(dir, 'requests.jsonl');
-writeFileSync(
-  requests,
-  data.gifts
-    .slice(0, 300_000)
-    .map(({ id }) => JSON.stringify({ path: `/api/v2/gifts/${id}` }))
-    .join('\n'),
-);
 
 // Whatever was never folded is folded now, which is another bench's subject.
 await startService(data.dir).then((first) => first.stop());
@@ -41,8 +34,15 @@ await bare.stop();
 const service = await startService(data.dir);
 starts.push(service.readyMs);
 const atStart = service.residentMb();
-const token = (await tokensOf(service.url, [buyer.username])).get(buyer.username) ?? '';
-const headers = { Authorization: `Bearer ${token}` };
+const tokens = await tokensOf(service.url, tills);
+writeFileSync(
+  requests,
+  data.gifts
+    .slice(0, 300_000)
+    .map((gift) => JSON.stringify(lookUpOf(gift, tokens)))
+    .join('\n'),
+);
+const headers = { Authorization: `Bearer ${tokens.get(tills[0] ?? '') ?? ''}` };
 let most = atStart;
 const watching = setInterval(() => (most = Math.max(most, service.residentMb())), 200);
 const read = await load({
@@ -51,7 +51,6 @@ const read = await load({
   connections: 64,
   requests,
   pick: { kind: 'random', seconds: Number(values.seconds) },
-  headers,
   expect: 200,
 });
 for (const path of [

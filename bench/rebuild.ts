@@ -16,7 +16,7 @@ import { giftsProjection } from '../src/projections/gifts.js';
 import { collectionOf } from '../src/runtime/readmodels/projection.js';
 import { sameVersion } from '../src/runtime/readmodels/buildNumbers.js';
 import { type CommandRun, startCommand } from './support/command.js';
-import { type BenchData, buyer, historyOf, scratch, tillOf, tills, tokensOf } from './support/data.js';
+import { type BenchData, historyOf, lookUpOf, redemptionOf, scratch, tills, tokensOf } from './support/data.js';
 import { type LoadResult, load } from './support/load.js';
 import { rawRead, sameDocuments, type Took } from './support/raw.js';
 import { median, table, verdict } from './support/report.js';
@@ -179,27 +179,12 @@ interface Answered {
 async function withApi(): Promise<{ alone: Answered; during: Answered; perSecond: number }> {
   const service = await startService(dir);
   try {
-    const tokens = await tokensOf(service.url, [buyer.username, ...tills]);
-    const bearer = (username: string): { Authorization: string } => ({
-      Authorization: `Bearer ${tokens.get(username) ?? ''}`,
-    });
+    const tokens = await tokensOf(service.url, tills);
     const lookUps = join(dir, 'look-ups.jsonl');
     const redemptions = join(dir, 'redemptions.jsonl');
-    writeFileSync(lookUps, data.gifts.map(({ id }) => JSON.stringify({ path: `/api/v2/gifts/${id}` })).join('\n'));
+    writeFileSync(lookUps, data.gifts.map((gift) => JSON.stringify(lookUpOf(gift, tokens))).join('\n'));
     const unredeemed = data.gifts.filter(({ status }) => status === 'issued');
-    writeFileSync(
-      redemptions,
-      unredeemed
-        .map((gift) => {
-          const { username, location } = tillOf(gift);
-          return JSON.stringify({
-            path: `/api/v2/gifts/${gift.id}/redemptions`,
-            headers: bearer(username),
-            body: JSON.stringify({ location_id: location }),
-          });
-        })
-        .join('\n'),
-    );
+    writeFileSync(redemptions, unredeemed.map((gift) => JSON.stringify(redemptionOf(gift, tokens))).join('\n'));
     let taken = 0;
     const answered = async (seconds: number): Promise<Answered> => {
       const amount = RATE.redemptions * seconds;
@@ -214,7 +199,6 @@ async function withApi(): Promise<{ alone: Answered; during: Answered; perSecond
           requests: lookUps,
           pick: { kind: 'random', seconds },
           perSecond: RATE.lookUps,
-          headers: bearer(buyer.username),
           expect: 200,
         }),
         load({

@@ -8,7 +8,7 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { historyOf, tillOf, tills, tokensOf } from './support/data.js';
+import { historyOf, redemptionOf, tills, tokensOf } from './support/data.js';
 import { type LoadResult, load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
@@ -39,10 +39,7 @@ const json = { 'Content-Type': 'application/json' };
 const ours = join(dir, 'redeem.jsonl');
 const theirs = join(dir, 'crud.jsonl');
 const lines = unredeemed.map((gift) => {
-  const { username, location } = tillOf(gift);
-  const body = JSON.stringify({ location_id: location });
-  const headers = { Authorization: `Bearer ${tokens.get(username) ?? ''}` };
-  const path = `/api/v2/gifts/${gift.id}/redemptions`;
+  const { path, headers, body } = redemptionOf(gift, tokens);
   return { ours: JSON.stringify({ path, headers, body }), theirs: JSON.stringify({ path, body }) };
 });
 writeFileSync(ours, lines.map((line) => line.ours).join('\n'));

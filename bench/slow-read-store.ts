@@ -55,6 +55,10 @@ async function project(dir: string): Promise<void> {
   await app.close();
 }
 
+interface Body {
+  readonly data?: { readonly id?: string; readonly gifts?: readonly string[]; readonly redeemed_id?: string };
+}
+
 interface Asked {
   readonly what: string;
   readonly ms: number;
@@ -85,7 +89,7 @@ async function bench(): Promise<void> {
     path: string,
     user: string,
     body?: object,
-  ): Promise<{ readonly status: number; readonly json: Record<string, any>; readonly position: string }> => {
+  ): Promise<{ readonly status: number; readonly json: Body; readonly position: string }> => {
     const beside = atBulk;
     const began = performance.now();
     const response = await fetch(service.url + path, {
@@ -97,7 +101,7 @@ async function bench(): Promise<void> {
     asked.push({ what, ms: performance.now() - began, status: response.status, atBulk: beside });
     await wait(PAUSE_MS);
     const position = (response.headers.get('gift-position') ?? '').replace(/^.*:/, '');
-    return { status: response.status, json: JSON.parse(text) as Record<string, any>, position };
+    return { status: response.status, json: JSON.parse(text) as Body, position };
   };
   const purchase = (receivers: readonly object[], product = 'p1'): object => ({
     payment: { method: 'card', reference: buyer.card },
@@ -112,16 +116,16 @@ async function bench(): Promise<void> {
     while (!over) {
       const bought = await ask('buy', 'POST', '/api/v2/transactions', buyer.username, purchase([{ user_id: `u${n}` }]));
       expect('buy', bought.status, 201);
-      const gift = (bought.json['data']?.gifts as string[] | undefined)?.[0] ?? '';
-      const id = bought.json['data']?.id as string;
+      const gift = bought.json.data?.gifts?.[0] ?? '';
+      const id = bought.json.data?.id ?? '';
       const look = `/api/v2/gifts/${gift}?embed[]=message&embed[]=voucher&embed[]=redeemed&embed[]=purchase`;
-      expect('look-up', (await ask('look-up', 'GET', look, buyer.username)).json['data']?.id, gift);
-      expect('page', (await ask('page', 'GET', `/api/v2/transactions/${id}`, buyer.username)).json['data']?.id, id);
+      expect('look-up', (await ask('look-up', 'GET', look, buyer.username)).json.data?.id, gift);
+      expect('page', (await ask('page', 'GET', `/api/v2/transactions/${id}`, buyer.username)).json.data?.id, id);
       const redemption = { location_id: till.location };
       const redeemed = await ask('redeem', 'POST', `/api/v2/gifts/${gift}/redemptions`, till.username, redemption);
       expect('redeem', redeemed.status, 201);
       const { data } = (await ask('look-up', 'GET', look, buyer.username)).json;
-      expect('look-up of a redeemed gift', data?.redeemed_id, redeemed.json['data']?.id);
+      expect('look-up of a redeemed gift', data?.redeemed_id, redeemed.json.data?.id);
       const refused = await ask('refusal', 'POST', '/api/v2/transactions', buyer.username, purchase([{}], 'unknown'));
       expect('refusal', refused.status, 422);
     }

@@ -10,6 +10,7 @@ import { checkpointName } from '../../src/runtime/readmodels/projection.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
 import { GIFT } from './command.js';
 import { type HistoryGift, generateHistory } from './history.js';
+import type { LoadRequest } from './load.js';
 
 const PRODUCTS = 80;
 const BRANDS = 15;
@@ -119,6 +120,25 @@ export function tillOf({ product_id }: HistoryGift): { readonly username: string
   const merchant = (Number(product_id.slice(1)) % BRANDS) % MERCHANTS;
   return { username: `till${merchant}`, location: `s${merchant}` };
 }
+
+/** A gift's look-up by such a till: who only has its id is answered 404. */
+export function lookUpOf(gift: HistoryGift, tokens: ReadonlyMap<string, string>): LoadRequest {
+  return { path: `/api/v2/gifts/${gift.id}`, headers: bearer(tokens, tillOf(gift).username) };
+}
+
+/** A gift's redemption by such a till. */
+export function redemptionOf(gift: HistoryGift, tokens: ReadonlyMap<string, string>): LoadRequest {
+  const { username, location } = tillOf(gift);
+  return {
+    path: `/api/v2/gifts/${gift.id}/redemptions`,
+    headers: bearer(tokens, username),
+    body: JSON.stringify({ location_id: location }),
+  };
+}
+
+const bearer = (tokens: ReadonlyMap<string, string>, username: string): { readonly Authorization: string } => ({
+  Authorization: `Bearer ${tokens.get(username) ?? ''}`,
+});
 
 /** Every till's name. */
 export const tills = range(MERCHANTS, (n) => `till${n}`);
