@@ -23,9 +23,9 @@ export const LAYERS = {
   ops: ['processors', 'commands', 'providers', ...BUSINESS],
   deliveries: ['commands', ...BUSINESS],
   metrics: ['deliveries', 'ops', 'processors', 'providers', ...BUSINESS],
-  api: ['service', 'metrics', 'ops', 'import', 'commands', 'providers', ...BUSINESS],
-  cli: ['service', 'api', 'ops', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
+  api: ['metrics', 'ops', 'import', 'commands', 'providers', ...BUSINESS],
   service: ['api', 'metrics', 'deliveries', 'ops', 'processors', 'providers', 'adapters', ...BUSINESS],
+  cli: ['service', 'api', 'ops', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
   demo: ['service', 'import', 'adapters', 'domain', ...PORTS],
 };
 

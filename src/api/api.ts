@@ -6,7 +6,6 @@ import { currentTime, systemTime } from '../lib/clock.js';
 import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
 import { codePool } from '../commands/codePool.js';
 import { paymentQuestions } from '../commands/paymentAction.js';
-import type { Config } from '../service/config.js';
 import type { Shortcodes } from '../domain/giftIds.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../ports/engines.js';
@@ -55,11 +54,12 @@ import { DELIVERED } from './webhookEndpoints/delivered.js';
 import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
 import { endpointRoutes } from './webhookEndpoints/endpoints.js';
 import { clockRoutes } from './sandbox/clock.js';
+import type { ApiSettings } from './settings.js';
 import { type SandboxReset, resetRoutes } from './sandbox/reset.js';
 import { webhookRouter } from './webhooks/webhookRouter.js';
 
 export interface ApiOptions {
-  readonly config: Config;
+  readonly config: ApiSettings;
   readonly engines: Engines;
   /** Expire by the clock. */
   readonly recordsInTime: Records;

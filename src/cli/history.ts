@@ -12,7 +12,7 @@ import { DEFAULT_ZONE } from '../ops/ranges/times.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey } from '../service/keys.js';
-import { addressOf } from '../service/publicUrl.js';
+import { addressOf } from '../lib/urls.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
 import { giftNamed } from './giftNamed.js';

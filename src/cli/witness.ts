@@ -14,7 +14,7 @@ import { MalformedEvidenceError } from '../runtime/evidence/errors.js';
 import { formatVerifierKey, parseSignerKey } from '../runtime/evidence/noteKeys.js';
 import { type NoteVerifier, noteVerifier } from '../runtime/evidence/signedNote.js';
 import { answerAddCheckpoint } from '../runtime/evidence/witness.js';
-import { addressOf } from '../service/publicUrl.js';
+import { addressOf } from '../lib/urls.js';
 import { notStandard } from './fileNames.js';
 import { examples } from './output.js';
 import { repeatable } from './repeatable.js';

@@ -14,7 +14,7 @@ import { resources } from '../lib/async/resources.js';
 import { type Config, ROLES } from './config.js';
 import { makeDataDir } from './dataDir.js';
 import { isEmbedded } from './personal.js';
-import { addressOf } from './publicUrl.js';
+import { addressOf } from '../lib/urls.js';
 import { resetData } from './resetData.js';
 import { type SandboxLock, shareSandbox } from './sandboxLock.js';
 import { startWithRetries } from './startWithRetries.js';

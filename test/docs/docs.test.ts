@@ -270,6 +270,13 @@ test('nothing but folders stands at the top of the source, and each is a layer o
     [],
   );
   assert.deepEqual(top.map(({ name }) => name).sort(), Object.keys(LAYERS).sort());
+  const order = Object.keys(LAYERS);
+  for (const [at, folder] of order.entries())
+    assert.deepEqual(
+      LAYERS[folder]?.filter((below) => !order.slice(0, at).includes(below)),
+      [],
+      `${folder} imports upward`,
+    );
 });
 
 test('nothing is said of the machine that it was written on', () => {

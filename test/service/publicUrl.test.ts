@@ -6,7 +6,8 @@ import * as assert from 'uvu/assert';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { createLogger } from '../../src/lib/logging/logger.js';
-import { addressOf, makesDeadLinks } from '../../src/service/publicUrl.js';
+import { addressOf } from '../../src/lib/urls.js';
+import { makesDeadLinks } from '../../src/service/publicUrl.js';
 
 const test = suite('where callers reach the service');
 

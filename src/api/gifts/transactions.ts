@@ -9,7 +9,7 @@ import { type TransactionDocument, transactionIn } from '../../projections/trans
 import { transactionStream } from '../../domain/purchase/events.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
-import { basePathOf } from '../../service/publicUrl.js';
+import { basePathOf } from '../../lib/urls.js';
 import { inSlices } from '../../lib/async/slices.js';
 import { DECEIVING } from '../../lib/unicodeText.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';

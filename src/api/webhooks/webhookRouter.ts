@@ -3,14 +3,14 @@ import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { Engines } from '../../ports/engines.js';
 import { twilioCallbacks } from '../../providers/notifications/callbacks.js';
 import { openLedger } from '../../providers/notifications/ledger.js';
-import type { Config } from '../../service/config.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import type { Route } from '../pipeline/route.js';
+import type { ApiSettings } from '../settings.js';
 import { webhookRoutes } from './stripe.js';
 import { twilioWebhookRoutes } from './twilio.js';
 
 export interface WebhookRouterDeps {
-  readonly config: Pick<Config, 'stripeWebhookSecret' | 'payments' | 'twilio' | 'publicUrl'>;
+  readonly config: Pick<ApiSettings, 'stripeWebhookSecret' | 'payments' | 'twilio' | 'publicUrl'>;
   readonly engines: Pick<Engines, 'events' | 'store'>;
   readonly questions: PaymentQuestions;
   readonly logger: Logger;
