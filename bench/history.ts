@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { openLog } from '../src/service/engines.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
-import { ALL_RELATIONS, giftAsOf } from '../src/api/ops/giftAsOf.js';
+import { ALL_RELATIONS, giftAsOf } from '../src/ops/history/giftAsOf.js';
 import { eventView } from '../src/ops/history/eventView.js';
 import { giftHistory, namedGifts } from '../src/ops/history/giftHistory.js';
 import { asOf as logAsOf } from '../src/ops/ranges/timeBounds.js';

@@ -17,15 +17,16 @@ export const LAYERS = {
   providers: ['messages', 'domain', ...RUNTIME],
   projections: ['domain', ...RUNTIME],
   commands: BUSINESS,
+  entities: ['commands', ...BUSINESS],
   // Process managers decide from streams: a read model may be behind.
   processors: BUSINESS.filter((folder) => folder !== 'projections').concat('commands'),
   import: ['commands', ...BUSINESS],
-  ops: ['processors', 'commands', 'providers', ...BUSINESS],
+  ops: ['processors', 'entities', 'commands', 'providers', ...BUSINESS],
   deliveries: ['commands', ...BUSINESS],
   metrics: ['deliveries', 'ops', 'processors', 'providers', ...BUSINESS],
-  api: ['metrics', 'ops', 'import', 'commands', 'providers', ...BUSINESS],
+  api: ['metrics', 'ops', 'entities', 'import', 'commands', 'providers', ...BUSINESS],
   service: ['api', 'metrics', 'deliveries', 'ops', 'processors', 'providers', 'adapters', ...BUSINESS],
-  cli: ['service', 'api', 'ops', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
+  cli: ['service', 'ops', 'entities', 'import', 'commands', 'providers', 'adapters', ...BUSINESS],
   demo: ['service', 'import', 'adapters', 'domain', ...PORTS],
 };
 

@@ -1,24 +1,17 @@
 /** A witness over HTTP (c2sp.org/tlog-witness). It needs no token: a request counts by the log's signature. */
 import { isUtf8 } from 'node:buffer';
 import type { Context, Middleware } from 'koa';
-import type { WitnessedLog, WitnessAnswer } from '../runtime/evidence/witness.js';
+import type { Witness, WitnessAnswer } from '../runtime/evidence/witness.js';
 import { readBytes } from './pipeline/body.js';
 import { HttpError } from './pipeline/errors.js';
 import { readOnly } from './pipeline/readOnly.js';
 import type { RequestState } from './pipeline/requestState.js';
 
-export interface WitnessApi {
-  /** What a 200 keeps is durable once this has returned. */
-  add(body: string): WitnessAnswer;
-  /** @param originHash SHA-256 of the log's origin, in hex */
-  latest(originHash: string): WitnessedLog | undefined;
-}
-
 const ADD = '/add-checkpoint';
 const LATEST = /^\/([\da-f]{64})\/checkpoint$/;
 const TEXT = 'text/plain; charset=utf-8';
 
-export function witnessApi(witness: WitnessApi): Middleware {
+export function witnessApi(witness: Witness): Middleware {
   return async (ctx, next) => {
     if (ctx.path === ADD) return add(ctx, witness);
     const [, originHash] = LATEST.exec(ctx.path) ?? [];
@@ -33,7 +26,7 @@ export function witnessApi(witness: WitnessApi): Middleware {
   };
 }
 
-async function add(ctx: Context, witness: WitnessApi): Promise<void> {
+async function add(ctx: Context, witness: Witness): Promise<void> {
   (ctx.state as RequestState).route = ADD;
   if (ctx.method !== 'POST') throw new HttpError('method_not_allowed', { headers: { Allow: 'POST' } });
   const bytes = await readBytes(ctx);

@@ -1,6 +1,6 @@
 /** `gift history` (docs/decisions.md#shown-events, docs/decisions.md#spans-of-time). */
 import { Command } from 'commander';
-import { ALL_RELATIONS, giftAsOf } from '../api/ops/giftAsOf.js';
+import { ALL_RELATIONS, giftAsOf } from '../ops/history/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';
 import { EVENT_COLUMNS, eventBlocks, eventRow } from '../ops/history/eventRows.js';
 import { type EventView, eventView } from '../ops/history/eventView.js';

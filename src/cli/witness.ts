@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { openFileLock } from '../adapters/embedded/fileLock.js';
-import type { WitnessApi } from '../api/witness.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { makeFolder } from '../lib/files/folders.js';
 import { createLogger } from '../lib/logging/logger.js';
@@ -13,8 +12,7 @@ import { cosigner } from '../runtime/evidence/cosignature.js';
 import { MalformedEvidenceError } from '../runtime/evidence/errors.js';
 import { formatVerifierKey, parseSignerKey } from '../runtime/evidence/noteKeys.js';
 import { type NoteVerifier, noteVerifier } from '../runtime/evidence/signedNote.js';
-import { answerAddCheckpoint } from '../runtime/evidence/witness.js';
-import { addressOf } from '../lib/urls.js';
+import { answerAddCheckpoint, type Witness } from '../runtime/evidence/witness.js';
 import { notStandard } from './fileNames.js';
 import { examples } from './output.js';
 import { repeatable } from './repeatable.js';
@@ -143,19 +141,13 @@ function bookIn(dir: string): WitnessBook {
 /** Until Ctrl-C. */
 async function serve(
   { stdout, stderr, signal }: Terminal,
-  { port, host }: { readonly port: number; readonly host: string },
+  at: { readonly port: number; readonly host: string },
   open: Resources,
-  witness: WitnessApi,
+  witness: Witness,
 ): Promise<void> {
   // Of no use to the other commands, which would load them.
-  const [{ witnessApi }, { application }, { listen }] = await Promise.all([
-    import('../api/witness.js'),
-    import('../api/pipeline/server.js'),
-    import('../api/listener/listener.js'),
-  ]);
+  const { serveWitness } = await import('../service/witness.js');
   const logger = createLogger({ level: 'info', destination: { write: (line) => void stderr.write(line) } });
-  const listener = open.add(await listen(port, host, (err) => logger.error({ err }, 'the listener met an error')));
-  listener.serve(application(logger, [witnessApi(witness)]).callback());
-  await writeLines(stdout, [`cosigning at ${addressOf(host, listener.port)}`]);
+  await writeLines(stdout, [`cosigning at ${await serveWitness(witness, at, logger, open)}`]);
   if (!signal.aborted) await once(signal, 'abort');
 }

@@ -6,10 +6,16 @@ import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import { embeddedCollector, type Embedded } from '../representation/embedded.js';
+import { embeddedCollector, type Embedded } from '../../entities/embedded.js';
 import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity } from './entities.js';
+import {
+  brandEntity,
+  consolidatedProducts,
+  ownProducts,
+  productEntity,
+  storeEntity,
+} from '../../entities/catalogue.js';
 import { brandExample, brandSchema, productExample, productSchema, storeExample, storeSchema } from './schemas.js';
 import { dataSchema, embeddedSchema, listSchema } from '../representation/schemas.js';
 

@@ -3,12 +3,12 @@ import { inSlices } from '../../lib/async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import { embeddedCollector, type Embedded } from '../representation/embedded.js';
+import { embeddedCollector, type Embedded } from '../../entities/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
 import type { Route } from '../pipeline/route.js';
 import { callerId } from './callerId.js';
-import { brandEntity, categoryEntity, productEntity, sellableProducts } from './entities.js';
+import { brandEntity, categoryEntity, productEntity, sellableProducts } from '../../entities/catalogue.js';
 import {
   brandExample,
   brandSchema,

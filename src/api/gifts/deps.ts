@@ -9,8 +9,8 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
-import type { Viewer } from './entities.js';
-import type { GiftModels } from './join.js';
+import type { Viewer } from '../../entities/gifts.js';
+import type { GiftModels } from '../../entities/joinedGift.js';
 
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
   readonly reversals: ReadModel<GivenBack>;

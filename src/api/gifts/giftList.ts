@@ -3,7 +3,7 @@ import { alsoNamed } from '../pipeline/query.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorSchema, timedPlace } from '../representation/cursors.js';
 import { type GiftRouteDeps, userOf, viewing } from './deps.js';
-import { GIFT_STATUSES, giftEntity } from './entities.js';
+import { GIFT_STATUSES, giftEntity } from '../../entities/gifts.js';
 import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
 import { giftExample, giftSchema } from './schemas.js';
 

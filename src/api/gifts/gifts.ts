@@ -8,16 +8,16 @@ import { callerOf, hasRun, type LoadedGift, loadGift } from '../../commands/load
 import { isSomebody } from '../../domain/gift/events.js';
 import { mayRedeemForMerchant, ownerOf } from '../../domain/gift/decisions.js';
 import { dataSchema } from '../representation/schemas.js';
-import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
-import { embeddedCollector } from '../representation/embedded.js';
+import { GIFT_RELATIONS, embedGift, requestKinds } from '../../entities/embed.js';
+import { embeddedCollector } from '../../entities/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import type { Route } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { openGift } from './openGift.js';
-import { giftEntity } from './entities.js';
-import { giftAfter, withMessage } from './join.js';
+import { giftEntity } from '../../entities/gifts.js';
+import { giftAfter, withMessage } from '../../entities/joinedGift.js';
 import {
   adjustmentCodesSchema,
   boughtGiftExample,

@@ -9,7 +9,7 @@ import { transactionStream } from '../../domain/purchase/events.js';
 import { idempotencyKey, lookUpKey, type StoredAnswer } from '../pipeline/idempotency.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
-import { redemptionEntity } from './entities.js';
+import { redemptionEntity } from '../../entities/gifts.js';
 import { REDEEM_ROUTE, type RedemptionKeyDeps, keyedCommand } from './redemptionKeys.js';
 import { redemptionsIn } from './redemptionList.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';

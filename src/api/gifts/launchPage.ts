@@ -5,7 +5,7 @@ import { type ErrorAnswer, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import type { GiftRouteDeps } from './deps.js';
 import { htmlPage, PAGE_HEADERS } from './htmlPage.js';
-import { expiryOf, type JoinedGift, findGift } from './join.js';
+import { expiryOf, type JoinedGift, findGift } from '../../entities/joinedGift.js';
 
 export interface LaunchPageDeps extends GiftRouteDeps {
   /** Absent: the page has no link to the app. */

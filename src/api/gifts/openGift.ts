@@ -4,7 +4,7 @@ import { accountInLog, type UserDocument } from '../../projections/accounts.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 import { type GiftRouteDeps, userOf } from './deps.js';
-import { findGift, type JoinedGift, joinedGift } from './join.js';
+import { findGift, type JoinedGift, joinedGift } from '../../entities/joinedGift.js';
 
 /** The gift of the path. @throws HttpError `gift_not_found`, also for a stranger who has its id; UnavailableError */
 export async function openGift(

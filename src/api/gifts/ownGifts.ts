@@ -9,8 +9,8 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
 import type { CursorPage, CursorRequest } from '../representation/cursors.js';
-import { giftIdsOf, giftStatus, type GiftStatus, isReceived, sentAt } from './entities.js';
-import { findGifts, type GiftModels, type JoinedGift } from './join.js';
+import { giftIdsOf, giftStatus, type GiftStatus, isReceived, sentAt } from '../../entities/gifts.js';
+import { findGifts, type GiftModels, type JoinedGift } from '../../entities/joinedGift.js';
 
 export const GIFT_ROLES = ['holder', 'sender'] as const;
 export type GiftRole = (typeof GIFT_ROLES)[number];

@@ -9,7 +9,7 @@ import type { PipelineDeps } from '../pipeline/exchange.js';
 import { idempotencyKey, keyedCommandId, keyRoute } from '../pipeline/idempotency.js';
 import type { EarlyCall, Handler, RouteDescription } from '../pipeline/route.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
-import { redemptionEntity } from './entities.js';
+import { redemptionEntity } from '../../entities/gifts.js';
 import { redemptionsIn } from './redemptionList.js';
 
 export interface RedemptionKeyDeps extends GiftRouteDeps {

@@ -7,7 +7,7 @@ import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorSchema, firstOf } from '../representation/cursors.js';
 import { GIFT_PARAM, type GiftRouteDeps } from './deps.js';
-import { redemptionEntity } from './entities.js';
+import { redemptionEntity } from '../../entities/gifts.js';
 import { openGift } from './openGift.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 

@@ -7,7 +7,7 @@ import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, userOf } from './deps.js';
-import { redemptionEntity } from './entities.js';
+import { redemptionEntity } from '../../entities/gifts.js';
 import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './redemptionKeys.js';
 import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';
 

@@ -15,7 +15,7 @@ import {
   timedPlace,
 } from '../representation/cursors.js';
 import { type GiftRouteDeps, userOf } from './deps.js';
-import { transactionEntity } from './entities.js';
+import { transactionEntity } from '../../entities/gifts.js';
 import { transactionExample, transactionSchema } from './schemas.js';
 
 /** Gifts on one page, whose ids it shows: those of the largest purchase. A page has one purchase at least. */

@@ -8,17 +8,17 @@ import { type LoadedGift, hasRun, loadGift } from '../../commands/loadGift.js';
 import { refuseUnlessMayHaveVoucher } from '../../domain/gift/decisions.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
-import { segmentEntity } from '../catalogue/entities.js';
+import { segmentEntity } from '../../entities/catalogue.js';
 import { segmentExample, segmentSchema } from '../catalogue/schemas.js';
-import { embeddedCollector } from '../representation/embedded.js';
+import { embeddedCollector } from '../../entities/embedded.js';
 import { dataSchema, embeddedSchema } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf, viewing } from './deps.js';
-import { giftEntity, voucherV1, voucherV2 } from './entities.js';
-import { giftAfter } from './join.js';
+import { giftEntity, voucherV1, voucherV2 } from '../../entities/gifts.js';
+import { giftAfter } from '../../entities/joinedGift.js';
 import { openGift } from './openGift.js';
 import {
   boughtGiftExample,

@@ -16,7 +16,7 @@ import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import { withPersonalTexts } from '../../ops/history/personalTexts.js';
 import type { Exported, OpsRoute } from './frame.js';
-import { ALL_RELATIONS, giftAsOf } from './giftAsOf.js';
+import { ALL_RELATIONS, giftAsOf } from '../../ops/history/giftAsOf.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };

@@ -1,5 +1,5 @@
 /** docs/contract.md#pages, docs/decisions.md#pages */
-import type { Embedded } from './embedded.js';
+import type { Embedded } from '../../entities/embedded.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
 

@@ -40,6 +40,13 @@ export type WitnessAnswer =
   | { readonly status: 409; readonly size: number }
   | { readonly status: 400 | 403 | 404 | 422; readonly reason: string };
 
+export interface Witness {
+  /** What a 200 keeps is durable once this has returned. */
+  add(body: string): WitnessAnswer;
+  /** @param originHash SHA-256 of the log's origin, in hex */
+  latest(originHash: string): WitnessedLog | undefined;
+}
+
 /** Before the first checkpoint of a log. */
 const NOTHING: TreeHead = { size: 0, root: EMPTY_ROOT };
 

@@ -1,15 +1,15 @@
 /** Joins gifts with their purchases and the owners of their phone numbers, in one read for each kind of document. */
-import { ownerByPhone } from '../../domain/account.js';
-import { ownerOf } from '../../domain/gift/decisions.js';
-import { NO_TEXT } from '../../lib/seal.js';
-import { openText } from '../../runtime/personal/sealedTexts.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
-import type { AccountDocument } from '../../projections/accounts.js';
-import { giftIn } from '../../projections/fromStreams.js';
-import type { GiftDocument } from '../../projections/gifts.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
-import type { TransactionDocument } from '../../projections/transactions.js';
+import { ownerByPhone } from '../domain/account.js';
+import { ownerOf } from '../domain/gift/decisions.js';
+import { NO_TEXT } from '../lib/seal.js';
+import { openText } from '../runtime/personal/sealedTexts.js';
+import type { Subjects } from '../runtime/personal/subjects.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { AccountDocument } from '../projections/accounts.js';
+import { giftIn } from '../projections/fromStreams.js';
+import type { GiftDocument } from '../projections/gifts.js';
+import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { TransactionDocument } from '../projections/transactions.js';
 
 export interface JoinedGift {
   readonly id: string;

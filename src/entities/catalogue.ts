@@ -2,9 +2,9 @@
  * Entries as the API shows them (docs/contract.md#entities). `visible_to` stays hidden: it names other users. `userId`
  * is `undefined` for a client.
  */
-import type { Brand, Category, Integration, Product, Segment, Store } from '../../domain/catalogue.js';
-import { pounds } from '../../domain/money.js';
-import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
+import type { Brand, Category, Integration, Product, Segment, Store } from '../domain/catalogue.js';
+import { pounds } from '../domain/money.js';
+import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 
 export function productEntity(product: Product) {
   return {

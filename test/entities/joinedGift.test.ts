@@ -1,11 +1,11 @@
-import { NO_TEXT } from '../../../src/lib/seal.js';
+import { NO_TEXT } from '../../src/lib/seal.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { findGift, giftAfter, type GiftModels, joinedGift, joinGifts } from '../../../src/api/gifts/join.js';
-import type { RecordedEvent } from '../../../src/ports/eventStore.js';
-import type { PhoneDocument } from '../../../src/projections/accounts.js';
-import type { GiftDocument } from '../../../src/projections/gifts.js';
-import type { TransactionDocument } from '../../../src/projections/transactions.js';
+import { findGift, giftAfter, type GiftModels, joinedGift, joinGifts } from '../../src/entities/joinedGift.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import type { PhoneDocument } from '../../src/projections/accounts.js';
+import type { GiftDocument } from '../../src/projections/gifts.js';
+import type { TransactionDocument } from '../../src/projections/transactions.js';
 
 const test = suite('gifts joined with whose they are');
 

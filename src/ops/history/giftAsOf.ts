@@ -2,10 +2,10 @@
  * A gift as the API would have shown it at a time (docs/decisions.md#spans-of-time): same folds and entities, catalogue and accounts of
  * that time.
  */
-import { catalogueAsOf } from '../../ops/history/catalogueAsOf.js';
-import { type AsOf, streamAsOf } from '../../ops/ranges/timeBounds.js';
-import type { Sight } from '../../ops/history/eventView.js';
-import { type HistoryDeps, type NamedGifts } from '../../ops/history/giftHistory.js';
+import { catalogueAsOf } from './catalogueAsOf.js';
+import { type AsOf, streamAsOf } from '../ranges/timeBounds.js';
+import type { Sight } from './eventView.js';
+import { type HistoryDeps, type NamedGifts } from './giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../lib/mask.js';
 import { giftStream } from '../../domain/gift/events.js';
@@ -15,10 +15,10 @@ import { withReminders } from '../../projections/fromStreams.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../projections/index.js';
-import { GIFT_RELATIONS, embedGift, requestKinds } from '../representation/embed.js';
-import { type Embedded, embeddedCollector } from '../representation/embedded.js';
-import { giftEntity } from '../gifts/entities.js';
-import { type JoinedGift, joinedGift, withMessage } from '../gifts/join.js';
+import { GIFT_RELATIONS, embedGift, requestKinds } from '../../entities/embed.js';
+import { type Embedded, embeddedCollector } from '../../entities/embedded.js';
+import { giftEntity } from '../../entities/gifts.js';
+import { type JoinedGift, joinedGift, withMessage } from '../../entities/joinedGift.js';
 
 export interface GiftAsOfDeps extends HistoryDeps {
   readonly catalogue: ReadModels['catalogue'];

@@ -7,9 +7,9 @@ import {
   productEntity,
   segmentEntity,
   storeEntity,
-} from '../../../src/api/catalogue/entities.js';
-import { embeddedCollector } from '../../../src/api/representation/embedded.js';
-import { brand, catalogueOf, category, product, segment, store } from '../../support/fixtures/catalogue.js';
+} from '../../src/entities/catalogue.js';
+import { embeddedCollector } from '../../src/entities/embedded.js';
+import { brand, catalogueOf, category, product, segment, store } from '../support/fixtures/catalogue.js';
 
 const test = suite('entities');
 

@@ -1,19 +1,19 @@
 /** Entities as the API shows them (docs/contract.md#entities; docs/decisions.md#gift-fields). */
-import { callerOf } from '../../commands/loadGift.js';
-import { isStaff } from '../../domain/account.js';
-import type { Segment } from '../../domain/catalogue.js';
-import { isSomebody } from '../../domain/gift/events.js';
-import { isExpired, mayRedeemForMerchant } from '../../domain/gift/decisions.js';
-import { deriveGiftIds, type Shortcodes } from '../../domain/giftIds.js';
-import { pounds } from '../../domain/money.js';
-import { type GivenBack, transactionStatus } from '../../domain/purchase/status.js';
-import type { UserDocument } from '../../projections/accounts.js';
-import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import type { RedemptionDocument, VoucherDocument } from '../../projections/gifts.js';
-import type { TransactionDocument } from '../../projections/transactions.js';
-import { segmentEntity } from '../catalogue/entities.js';
-import { dateOf, plainTime, timeOfDay } from '../representation/times.js';
-import { expiryOf, type JoinedGift } from './join.js';
+import { callerOf } from '../commands/loadGift.js';
+import { isStaff } from '../domain/account.js';
+import type { Segment } from '../domain/catalogue.js';
+import { isSomebody } from '../domain/gift/events.js';
+import { isExpired, mayRedeemForMerchant } from '../domain/gift/decisions.js';
+import { deriveGiftIds, type Shortcodes } from '../domain/giftIds.js';
+import { pounds } from '../domain/money.js';
+import { type GivenBack, transactionStatus } from '../domain/purchase/status.js';
+import type { UserDocument } from '../projections/accounts.js';
+import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
+import type { RedemptionDocument, VoucherDocument } from '../projections/gifts.js';
+import type { TransactionDocument } from '../projections/transactions.js';
+import { segmentEntity } from './catalogue.js';
+import { dateOf, plainTime, timeOfDay } from './times.js';
+import { expiryOf, type JoinedGift } from './joinedGift.js';
 
 /** docs/decisions.md#gift-status */
 const STATUS = {

@@ -2,18 +2,11 @@
  * Embedded entities of gifts (docs/contract.md#look-up-a-gift, docs/contract.md#buy-gifts;
  * docs/decisions.md#embedding).
  */
-import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../catalogue/entities.js';
+import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
+import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from './catalogue.js';
 import type { EmbeddedCollector, EmbeddedKind } from './embedded.js';
-import {
-  type Viewer,
-  messageEntity,
-  redemptionEntity,
-  seesMessage,
-  seesVoucher,
-  voucherV1,
-} from '../gifts/entities.js';
-import type { JoinedGift } from '../gifts/join.js';
+import { type Viewer, messageEntity, redemptionEntity, seesMessage, seesVoucher, voucherV1 } from './gifts.js';
+import type { JoinedGift } from './joinedGift.js';
 
 const PRODUCT_RELATIONS = [
   'purchase',
