@@ -24,7 +24,7 @@ export async function eventually<T>(
     const waited = performance.now() - began;
     if (waited > DEADLINE_MS) throw new Error(`waited ${DEADLINE_MS} ms in vain for ${what}`);
     // What takes long is looked at less often: on a machine with much to do, looking is work that holds it up.
-    await sleep(Math.min(100, 10 + waited / 10));
+    await sleep(Math.min(50, 10 + waited / 20));
   }
 }
 
