@@ -24,10 +24,10 @@ const { values } = parseArgs({
   },
 });
 const ROUNDS = Number(values.rounds);
-/** Of each kind, a round. */
+/** Requests of each kind in a round. */
 const AMOUNT = Number(values.amount);
 const CONNECTIONS = 64;
-/** Before those that count: the engine compiles the code meanwhile. */
+/** Rounds before those that count: the engine compiles the code in them. */
 const WARM_ROUNDS = 1;
 const REST_MS = 20_000;
 /** What follows is done once the process takes less of a core than this for so long. */
@@ -43,7 +43,6 @@ const KINDS: readonly Kind[] = ['look-up', 'redemption'];
 type Threads = ReadonlyMap<string, number>;
 
 interface Side {
-  readonly name: string;
   readonly dir: string;
   readonly server: Servers.Server;
   readonly threads: () => Threads;
@@ -83,7 +82,7 @@ function threadsOf(pid: number): Threads {
 
 const sum = (threads: Threads): number => [...threads.values()].reduce((all, one) => all + one, 0);
 
-async function open(name: string, root: string): Promise<Side> {
+async function open(root: string): Promise<Side> {
   const of = async <T>(file: string): Promise<T> =>
     (await import(pathToFileURL(join(root, 'dist/bench/support', file)).href)) as T;
   const { historyOf, tills, tokensOf } = await of<typeof Data>('data.js');
@@ -102,7 +101,7 @@ async function open(name: string, root: string): Promise<Side> {
     redemption: unredeemed.map((gift) => redemptionOf(gift, tokens)),
   };
   for (const kind of KINDS) writeFileSync(requests[kind], lines[kind].map((line) => JSON.stringify(line)).join('\n'));
-  return { name, dir, server, threads: () => threadsOf(pid), requests };
+  return { dir, server, threads: () => threadsOf(pid), requests };
 }
 
 async function settled({ threads }: Side): Promise<void> {
@@ -131,8 +130,8 @@ async function costOf(side: Side, kind: Kind, round: number): Promise<Threads> {
   return new Map([...side.threads()].map(([thread, used]) => [thread, (used - (before.get(thread) ?? 0)) / AMOUNT]));
 }
 
-const here = await open('here', HERE);
-const there = values.against === undefined ? undefined : await open('there', resolve(values.against));
+const here = await open(HERE);
+const there = values.against === undefined ? undefined : await open(resolve(values.against));
 const sides = there === undefined ? [here] : [here, there];
 const costs = new Map(sides.map((side) => [side, new Map(KINDS.map((kind) => [kind, [] as Threads[]]))]));
 for (let round = 0; round < WARM_ROUNDS + ROUNDS; round++)

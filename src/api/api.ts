@@ -95,7 +95,7 @@ export interface Apis {
   readonly api: Koa;
   /** What is under `/ops`; `undefined`: `api` has it. */
   readonly ops: Koa | undefined;
-  /** As given, and once the catalogue has been read. */
+  /** The given readiness, and whether the catalogue has been read. */
   readonly readiness: Readiness | undefined;
 }
 

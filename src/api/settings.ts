@@ -2,7 +2,7 @@ import type { ProviderSettings } from '../providers/settings.js';
 import type { DailySettings } from './limits/dailyLimits.js';
 import type { LimitSettings } from './limits/limits.js';
 
-/** What the API is set to (docs/decisions.md#environment-variables). Times in seconds, unless their name ends in `Ms`. */
+/** The settings of the API (docs/decisions.md#environment-variables). Times are seconds, but for names in `Ms`. */
 export interface ApiSettings
   extends
     LimitSettings,
@@ -11,7 +11,7 @@ export interface ApiSettings
   readonly accessTokenTtl: number;
   readonly refreshTokenTtl: number;
   readonly sessionMaxAge: number;
-  /** Networks, as CIDR. */
+  /** Networks of proxies, as CIDR. */
   readonly trustedProxies: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly chargeWaitMs: number;

@@ -15,10 +15,13 @@ export interface EndpointOwner {
 
 export const ownerName = ({ kind, id }: EndpointOwner): string => `${kind}:${id}`;
 
-/** Of one owner at a time. */
+/** The endpoints that one owner may have at a time. */
 export const MOST_ENDPOINTS = 20;
 
-/** Of one owner within 24 hours: a deleted endpoint's events stay in the log for ever (docs/limits.md#webhook-endpoints). */
+/**
+ * The endpoints that one owner may create within 24 hours: the events of deleted ones stay in the log for ever
+ * (docs/limits.md#webhook-endpoints).
+ */
 export const MOST_CREATED_A_DAY = 100;
 
 /** Characters. */

@@ -18,7 +18,10 @@ export interface DailySettings {
   readonly personalReadsPerDay: number;
 }
 
-/** Counts before the work is done, by a user's id or an owner's name. @throws HttpError too_many_requests, with Retry-After; UnavailableError */
+/**
+ * Counts before the work is done, by a user's id or an owner's name.
+ * @throws HttpError `too_many_requests`, with Retry-After; UnavailableError
+ */
 export type TakeDaily = (limit: DailyLimit, who: string) => Promise<void>;
 
 /** All processes count in the records, so that neither a restart nor another process gives anything back. */

@@ -118,8 +118,11 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
   const { endpoints, events, takeDaily } = deps;
   const turns = keyedGate(MOST_WAITING);
 
-  /** Counts what earlier turns have added, too. @throws Refusal, HttpError too_many_requests; UnavailableError */
-  async function refuseTooMany(owner: EndpointOwner): Promise<void> {
+  /**
+   * Counts what earlier turns have added, too, and takes one of the day's creations.
+   * @throws Refusal `too_many_webhook_endpoints`, HttpError `too_many_requests`; UnavailableError
+   */
+  async function admitCreation(owner: EndpointOwner): Promise<void> {
     const end = await events.end();
     if (end !== undefined && !(await endpoints.reached(end, COUNT_MS)))
       throw new UnavailableError('webhook endpoints can’t be counted: their read model is behind the log');
@@ -156,7 +159,7 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
           const id = idFrom(call.commandId, 'webhookEndpoint', 128);
           const context = commandContext(call, deps.now());
           const done = await turns.run(ownerName(owner), async () =>
-            createEndpoint(deps, { id, owner }, { url, types, description }, context, async () => refuseTooMany(owner)),
+            createEndpoint(deps, { id, owner }, { url, types, description }, context, async () => admitCreation(owner)),
           );
           const secret = await secretMadeBy(deps, done);
           const data = { ...endpointEntity(endpointAfter(id, done)), secret };

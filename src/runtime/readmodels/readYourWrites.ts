@@ -99,8 +99,8 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
 }
 
 /**
- * Waits for a moment, and not at all while the model lacks what an earlier read waited for in vain: beside a bulk that is
- * being projected every read would wait for nothing.
+ * Waits for a moment, and not at all while the model lacks what an earlier read waited for in vain: while a bulk is
+ * projected, every read would wait for nothing.
  */
 function reachedSoon<B extends Body>(model: ReadModel<B>): (position: Position, timeoutMs: number) => Promise<boolean> {
   let missed: Position | undefined;
