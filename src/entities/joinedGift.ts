@@ -4,7 +4,7 @@ import { ownerOf } from '../domain/gift/decisions.js';
 import { NO_TEXT } from '../lib/seal.js';
 import { openText } from '../runtime/personal/sealedTexts.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
-import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { giftIn } from '../projections/fromStreams.js';
 import type { GiftDocument } from '../projections/gifts.js';
@@ -27,12 +27,12 @@ export interface GiftModels {
   readonly accounts: ReadModel<AccountDocument>;
 }
 
-/** @throws UnavailableError */
-export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
-  const gift = await models.gifts.get(id);
+/** `since`: see `ReadModel.get`. @throws UnavailableError */
+export async function findGift(models: GiftModels, id: string, since?: Position): Promise<JoinedGift | undefined> {
+  const gift = await models.gifts.get(id, since);
   if (gift === undefined) return undefined;
   const phoneId = gift.receiver.phone_id;
-  const bought = models.transactions.get(gift.transaction_id);
+  const bought = models.transactions.get(gift.transaction_id, since);
   // Concurrent, so that both reads share a batch.
   const [transaction, phone] =
     phoneId === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${phoneId}`)]);

@@ -55,7 +55,7 @@ test('charges, answers, issues and shows the next purchase, whatever a feed ende
   await buys(service);
   for (const error of FEED_ERRORS) {
     const broken = error();
-    await until(() => log.breakFeeds(broken) >= 3, 'process managers, projector and charge outcomes');
+    await until(() => log.breakFeeds(broken, 3), 'process managers, projector and charge outcomes');
     assert.ok((await buys(service)) < CHARGE_WAIT_MS, String(broken));
   }
   // A follower that has failed is not called well before it has worked for a second.

@@ -20,7 +20,7 @@ import { openTestEngines } from '../support/engines/engines.js';
 import { buy, redeem } from '../support/service/giftFlow.js';
 import { type Json, type Service, startService } from '../support/service/service.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
-import { eventually } from '../support/assertions/until.js';
+import { DEADLINE_MS, eventually } from '../support/assertions/until.js';
 import { untilStopped } from '../support/faults/untilStopped.js';
 
 const test = suite('rebuilding beneath a service');
@@ -287,7 +287,7 @@ async function deployed(service: Service, store: ReadStore, redeemed: readonly s
   assert.equal((await previousBuildOf(store, 'gifts'))?.number, GIFTS_MODEL.version);
   const end = await service.events.end();
   assert.ok(
-    end !== undefined && (await store.reached(`gifts@${GIFTS_MODEL.version}`, end, 2_000)),
+    end !== undefined && (await store.reached(`gifts@${GIFTS_MODEL.version}`, end, DEADLINE_MS)),
     'the previous one is kept up to date',
   );
   assert.deepEqual(

@@ -16,7 +16,7 @@ import { followers } from '../../src/runtime/supervision/followers.js';
 import { breakable, FEED_ERRORS } from '../support/faults/breakable.js';
 import type { Promised } from '../support/engines/eventStoreEvents.js';
 import { append, buy, LEASE_TEST_MS, silent } from '../support/fixtures/projecting.js';
-import { until } from '../support/assertions/until.js';
+import { DEADLINE_MS, until } from '../support/assertions/until.js';
 
 /** Without workers: a charge is claimed and goes no further. */
 const BUS = { request: () => Promise.reject(new NoRespondersError('payments.charge')) } as unknown as Bus;
@@ -60,14 +60,14 @@ export const FOLLOWER_PROMISES: Readonly<Record<string, Promised>> = {
           provider_id: randomUUID(),
           amount: 350,
         });
-        assert.ok(await watch.settled(20_000), 'charge outcomes');
-        assert.ok(await reads.reached(checkpointName(giftsProjection), position, 20_000), 'projector');
+        assert.ok(await watch.settled(DEADLINE_MS), 'charge outcomes');
+        assert.ok(await reads.reached(checkpointName(giftsProjection), position, DEADLINE_MS), 'projector');
         watch.end();
       };
       await works();
       for (const error of FEED_ERRORS) {
         const broken = error();
-        await until(() => breakFeeds(broken) === 3, 'three feeds');
+        await until(() => breakFeeds(broken, 3), 'three feeds');
         await works();
       }
       await until(() => parts.health().every(({ failing }) => !failing), 'health');

@@ -29,7 +29,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
       errors: [],
       errorPage: (error) => ({ headers: PAGE_HEADERS, body: errorPage(error) }),
       async open(early) {
-        const joined = await findGift(deps, early.params['giftId'] ?? '');
+        const joined = await findGift(deps, early.params['giftId'] ?? '', early.position);
         if (joined === undefined || !early.byShortcode) throw new HttpError('gift_not_found');
         return async () => ({
           status: 200,

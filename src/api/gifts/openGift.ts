@@ -9,9 +9,9 @@ import { findGift, type JoinedGift, joinedGift } from '../../entities/joinedGift
 /** The gift of the path. @throws HttpError `gift_not_found`, also for a stranger who has its id; UnavailableError */
 export async function openGift(
   deps: GiftRouteDeps,
-  early: Pick<EarlyCall, 'params' | 'byShortcode' | 'principal'>,
+  early: Pick<EarlyCall, 'params' | 'position' | 'byShortcode' | 'principal'>,
 ): Promise<JoinedGift> {
-  const joined = await findGift(deps, early.params['giftId'] ?? '');
+  const joined = await findGift(deps, early.params['giftId'] ?? '', early.position);
   if (joined === undefined) throw new HttpError('gift_not_found');
   const user = userOf(early);
   if (early.byShortcode || isKnownTo(deps, joined, user)) return joined;

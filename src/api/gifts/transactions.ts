@@ -7,7 +7,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 import { transactionStream } from '../../domain/purchase/events.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
 import { basePathOf } from '../../lib/urls.js';
 import { inSlices } from '../../lib/async/slices.js';
@@ -279,7 +279,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   ): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {
     const id = early.params['transactionId'] ?? '';
     const user = userOf(early);
-    const transaction = TRANSACTION_ID.test(id) ? await deps.transactions.get(id) : undefined;
+    const transaction = TRANSACTION_ID.test(id) ? await deps.transactions.get(id, early.position) : undefined;
     if (transaction?.buyer_id !== user.id) throw new HttpError('transaction_not_found');
     return { id, transaction };
   };
@@ -289,8 +289,12 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return new Map((purchase === undefined ? [] : await asBought(purchase)).map(({ id, gift }) => [id, gift]));
   };
 
-  const documentsOf = async (transactionId: string, ids: readonly string[]): Promise<Shown[]> => {
-    const gifts = await deps.gifts.getMany(ids);
+  const documentsOf = async (
+    transactionId: string,
+    ids: readonly string[],
+    since: Position | undefined,
+  ): Promise<Shown[]> => {
+    const gifts = await deps.gifts.getMany(ids, since);
     const bought = gifts.includes(undefined) ? await giftsBought(transactionId) : undefined;
     return ids.map((id, index) => {
       // A gift that is not issued is as it was bought.
@@ -391,9 +395,16 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         const { id, transaction } = await find(early);
         const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
         return async ({ embeds }) =>
-          answer(id, transaction, () => documentsOf(id, giftIdsOf(transaction)), embeds, viewerOf(early), {
-            givenBack,
-          });
+          answer(
+            id,
+            transaction,
+            () => documentsOf(id, giftIdsOf(transaction), early.position),
+            embeds,
+            viewerOf(early),
+            {
+              givenBack,
+            },
+          );
       },
     },
     {
@@ -479,7 +490,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           const viewer = viewerOf(early);
           const joined = await withMessage(
             deps,
-            await joinGifts(deps, transaction, await documentsOf(id, ids)),
+            await joinGifts(deps, transaction, await documentsOf(id, ids, early.position)),
             embeds,
           );
           const embedded = embeddedCollector();

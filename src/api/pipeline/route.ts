@@ -43,6 +43,8 @@ export interface Call {
   readonly embeds: readonly string[];
   /** The raw bytes of a signed body; otherwise empty. */
   readonly bytes: Buffer;
+  /** The caller's `Gift-Position`; `undefined`: none, or of another log. */
+  readonly position: Position | undefined;
   readonly principal: Principal;
   readonly requestId: string;
   /** An HMAC of caller, route and idempotency key, or random. */

@@ -9,10 +9,13 @@ import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js'
 
 /** Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
-  /** @throws UnavailableError also for a quarantined document, and for a missing one before any build has caught up */
-  get(id: string): Promise<B | undefined>;
-  /** In the order of `ids`; throws as `get` does. */
-  getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
+  /**
+   * @param since the caller's `Gift-Position`: where the log does not answer, only a model that has reached it does
+   * @throws UnavailableError also for a quarantined document, and for a missing one before any build has caught up
+   */
+  get(id: string, since?: Position): Promise<B | undefined>;
+  /** In the order of `ids`; `since` and errors as of `get`. */
+  getMany(ids: readonly string[], since?: Position): Promise<(B | undefined)[]>;
   /**
    * Leaves out quarantined documents, which do not count for a limit.
    * @throws UnavailableError also before any build has caught up, and while one is in use whose fold had no such index

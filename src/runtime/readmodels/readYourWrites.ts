@@ -44,7 +44,8 @@ const PARALLEL_FOLDS = 32;
 
 /**
  * Adds read-your-writes to `get` and `getMany`. A local log that can't be read fails them with UnavailableError; a
- * remote log that does not answer leaves the model's answer, and fails them where a document is missing.
+ * remote log that does not answer leaves the model's answer, and fails them where a document is missing, or where the
+ * model has not reached the caller's position.
  * @param log without `local` and `lastOf`: the model is returned as it is
  */
 export function readYourWrites<B extends Body>(
@@ -153,9 +154,11 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     ids: readonly string[],
     isMissing: boolean,
     end: End,
+    since: Position | undefined,
   ): Promise<Position | undefined> {
     if (end === SILENT) {
-      if (isMissing) throw new UnavailableError('the log does not say whether it holds what the read model lacks');
+      if (isMissing || (since !== undefined && !(await model.reached(since, 0))))
+        throw new UnavailableError('the log does not say whether it holds what the read model lacks');
       return undefined;
     }
     if (end === undefined || end <= known) return undefined;
@@ -181,11 +184,11 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     return all;
   }
 
-  async function get(id: string): Promise<B | undefined> {
+  async function get(id: string, since?: Position): Promise<B | undefined> {
     const before = shown.sofar();
     const of = model.edition();
     const [document, end] = await found(() => model.get(id), isOpen);
-    const behind = await lacking(of === model.edition() ? before : '', [id], document === undefined, end);
+    const behind = await lacking(of === model.edition() ? before : '', [id], document === undefined, end, since);
     if (behind === undefined) return document;
     if (await soon(behind, BEHIND_WAIT_MS)) return model.get(id);
     return (await folded(id, document)) ?? streams.search?.(id);
@@ -203,7 +206,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     reached: async (position, timeoutMs, ...how) =>
       timeoutMs <= BEHIND_WAIT_MS ? soon(position, timeoutMs) : model.reached(position, timeoutMs, ...how),
     get,
-    async getMany(ids) {
+    async getMany(ids, since) {
       if (ids.length === 0) return [];
       if (look.isMuch(ids)) return getMuch(ids);
       const before = shown.sofar();
@@ -213,7 +216,8 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
         (all) => all.some(isOpen),
       );
       const open = ids.filter((_, index) => isOpen(documents[index]));
-      const behind = await lacking(of === model.edition() ? before : '', open, documents.includes(undefined), end);
+      const known = of === model.edition() ? before : '';
+      const behind = await lacking(known, open, documents.includes(undefined), end, since);
       if (behind === undefined) return documents;
       return (await soon(behind, BEHIND_WAIT_MS)) ? model.getMany(ids) : foldedMany(ids, documents);
     },

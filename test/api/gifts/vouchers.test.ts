@@ -12,7 +12,7 @@ import { heldCollection } from '../../support/faults/heldCollection.js';
 import { boughtBefore, daysFromNow } from '../../support/fixtures/pastPurchase.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
-import { eventually } from '../../support/assertions/until.js';
+import { DEADLINE_MS, eventually } from '../../support/assertions/until.js';
 
 const test = suite('vouchers');
 let service: Service;
@@ -554,7 +554,7 @@ test('takes no second code in a draw that reads the pool while another one takes
       one.body.probe < other.body.probe ? -1 : 1,
     );
     const other = await codePool(service.events, pool).draw('seg-late', gift, context);
-    await pool.reached((await service.events.end()) ?? '', 5_000);
+    await pool.reached((await service.events.end()) ?? '', DEADLINE_MS);
     const late: typeof pool = {
       ...pool,
       find: async (query) => {
@@ -566,7 +566,7 @@ test('takes no second code in a draw that reads the pool while another one takes
       },
     };
     assert.deepEqual(await codePool(service.events, late).draw('seg-late', gift, context), other);
-    await pool.reached((await service.events.end()) ?? '', 5_000);
+    await pool.reached((await service.events.end()) ?? '', DEADLINE_MS);
     assert.equal((await pool.find({ where: { segment_id: 'seg-late', status: 'free' } })).length, 2);
   } finally {
     await store.close();
@@ -592,7 +592,7 @@ test('takes a code from the pool only for a gift that gets it; a broken draw kee
       now: new Date().toISOString(),
     });
     // Every look at the pool sees it taken.
-    await pool.reached((await service.events.end()) ?? '', 5_000);
+    await pool.reached((await service.events.end()) ?? '', DEADLINE_MS);
     await eventually(async () => {
       const made = await generate('voucher', gift);
       return made.status === 200 && codeOf(made) === drawn?.code;
@@ -600,7 +600,7 @@ test('takes a code from the pool only for a gift that gets it; a broken draw kee
     assert.equal((await redeem(service, used)).status, 201);
     for (const format of ['voucher', 'voucher/claimed'] as const)
       refused(await generate(format, used), 405, 'gift already redeemed.');
-    await pool.reached((await service.events.end()) ?? '', 5_000);
+    await pool.reached((await service.events.end()) ?? '', DEADLINE_MS);
     assert.equal((await pool.find({ where: { segment_id: 'seg-cut', status: 'free' } })).length, 2);
   } finally {
     await store.close();
@@ -627,7 +627,7 @@ test("gives a code of the segment that the gift's voucher names, whatever was dr
       by: { user: 'ann' },
       now: new Date().toISOString(),
     });
-    await pool.reached((await service.events.end()) ?? '', 5_000);
+    await pool.reached((await service.events.end()) ?? '', DEADLINE_MS);
   } finally {
     await store.close();
   }

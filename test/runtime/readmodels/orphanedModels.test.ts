@@ -16,7 +16,7 @@ import { readinessOf } from '../../../src/service/readiness.js';
 import type { ReadModelStatus } from '../../../src/ops/status/status.js';
 import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
 import { buy, installed, type Installation, redeem, settled, silent } from '../../support/fixtures/projecting.js';
-import { until } from '../../support/assertions/until.js';
+import { DEADLINE_MS, until } from '../../support/assertions/until.js';
 
 const test = suite('orphaned read models');
 /** Time of leases, in ms: long enough that none is lost on a busy machine. */
@@ -102,7 +102,7 @@ test(
     await until(() => leader.kept().length > 0, 'the new release to lead');
     const standby = await project({ store: await openStore(), leaseMs });
     const { position } = await redeem(events, ids[0] ?? '');
-    assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
+    assert.ok(await store.reached(SERVED, position, DEADLINE_MS), 'what is served is kept up to date');
     assert.is(
       (await openReadModel<GiftDocument>(store, giftsProjection).get(ids[0] ?? ''))?.redemption?.redeemed,
       true,
@@ -152,14 +152,14 @@ test(
       await project({ store: await openStore(), leaseMs }),
     ];
     const { position } = await redeem(events, ids[0] ?? '');
-    assert.ok(await store.reached(SERVED, position, 4_000));
+    assert.ok(await store.reached(SERVED, position, DEADLINE_MS));
     // Its writes do not end: it is as good as dead.
     const closed = leader.close();
     await store.records.put('lease/projector', { holder: null, fence: 50 });
     await until(() => standing.some((one) => one.kept().length > 0), 'one of the others to lead');
     assert.is(await orphanOf(store, 'gifts'), undefined);
     const later = await redeem(events, ids[1] ?? '');
-    assert.ok(await store.reached(SERVED, later.position, 2_000));
+    assert.ok(await store.reached(SERVED, later.position, DEADLINE_MS));
     const lease = await store.records.get<{ holder: string | null }>(`lease/projector/gifts@${V}`);
     assert.is(lease?.value.holder, null, 'nobody else writes it');
     slow.go();
@@ -190,7 +190,7 @@ test(
     assert.equal([served?.version, served?.lag_events, served?.holder], [V, 1, null]);
     slow.go();
     await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
-    assert.ok(await model.reached(position, 20_000));
+    await until(() => model.reached(position, 100), 'the new version to show it');
     assert.is((await model.get(ids[0] ?? ''))?.redemption?.redeemed, true);
     assert.equal(
       [await readyOf(house), (await statusOf(house, NEXT)).served],
@@ -229,7 +229,7 @@ test(
     };
     await project({ store: flaky, leaseMs });
     const { position } = await redeem(events, ids[0] ?? '');
-    assert.ok(await store.reached(SERVED, position, 8_000));
+    assert.ok(await store.reached(SERVED, position, DEADLINE_MS));
     assert.ok(failures < 0);
   }),
 );
@@ -267,7 +267,7 @@ test(
     const standby = await project({ store: await openStore(), leaseMs });
     const { position } = await buy(events);
     assert.ok(
-      await store.reached(checkpointName(transactionsProjection), position, 4_000),
+      await store.reached(checkpointName(transactionsProjection), position, DEADLINE_MS),
       'what it does not know is kept up to date',
     );
     await previous.close();

@@ -28,7 +28,7 @@ import {
 import { depsFor, inUse, rebuild } from '../../support/fixtures/rebuilding.js';
 import { deferred } from '../../../src/lib/async/deferred.js';
 import { within } from '../../../src/lib/async/within.js';
-import { FOR_EVER_MS, until } from '../../support/assertions/until.js';
+import { DEADLINE_MS, FOR_EVER_MS, until } from '../../support/assertions/until.js';
 
 const GIFTS = collectionOf(giftsProjection);
 const TRANSACTIONS = collectionOf(transactionsProjection);
@@ -107,15 +107,15 @@ test(
       transaction,
     } = await buy(events, [{ user_id: 'u2' }]);
     const { position } = await redeem(events, gift);
-    assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${V}`, position, DEADLINE_MS));
     assert.is((await stored(store, gift))?.redemption?.redeemed, true);
     assert.ok(
-      await store.reached(checkpointName(transactionsProjection), position, 20_000),
+      await store.reached(checkpointName(transactionsProjection), position, DEADLINE_MS),
       'transactions have nothing to do with it',
     );
     assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
     const issued = await append(events, giftStream(gift), 'GiftIssued', {});
-    assert.ok(await store.reached(`gifts@${V}`, issued.position, 20_000), 'an event that nobody folds');
+    assert.ok(await store.reached(`gifts@${V}`, issued.position, DEADLINE_MS), 'an event that nobody folds');
   }),
 );
 
@@ -155,7 +155,7 @@ test(
     const elsewhere = await openStore();
     await project();
     const { position } = await buy(events);
-    assert.ok(await elsewhere.reached(`gifts@${V}`, position, 2_000));
+    assert.ok(await elsewhere.reached(`gifts@${V}`, position, DEADLINE_MS));
   }),
 );
 
@@ -302,7 +302,7 @@ test(
     const second = await buy(events);
     await sleep(250);
     failing = false;
-    await store.reached(`gifts@${V}`, second.position, 5_000);
+    await store.reached(`gifts@${V}`, second.position, DEADLINE_MS);
     assert.ok(await stored(store, second.gifts[0] ?? ''));
   }),
 );
@@ -349,7 +349,7 @@ test(
     for (const gift of bought.gifts) assert.is((await stored(store, gift))?.redemption?.redeemed, false);
     errors = [new UnavailableError('down')];
     const third = await buy(events);
-    assert.ok(await store.reached(`gifts@${V}`, third.position, 2_000));
+    assert.ok(await store.reached(`gifts@${V}`, third.position, DEADLINE_MS));
   }),
 );
 
@@ -584,7 +584,7 @@ test(
     await putPreviousBuild(store, 'gifts', { number: V, until: Date.now() });
     await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped in the end');
     const after = await buy(events);
-    assert.ok(await model.reached(after.position, 20_000));
+    await until(() => model.reached(after.position, 100), 'the model to show it');
     assert.is((await model.get(after.gifts[0] ?? ''))?.shape, V + 1);
     reading = false;
     await reads;
@@ -608,13 +608,16 @@ test(
     const release2 = [{ ...giftsVersion(V + 1), previous: [giftsProjection] }];
     const both = await project({ store: slowly, projections: release2, retireMs: 0 });
     const { position } = await redeem(events, bought.gifts[0] ?? '');
-    assert.ok(await store.reached(`gifts@${V}`, position, 2_000));
+    assert.ok(await store.reached(`gifts@${V}`, position, DEADLINE_MS));
     assert.is(await store.active('gifts'), V);
     release?.();
     await until(async () => (await store.active('gifts')) === V + 1);
     await settled(both, events);
     const second = await redeem(events, bought.gifts[1] ?? '');
-    assert.ok(await store.reached(`gifts@${V}`, second.position, 2_000), 'kept up to date though nobody reads it');
+    assert.ok(
+      await store.reached(`gifts@${V}`, second.position, DEADLINE_MS),
+      'kept up to date though nobody reads it',
+    );
     await both.close();
     const third = await redeem(events, bought.gifts[2] ?? '');
     const later = await project({ projections: release2, retireMs: 0 });
@@ -650,12 +653,15 @@ test(
     const { target } = await rebuild(depsFor(events, store), { projection: next });
     await inUse(store, target);
     const first = await redeem(events, bought.gifts[0] ?? '');
-    assert.ok(await store.reached(`gifts@${V}`, first.position, 2_000));
+    assert.ok(await store.reached(`gifts@${V}`, first.position, DEADLINE_MS));
     await leader.close();
     const again = await project({ projections: [next], retireMs: 0 });
     await settled(again, events);
     const second = await redeem(events, bought.gifts[1] ?? '');
-    assert.ok(await store.reached(`gifts@${V}`, second.position, 2_000), 'kept up to date, also by who leads next');
+    assert.ok(
+      await store.reached(`gifts@${V}`, second.position, DEADLINE_MS),
+      'kept up to date, also by who leads next',
+    );
     assert.equal(
       (await store.versions('gifts')).sort((a, b) => a - b),
       [V, V + 1, target],
@@ -728,7 +734,7 @@ test(
     const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(V + 2)], retireMs: 0 });
     await until(() => asked >= 2);
     const { position } = await buy(events);
-    assert.ok(await store.reached(`gifts@${V + 2}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${V + 2}`, position, DEADLINE_MS));
     assert.ok(projector.kept()[0]?.caughtUp);
   }),
 );
@@ -749,8 +755,8 @@ test(
     await settled(both, events);
     await until(() => feeds === 3, 'one feed of both');
     const { position } = await buy(events);
-    assert.ok(await store.reached(checkpointName(transactionsProjection), position, 20_000));
-    assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
+    assert.ok(await store.reached(checkpointName(transactionsProjection), position, DEADLINE_MS));
+    assert.ok(await store.reached(`gifts@${V}`, position, DEADLINE_MS));
     assert.is(await store.count(TRANSACTIONS, {}), 2);
   }),
 );

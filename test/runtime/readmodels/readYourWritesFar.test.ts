@@ -196,6 +196,19 @@ test('nothing is said to be missing while the log fails', async () => {
   assert.instance(await failureOf(them.read.getMany(['a', 'b'])), UnavailableError);
 });
 
+test('a read since a position fails while the log does, unless the model has reached it', async () => {
+  const them = behind();
+  await caughtUp(them);
+  them.append('a');
+  Object.assign(them.state, { slow: true, fails: new UnavailableError('no log') });
+  assert.instance(await failureOf(them.read.get('a', '2')), UnavailableError);
+  assert.instance(await failureOf(them.read.getMany(['a', 'b'], '2')), UnavailableError);
+  assert.equal(await them.read.get('a', '1'), { shown: '1' });
+  them.state.stands = '2';
+  assert.equal(await them.read.get('a', '2'), { shown: '2' });
+  assert.equal(await them.read.getMany(['a'], '2'), [{ shown: '2' }]);
+});
+
 test('a silent log is waited for a second, and not again until it answers', async () => {
   const them = behind();
   await caughtUp(them);

@@ -5,8 +5,8 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 /** The store, and how its feeds are broken. */
 export interface Breakable {
   readonly events: EventStore;
-  /** Has every feed that follows at this moment fail. @returns how many there were */
-  breakFeeds(error: unknown): number;
+  /** Has every feed that follows fail, once there are so many. @returns whether there were */
+  breakFeeds(error: unknown, least: number): boolean;
 }
 
 /** One of every class of error that a feed can end with. */
@@ -49,10 +49,12 @@ export function breakable(events: EventStore): Breakable {
         }
       },
     },
-    breakFeeds(error) {
-      const open = [...breaks];
-      for (const one of open) one(error);
-      return open.length;
+    breakFeeds(error, least) {
+      // Followers that fail one by one would pause for longer and longer, and never follow at the same time.
+      if (breaks.size < least) return false;
+      for (const one of breaks) one(error);
+      breaks.clear();
+      return true;
     },
   };
 }

@@ -54,6 +54,7 @@ export async function bodyOf(
   const early: EarlyCall = {
     params: request.params ?? {},
     byShortcode: false,
+    position: undefined,
     principal: request.as ?? AS_CLIENT,
     requestId: 'request',
     commandId: 'command',

@@ -42,7 +42,7 @@ import {
   rebuild,
   restless,
 } from '../../../support/fixtures/rebuilding.js';
-import { until } from '../../../support/assertions/until.js';
+import { DEADLINE_MS, until } from '../../../support/assertions/until.js';
 import { untilStopped } from '../../../support/faults/untilStopped.js';
 
 const test = suite('rebuilding beside what serves');
@@ -125,11 +125,11 @@ test(
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     const { position } = await redeem(events, bought.gifts[0] ?? '');
-    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
-    assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
+    assert.ok(await store.reached(`gifts@${target}`, position, DEADLINE_MS));
     await sleep(3_500);
     const later = await append(events, giftStream(bought.gifts[0] ?? ''), 'GiftClaimed', { user_id: 'u9' });
-    assert.ok(await store.reached(`gifts@${target}`, later.position, 20_000));
+    assert.ok(await store.reached(`gifts@${target}`, later.position, DEADLINE_MS));
     assert.not(await store.reached(`gifts@${giftsProjection.version}`, later.position, 150), 'and no longer');
   }),
 );
@@ -262,7 +262,7 @@ test(
     await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'it to be given up');
     assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
     const { position } = await buy(events);
-    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000), 'all else goes on');
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS), 'all else goes on');
   }),
 );
 
@@ -403,7 +403,7 @@ test(
     const next = await project();
     await settled(next, events);
     const { position } = await redeem(events, bought.gifts[0] ?? '');
-    assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${target}`, position, DEADLINE_MS));
     assert.equal(
       next.kept().map(({ projection, version, active }) => [projection, version, active]),
       [
@@ -466,7 +466,7 @@ test(
     };
     await project({ store: refusing, logger: silent });
     const { position } = await buy(events);
-    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
     await until(() => failures > 0);
     await inUse(store, target);
   }),
@@ -502,7 +502,7 @@ test(
     await inUse(store, target);
     await traffic.stop();
     const { position } = await buy(events);
-    assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${target}`, position, DEADLINE_MS));
   }),
 );
 
@@ -602,7 +602,7 @@ test(
     await store.ensure(buildCollection(target));
     await store.activate('gifts', target);
     const { position } = await redeem(events, bought.gifts[0] ?? '');
-    assert.ok(await store.reached(`gifts@${target}`, position, 5_000));
+    assert.ok(await store.reached(`gifts@${target}`, position, DEADLINE_MS));
     await until(() => next.kept().some(({ version, active }) => version === target && active), 'the projector to know');
   }),
 );

@@ -48,7 +48,7 @@ import {
   type Installation,
 } from '../../../support/fixtures/projecting.js';
 import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../../support/fixtures/rebuilding.js';
-import { eventually, until } from '../../../support/assertions/until.js';
+import { DEADLINE_MS, eventually, until } from '../../../support/assertions/until.js';
 
 const test = suite('verification and repair');
 const GIFTS = collectionOf(giftsProjection);
@@ -160,7 +160,7 @@ test(
     await settled(await project(), events);
     const movesOn = async (user_id: string): Promise<void> => {
       const { position } = await append(events, giftStream(gift), 'GiftClaimed', { user_id });
-      assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
+      assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
     };
     const moving: ReadStore = {
       ...store,
@@ -220,7 +220,7 @@ test(
       return model.edition() !== edition;
     }, 'caches to hear of it');
     const { position } = await append(events, giftStream(one), 'GiftUnredeemed', { redemption_id: `r-${one}` });
-    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 20_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
     assert.is(
       (await store.get<GiftDocument>(GIFTS, one))?.body.redemption?.redeemed,
       false,
@@ -269,7 +269,7 @@ test(
     const database = new Sqlite(join(house.dir, 'events.db'));
     database.exec(`UPDATE events SET data = '{'`);
     database.close();
-    const late = AbortSignal.timeout(20_000);
+    const late = AbortSignal.timeout(DEADLINE_MS);
     // This one remembers no append.
     const events = await openEmbeddedEventStore({ dir: house.dir });
     const error = await verify(house, { events, signal: late }).catch((thrown: unknown) => thrown);
@@ -298,7 +298,7 @@ test(
     writing = false;
     await writes;
     const { position } = await redeem(events, gift);
-    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, 2_000));
+    assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
     assert.is((await store.get<GiftDocument>(GIFTS, gift))?.body.claimed_by, `u${claims}`);
     assert.is((await verify(house)).report.differences, 0);
   }),
@@ -576,7 +576,7 @@ test(
     const deps = depsFor(events, { ...store, records: { ...store.records, put } });
     assert.match(
       await refusal(
-        repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(5_000) }),
+        repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(DEADLINE_MS) }),
         RepairRefusedError,
       ),
       /no process has put anything in place/,
