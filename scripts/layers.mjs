@@ -30,16 +30,44 @@ export const LAYERS = {
   demo: ['service', 'import', 'adapters', 'domain', ...PORTS],
 };
 
-/** The linter's rules that hold the table, one for each folder. */
+/** The same for the folders of `src/api`, among each other. */
+export const API = {
+  pipeline: [],
+  auth: ['pipeline'],
+  limits: ['auth', 'pipeline'],
+  listener: ['auth', 'pipeline'],
+  representation: ['pipeline'],
+  openapi: ['pipeline'],
+  sandbox: ['representation', 'pipeline'],
+  catalogue: ['representation', 'pipeline'],
+  gifts: ['catalogue', 'representation', 'pipeline'],
+  account: ['gifts', 'representation', 'pipeline'],
+  events: ['representation', 'pipeline'],
+  webhookEndpoints: ['events', 'openapi', 'representation', 'limits', 'pipeline'],
+  webhooks: ['representation', 'auth', 'pipeline'],
+  ops: ['gifts', 'representation', 'limits', 'pipeline'],
+  evidence: ['ops', 'gifts', 'representation', 'pipeline'],
+};
+
+/** What forbids a folder all others of its table. `up`: the way to them, as a regular expression. */
+function forbidden(table, folder, up, path) {
+  const others = Object.keys(table).filter((other) => other !== folder && !table[folder].includes(other));
+  const message = `${path} may import: ${table[folder].join(', ') || 'nothing'} (scripts/layers.mjs).`;
+  return { regex: `^${up}(${others.join('|')})/`, message };
+}
+
+const rule = (path, patterns) => ({
+  files: [`${path}/**`],
+  rules: { 'no-restricted-imports': ['error', { patterns }] },
+});
+
+/** The linter's rules that hold the tables. Of two rules for a file the later one counts. */
 export function layerRules() {
-  const folders = Object.keys(LAYERS);
-  return folders.map((folder) => {
-    const others = folders.filter((other) => other !== folder && !LAYERS[folder].includes(other));
-    const regex = `^(\\.\\./)+(${others.join('|')})/`;
-    const message = `src/${folder} may import: ${LAYERS[folder].join(', ') || 'nothing'} (scripts/layers.mjs).`;
-    return {
-      files: [`src/${folder}/**`],
-      rules: { 'no-restricted-imports': ['error', { patterns: [{ regex, message }] }] },
-    };
-  });
+  const ofLayer = (folder) => forbidden(LAYERS, folder, '(\\.\\./)+', `src/${folder}`);
+  return [
+    ...Object.keys(LAYERS).map((folder) => rule(`src/${folder}`, [ofLayer(folder)])),
+    ...Object.keys(API).map((folder) =>
+      rule(`src/api/${folder}`, [ofLayer('api'), forbidden(API, folder, '\\.\\./', `src/api/${folder}`)]),
+    ),
+  ];
 }

@@ -15,7 +15,8 @@ import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { FollowerRun } from '../runtime/supervision/followers.js';
 import { attemptRecords } from '../messages/webhookAttempts.js';
 import { giveUp, givenUpRecords } from './givenUp.js';
-import { type Line, type LineDeps, openLine } from './line.js';
+import { type Line, openLine } from './line.js';
+import type { LineDeps } from './lineState.js';
 import {
   enabledAgain,
   firstProgress,

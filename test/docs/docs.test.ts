@@ -260,23 +260,39 @@ test('the README says what each folder of the source is for', () => {
   );
 });
 
+type Layers = Readonly<Record<string, readonly string[]>>;
+
+const layersOf = async (): Promise<Readonly<Record<'LAYERS' | 'API', Layers>>> =>
+  (await import(new URL('../../../scripts/layers.mjs', import.meta.url).href)) as Record<'LAYERS' | 'API', Layers>;
+
+const foldersIn = (path: string): string[] =>
+  readdirSync(join(ROOT, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort();
+
 test('nothing but folders stands at the top of the source, and each is a layer of the table', async () => {
-  const { LAYERS } = (await import(new URL('../../../scripts/layers.mjs', import.meta.url).href)) as {
-    LAYERS: Readonly<Record<string, readonly string[]>>;
-  };
+  const { LAYERS, API } = await layersOf();
   const top = readdirSync(join(ROOT, 'src'), { withFileTypes: true });
   assert.deepEqual(
     top.filter((entry) => !entry.isDirectory()).map(({ name }) => name),
     [],
   );
-  assert.deepEqual(top.map(({ name }) => name).sort(), Object.keys(LAYERS).sort());
-  const order = Object.keys(LAYERS);
-  for (const [at, folder] of order.entries())
-    assert.deepEqual(
-      LAYERS[folder]?.filter((below) => !order.slice(0, at).includes(below)),
-      [],
-      `${folder} imports upward`,
-    );
+  assert.deepEqual(foldersIn('src'), Object.keys(LAYERS).sort());
+  assert.deepEqual(foldersIn('src/api'), Object.keys(API).sort());
+});
+
+test('a layer imports only layers that stand before it in its table', async () => {
+  const { LAYERS, API } = await layersOf();
+  for (const table of [LAYERS, API])
+    for (const [at, [folder, below]] of Object.entries(table).entries()) {
+      const before = Object.keys(table).slice(0, at);
+      assert.deepEqual(
+        below.filter((one) => !before.includes(one)),
+        [],
+        `${folder} imports upward`,
+      );
+    }
 });
 
 test('nothing is said of the machine that it was written on', () => {

@@ -262,7 +262,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
         );
         shown.set(giftId, { rank, updated });
       }
-      await sleep(20);
+      await sleep(60);
     }
   })();
 
@@ -297,7 +297,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
       const ids = bought.slice(-30).map(({ giftId }) => giftId);
       for (const document of await store.getMany(collectionOf(giftsProjection), ids))
         if (document !== undefined) never(`gift ${document.id}`, document.position);
-      await sleep(10);
+      await sleep(50);
     }
     await store.close();
   })();

@@ -1,6 +1,6 @@
 /** docs/contract.md#show-the-caller */
 import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/account.js';
-import { isStaffClient } from '../auth/principal.js';
+import { isStaffClient } from '../pipeline/principal.js';
 import { userOf } from '../gifts/deps.js';
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';

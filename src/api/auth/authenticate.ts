@@ -3,7 +3,7 @@ import type { RouteCaller } from '../pipeline/route.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { AccessTokens } from './accessTokens.js';
 import { authenticationFailed } from './clients.js';
-import type { Principal } from './principal.js';
+import type { Principal } from '../pipeline/principal.js';
 import type { Sessions } from './sessions.js';
 import type { Accounts, SessionAccounts } from './accountStatus.js';
 

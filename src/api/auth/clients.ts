@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ClientDocument } from '../../projections/accounts.js';
-import { keyedGate } from '../limits/gate.js';
+import { keyedGate } from '../pipeline/gate.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Passwords } from './passwords.js';
 import { type Accounts, clientOf } from './accountStatus.js';

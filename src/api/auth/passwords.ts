@@ -1,7 +1,7 @@
 /** Each check takes some memory and a core, so few run at once. */
 import { availableParallelism } from 'node:os';
 import { costOf, hashOfNobody, PRESENT_COST, verifyPassword } from '../../lib/passwordHash.js';
-import { gate } from '../limits/gate.js';
+import { gate } from '../pipeline/gate.js';
 
 /** The longest queue of checks. */
 const PLACES = 500;

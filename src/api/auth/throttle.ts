@@ -8,7 +8,7 @@ import { COUNTERS, LOGIN_SEEN } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../pipeline/errors.js';
 import { networkOf } from './address.js';
-import { keyedGate } from '../limits/gate.js';
+import { keyedGate } from '../pipeline/gate.js';
 import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 
 const WINDOW_SECONDS = 900;

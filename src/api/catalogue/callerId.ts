@@ -1,4 +1,4 @@
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from '../pipeline/principal.js';
 
 /** `undefined` for a client, which sees the products visible to everyone (docs/decisions.md#sellable-products). */
 export function callerId(principal: Principal): string | undefined {

@@ -7,7 +7,7 @@ import { feedPage, type FeedPage } from '../../projections/feed/feedPage.js';
 import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTypes.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { faultOf } from '../pipeline/errors.js';
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from '../pipeline/principal.js';
 import type { Call, Route } from '../pipeline/route.js';
 import { listSchema, record } from '../representation/schemas.js';
 import { eventExample, eventSchema } from './schemas.js';

@@ -1,9 +1,9 @@
 /** Guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that there are not. */
 import type { SharedCounter, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from '../pipeline/principal.js';
 import type { RequestState } from '../pipeline/requestState.js';
-import { noteLimit } from './limitHeaders.js';
-import type { LimitedRequest, Limits, Refuse } from './limitedRequest.js';
+import { noteLimit } from '../pipeline/limitHeaders.js';
+import type { LimitedRequest, Limits, Refuse } from '../pipeline/limitedRequest.js';
 import type { NetworkKey } from './networkKeys.js';
 
 /** What a caller has left of its own limit where its address is full: others at the address go on. */

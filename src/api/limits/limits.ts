@@ -10,8 +10,8 @@ import type { Followers } from '../../runtime/supervision/followers.js';
 import { tooManyRequests } from '../auth/throttle.js';
 import type { RequestState } from '../pipeline/requestState.js';
 import { guessLimits } from './guessLimits.js';
-import type { Limits, Refuse } from './limitedRequest.js';
-import { noteLimit } from './limitHeaders.js';
+import type { Limits, Refuse } from '../pipeline/limitedRequest.js';
+import { noteLimit } from '../pipeline/limitHeaders.js';
 import { networkKeys } from './networkKeys.js';
 import { requestLimits } from './requestLimits.js';
 

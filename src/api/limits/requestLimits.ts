@@ -1,7 +1,7 @@
 import type { SharedCounter } from '../../runtime/limits/sharedCounter.js';
 import type { RequestState } from '../pipeline/requestState.js';
-import { limitItem, listed, noteLimit, policyItem } from './limitHeaders.js';
-import type { LimitedRequest, Limits, Refuse } from './limitedRequest.js';
+import { limitItem, listed, noteLimit, policyItem } from '../pipeline/limitHeaders.js';
+import type { LimitedRequest, Limits, Refuse } from '../pipeline/limitedRequest.js';
 import type { NetworkKey } from './networkKeys.js';
 
 /** Absent or `undefined`: no such limit. */

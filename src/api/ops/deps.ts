@@ -7,7 +7,6 @@ import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
-import type { ProveDeps } from '../../ops/evidence/proveEvents.js';
 import type { ScratchStore } from '../../ops/readmodels/verifyReadModel.js';
 import type { SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
 import type { ErasureDeps } from '../../ops/people/erasure/erasureDeps.js';
@@ -24,7 +23,6 @@ export interface OpsDeps {
   readonly erasure: ErasureDeps;
   readonly erasureDelayMs: number;
   readonly takeDaily: TakeDaily;
-  readonly proofs: ProveDeps;
 }
 
 export interface Upkeep {

@@ -1,6 +1,5 @@
 import { accessRecorder } from '../../commands/recordAccess.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
-import { giftProofRoutes } from '../evidence/proofs.js';
 import { accessRoutes } from './access.js';
 import { foundGiftRoutes } from './foundGifts.js';
 import { giftAuditRoutes } from './gifts.js';
@@ -16,7 +15,8 @@ import { redemptionAuditRoutes } from './redemptions.js';
 import { refundRoutes } from './refunds.js';
 import { totalsRoutes } from './totals.js';
 
-export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[] {
+/** `ofGifts`: further routes of gifts. */
+export function opsRouters(routerOf: RouterMaker, deps: OpsDeps, ofGifts: readonly OpsRoute[]): SubjectRouter[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
   const router = (resource: string, routes: readonly OpsRoute[]): SubjectRouter =>
     routerOf(
@@ -26,12 +26,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
   return [
     router('access', accessRoutes(deps)),
     router('projections', projectionRoutes(deps)),
-    router('gifts', [
-      ...foundGiftRoutes(deps),
-      ...giftAuditRoutes(deps),
-      ...giftProofs(deps),
-      ...supportActionRoutes(deps),
-    ]),
+    router('gifts', [...foundGiftRoutes(deps), ...giftAuditRoutes(deps), ...ofGifts, ...supportActionRoutes(deps)]),
     router('redemptions', redemptionAuditRoutes(deps)),
     router('totals', totalsRoutes(deps)),
     router('transactions', refundRoutes(deps)),
@@ -41,6 +36,3 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps): SubjectRouter[
     router('erasures', openErasureRoutes(deps)),
   ];
 }
-
-const giftProofs = ({ proofs, engines, models, hash, gifts }: OpsDeps): OpsRoute[] =>
-  giftProofRoutes(proofs, { events: engines.events, models, hash, subjects: gifts.subjects });

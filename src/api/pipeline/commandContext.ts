@@ -1,6 +1,6 @@
 import type { CommandContext } from '../../commands/context.js';
 import type { Caller } from '../../ports/eventStore.js';
-import { type Principal, rolesOf } from '../auth/principal.js';
+import { type Principal, rolesOf } from './principal.js';
 import type { EarlyCall } from './route.js';
 
 /** @param now ISO 8601, UTC, milliseconds */

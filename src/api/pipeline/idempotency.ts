@@ -8,7 +8,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import { ANSWERS } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
 import type { Holder, Presence } from '../../runtime/coordination/presence.js';
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from './principal.js';
 import { HttpError } from './errors.js';
 import type { AccessRecord, RouteDescription } from './route.js';
 

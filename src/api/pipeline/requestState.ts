@@ -1,4 +1,4 @@
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from './principal.js';
 import type { ErrorPage } from './route.js';
 
 /** Koa's `ctx.state`. */

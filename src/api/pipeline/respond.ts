@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { type Coding, codingFor, compressed, compressedStream } from './compression.js';
 import type { StoredAnswer } from './idempotency.js';
-import { limitHeaders } from '../limits/limitHeaders.js';
+import { limitHeaders } from './limitHeaders.js';
 import { jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate } from './positions.js';
 import type { RequestState } from './requestState.js';

@@ -4,7 +4,7 @@ import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadBySome } from '../../projections/index.js';
-import type { Principal } from '../auth/principal.js';
+import type { Principal } from './principal.js';
 import type { ErrorAnswer, ErrorCode } from './errors.js';
 import type { Follower } from './positions.js';
 

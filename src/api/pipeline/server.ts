@@ -5,7 +5,7 @@ import { tracingOn } from '../../tracing/spans.js';
 import { type Cors, corsFor } from './cors.js';
 import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
-import { limitHeaders } from '../limits/limitHeaders.js';
+import { limitHeaders } from './limitHeaders.js';
 import { allowOf } from './respond.js';
 import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';

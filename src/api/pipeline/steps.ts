@@ -6,7 +6,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { clockMs } from '../../lib/clock.js';
 import { shortened } from '../../lib/quotedText.js';
-import { rolesOf } from '../auth/principal.js';
+import { rolesOf } from './principal.js';
 import { readBody, readBytes } from './body.js';
 import { bodyLimits } from './bodyLimits.js';
 import { answerOf, type ErrorCode, fieldHeader, HttpError } from './errors.js';

@@ -31,7 +31,7 @@ import {
   webhookEndpointsProjection,
 } from '../../projections/webhookEndpoints.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
-import { keyedGate } from '../limits/gate.js';
+import { keyedGate } from '../pipeline/gate.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Answer, EarlyCall, Route } from '../pipeline/route.js';

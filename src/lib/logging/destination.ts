@@ -11,6 +11,9 @@ export interface LogDestination {
 }
 
 const ENOUGH = 65_536;
+const NEWLINE = 10;
+/** A pipe takes so many bytes whole (PIPE_BUF), whatever another thread writes into it at the same time. */
+const WHOLE = 4_096;
 const WAIT_MS = 100;
 /** In characters; further lines are dropped, and their number is logged. */
 const MOST = 16_777_216;
@@ -23,13 +26,15 @@ const TROUBLE_MS = 1_000;
 
 /**
  * Also writes waiting lines when the process exits; only a kill loses lines. `process.exit` during a write may repeat
- * lines.
+ * lines, and tear one of those that are repeated.
  */
 export function openLogDestination(fd: number): LogDestination {
   let waiting = '';
   let dropped = 0;
   let current: Buffer | undefined;
   let from = 0;
+  /** Another thread writes `current` from `from`. */
+  let writing = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
   let trying: NodeJS.Timeout | undefined;
@@ -53,7 +58,9 @@ export function openLogDestination(fd: number): LogDestination {
 
   function step(): void {
     if (current === undefined) return;
+    writing = true;
     write(fd, current, from, current.length - from, null, (error, written) => {
+      writing = false;
       if (error?.code === 'EAGAIN') return void setTimeout(step, FULL_MS);
       if (error !== null) return failed(error);
       from += written;
@@ -82,13 +89,31 @@ export function openLogDestination(fd: number): LogDestination {
     current = undefined;
   }
 
+  /** Begins the line in progress once more, apart from what the other thread has written of it. */
+  function startLineAgain(): void {
+    if (!writing || current === undefined) return;
+    writing = false;
+    const start = current.lastIndexOf(NEWLINE, from - 1) + 1;
+    current = Buffer.concat([Buffer.from('\n'), current.subarray(from === 0 ? 0 : start)]);
+    from = 0;
+  }
+
+  /** The end of the whole lines that are written at once. */
+  function pieceEnd(lines: Buffer): number {
+    const most = from + WHOLE;
+    if (most >= lines.length) return lines.length;
+    const end = lines.lastIndexOf(NEWLINE, most - 1) + 1;
+    return end > from ? end : most;
+  }
+
   function flushSync(): void {
     let tries = 0;
+    startLineAgain();
     while (!closed && (current !== undefined || waiting !== '')) {
       if (current === undefined) take();
       if (current === undefined) return;
       try {
-        from += writeSync(fd, current, from);
+        from += writeSync(fd, current, from, pieceEnd(current) - from);
         if (from >= current.length) current = undefined;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return failed(error as NodeJS.ErrnoException);

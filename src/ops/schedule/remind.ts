@@ -7,14 +7,11 @@ import { remind, remindedOf } from '../../domain/gift/reminders.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { dayWithin, type Hours, zonesOf } from '../../domain/receiverZone.js';
 import { daysAfter } from '../../lib/days.js';
-import type { Records } from '../../ports/readStore.js';
 import { addressOf } from '../../processors/notification/address.js';
 import type { NotifyDeps } from '../../processors/notification/notifyStep.js';
 import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import type { ScheduleDocument } from '../../projections/schedule.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { changeDueGifts } from './changeDueGifts.js';
-import { forEachDue } from './dueIds.js';
+import { expiryRounds, type Round, type RoundDeps } from './expiryRounds.js';
 
 export interface ReminderSettings {
   /** Before the last valid day; empty: there are no reminders. */
@@ -22,55 +19,36 @@ export interface ReminderSettings {
   readonly hours: Hours;
 }
 
-export interface ReminderDeps extends GiftChangeDeps, Pick<NotifyDeps, 'contact' | 'numberOf'>, ReminderSettings {
-  readonly schedule: Pick<ReadModel<ScheduleDocument>, 'find' | 'reached'>;
-  readonly records: Records;
+export interface ReminderDeps
+  extends GiftChangeDeps, RoundDeps, Pick<NotifyDeps, 'contact' | 'numberOf'>, ReminderSettings {
+  readonly events: GiftChangeDeps['events'];
 }
 
 /** Losing it costs reminders that were due more than a day ago. */
-const DONE = 'schedule/reminders';
-const CATCH_UP_MS = 1_000;
+const RECORD = 'schedule/reminders';
 /** Ids in memory: a purchase is not looked at again in the hours of days on which none of its holders waits. */
 const MOST_SETTLED = 100_000;
 
-/** The day (UTC) of the last round, of this log. */
-interface Done {
-  readonly logId: string;
-  readonly day: string;
-}
-
-/** @returns one round: nothing where the hour is done, or the read model is behind. @throws the first failure, in the end */
-export function reminderRounds(deps: ReminderDeps): (now: string, signal: AbortSignal) => Promise<void> {
-  const { events, records, schedule, days } = deps;
-  const { logId } = events;
+/** One round an hour. */
+export function reminderRounds(deps: ReminderDeps): Round {
+  const { days } = deps;
+  if (days.length === 0) return async () => undefined;
   const settled = new Set<string>();
-  let done: string | undefined;
-  return async (now, signal) => {
-    const hour = now.slice(0, 13);
-    if (days.length === 0 || done === hour) return;
-    const today = now.slice(0, 10);
-    const stored = (await records.get<Done>(DONE))?.value;
-    const last = stored?.logId === logId && stored.day < today ? stored.day : today;
-    const end = await events.end();
-    if (end !== undefined && !(await schedule.reached(end, CATCH_UP_MS))) return;
-    if (settled.size > MOST_SETTLED) settled.clear();
-    const look = async (id: string): Promise<void> => {
-      if (settled.has(`${id} ${today}`)) return;
-      const waits = await remindHolders(deps, id, now);
-      if (!waits) settled.add(`${id} ${today}`);
-    };
-    await forEachDue(
-      schedule,
-      'expires_on',
+  return expiryRounds(deps, {
+    record: RECORD,
+    periodOf: (now) => now.slice(0, 13),
+    ranges(last, today) {
+      const from = last !== undefined && last < today ? last : today;
       // A receiver's day begins up to a day before that of UTC, and ends up to a day after it.
-      days.map((ahead) => ({ gte: daysAfter(last, ahead - 1), lte: daysAfter(today, ahead + 1) })),
-      look,
-      signal,
-    );
-    if (signal.aborted) return;
-    if (stored?.logId !== logId || stored.day !== today) await records.put(DONE, { logId, day: today } satisfies Done);
-    done = hour;
-  };
+      return days.map((ahead) => ({ gte: daysAfter(from, ahead - 1), lte: daysAfter(today, ahead + 1) }));
+    },
+    async work(id, now) {
+      const key = `${id} ${now.slice(0, 10)}`;
+      if (settled.has(key)) return;
+      if (settled.size > MOST_SETTLED) settled.clear();
+      if (!(await remindHolders(deps, id, now))) settled.add(key);
+    },
+  });
 }
 
 /** @returns whether somebody's day or hour has still to come */

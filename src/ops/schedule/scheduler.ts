@@ -13,9 +13,10 @@ import { NotOursError, whileHeld } from '../../runtime/coordination/lease.js';
 import { workByLease } from '../../runtime/coordination/workByLease.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
+import type { Round } from './expiryRounds.js';
 import { type ReminderDeps, reminderRounds, type ReminderSettings } from './remind.js';
 import { sendDue } from './sendDue.js';
-import { expiryRounds } from './tellExpiry.js';
+import { expiryNewsRounds } from './tellExpiry.js';
 
 const LOOK_MS = 500;
 /** A round of a day may be long, and begins anew after a failure. */
@@ -36,9 +37,6 @@ export interface SchedulerOptions extends Pick<ReminderDeps, 'contact' | 'number
   readonly leaseMs?: number;
 }
 
-/** Does what is due at `now`. @throws the first failure, once all else has been tried */
-type Round = (now: string, signal: AbortSignal) => Promise<void>;
-
 export function startScheduler(options: SchedulerOptions): { close(): Promise<void> } {
   const { schedule, store, contact, numberOf } = options;
   const sending = follow(
@@ -49,7 +47,7 @@ export function startScheduler(options: SchedulerOptions): { close(): Promise<vo
   const expiry = follow(
     options,
     'expiry',
-    (deps) => expiryRounds({ ...deps, schedule, records: store.records }),
+    (deps) => expiryNewsRounds({ ...deps, schedule, records: store.records }),
     DAY_RESTART_MS,
   );
   const reminders = follow(

@@ -4,52 +4,29 @@
  */
 import { EXPIRING_DAYS, expiryNews } from '../../domain/gift/expiry.js';
 import { daysAfter } from '../../lib/days.js';
-import type { Records } from '../../ports/readStore.js';
 import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import type { ScheduleDocument } from '../../projections/schedule.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { changeDueGifts } from './changeDueGifts.js';
-import { forEachDue } from './dueIds.js';
-
-export interface ExpiryDeps extends GiftChangeDeps {
-  readonly schedule: Pick<ReadModel<ScheduleDocument>, 'find' | 'reached'>;
-  readonly records: Records;
-}
+import { expiryRounds, type Round, type RoundDeps } from './expiryRounds.js';
 
 /** Losing it costs looking at a month of expiries once more. */
-const DONE = 'schedule/expiry';
+const RECORD = 'schedule/expiry';
 /** Days, where it is not known what was done. */
 const LOOK_BACK = 31;
-const CATCH_UP_MS = 1_000;
 
-/** The last day (UTC) that was done, of this log. */
-interface Done {
-  readonly logId: string;
-  readonly day: string;
-}
-
-/** @returns one round: nothing where the day is done, or the read model is behind. @throws the first failure, in the end */
-export function expiryRounds(deps: ExpiryDeps): (now: string, signal: AbortSignal) => Promise<void> {
-  const { events, records, schedule } = deps;
-  const { logId } = events;
-  let done: string | undefined;
-  return async (now, signal) => {
-    const today = now.slice(0, 10);
-    if (done === today) return;
-    const stored = (await records.get<Done>(DONE))?.value;
-    const last = stored?.logId === logId ? stored.day : daysAfter(today, -LOOK_BACK);
-    const end = await events.end();
-    if (end !== undefined && !(await schedule.reached(end, CATCH_UP_MS))) return;
-    await forEachDue(
-      schedule,
-      'expires_on',
-      // The last day once more: what was written at its end may not have been shown yet.
-      [-1, EXPIRING_DAYS].map((days) => ({ gte: daysAfter(last, days), lte: daysAfter(today, days) })),
-      async (id) => changeDueGifts(deps, id, { name: 'expiry', at: today }, (gift) => expiryNews(gift, today)),
-      signal,
-    );
-    if (signal.aborted) return;
-    await records.put(DONE, { logId, day: today } satisfies Done);
-    done = today;
-  };
+/** One round a day. */
+export function expiryNewsRounds(deps: GiftChangeDeps & RoundDeps): Round {
+  return expiryRounds(deps, {
+    record: RECORD,
+    periodOf: (now) => now.slice(0, 10),
+    // The last day once more: what was written at its end may not have been shown yet.
+    ranges: (last, today) =>
+      [-1, EXPIRING_DAYS].map((days) => ({
+        gte: daysAfter(last ?? daysAfter(today, -LOOK_BACK), days),
+        lte: daysAfter(today, days),
+      })),
+    async work(id, now) {
+      const today = now.slice(0, 10);
+      await changeDueGifts(deps, id, { name: 'expiry', at: today }, (gift) => expiryNews(gift, today));
+    },
+  });
 }

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import { brandRoutes } from '../../../src/api/catalogue/brands.js';
 import { revalidated } from '../../../src/api/catalogue/revalidation.js';
 import type { Call, Route } from '../../../src/api/pipeline/route.js';
-import type { Principal } from '../../../src/api/auth/principal.js';
+import type { Principal } from '../../../src/api/pipeline/principal.js';
 import type { Catalogue } from '../../../src/projections/catalogue/wholeCatalogue.js';
 import { brand, catalogueOf, product } from '../../support/fixtures/catalogue.js';
 import { asUser } from '../../support/service/calls.js';

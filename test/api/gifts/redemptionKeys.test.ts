@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { randomUUID } from 'node:crypto';
 import { bodyHashOf, keyedCommandId, keyRoute } from '../../../src/api/pipeline/idempotency.js';
-import type { Principal } from '../../../src/api/auth/principal.js';
+import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { REDEEM_ROUTE } from '../../../src/api/gifts/redemptionKeys.js';
 import { idFrom } from '../../../src/commands/commandIds.js';
 import { giftStream } from '../../../src/domain/gift/events.js';

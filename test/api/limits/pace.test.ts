@@ -1,7 +1,7 @@
 /** The figures of docs/limits.md, with the default settings and a clock that the test moves. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { LimitedRequest } from '../../../src/api/limits/limitedRequest.js';
+import type { LimitedRequest } from '../../../src/api/pipeline/limitedRequest.js';
 import { type LimitSettings, openLimits } from '../../../src/api/limits/limits.js';
 import type { RequestState } from '../../../src/api/pipeline/requestState.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { requestLimits } from '../../../src/api/limits/requestLimits.js';
-import type { Principal } from '../../../src/api/auth/principal.js';
+import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
 import type { UserDocument } from '../../../src/projections/accounts.js';
 import { SharedCounter } from '../../../src/runtime/limits/sharedCounter.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Koa from 'koa';
 import { suite } from 'uvu';
-import type { Principal } from '../../../src/api/auth/principal.js';
+import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
 import { describedErrors, openApiDocument } from '../../../src/api/openapi/openapi.js';
 import { type OpsRoute, type OpsStream, opsRoute, reasonProperty } from '../../../src/api/ops/frame.js';

@@ -7,7 +7,7 @@ import { transactionStream } from '../../../src/domain/purchase/events.js';
 import type { Engines } from '../../../src/ports/engines.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { recordable } from '../../../src/commands/context.js';
-import type { Principal } from '../../../src/api/auth/principal.js';
+import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { type HeldKey, bodyHashOf, keyOwner, keyedCommandId, takeKey } from '../../../src/api/pipeline/idempotency.js';
 import { isKept } from '../../../src/api/pipeline/repeats.js';
 import { farLog } from '../../support/faults/farLog.js';

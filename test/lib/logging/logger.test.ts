@@ -178,6 +178,15 @@ async function run(script: string): Promise<{ code: number | null; lines: string
   return { code, lines: output.split('\n').filter((line) => line !== '') };
 }
 
+/** None: the line is not whole. */
+function numberIn(line: string): number[] {
+  try {
+    return [(JSON.parse(line) as { n: number }).n];
+  } catch {
+    return [];
+  }
+}
+
 const LOG_MANY = 'for (let n = 0; n < 1000; n++) logger.info({ n }, "line");';
 
 test('writes every line by the end of the process, however it ends', async () => {
@@ -195,9 +204,11 @@ test('writes every line by the end of the process, however it ends', async () =>
     ends.map(({ code }) => code),
     [0, 3, 4],
   );
-  for (const { lines } of ends) {
-    const numbers = new Set(lines.map((line) => (JSON.parse(line) as { n: number }).n));
-    assert.is(numbers.size, 1_000);
+  for (const [at, { lines }] of ends.entries()) {
+    const numbers = lines.flatMap(numberIn);
+    assert.is(new Set(numbers).size, 1_000);
+    // A line is torn by an exit during a write alone, and stands there whole, too.
+    assert.ok(numbers.length === lines.length || (at > 0 && lines.length - numbers.length <= 2));
   }
 });
 

@@ -2,7 +2,7 @@
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import { expiryRounds } from '../../../src/ops/schedule/tellExpiry.js';
+import { expiryNewsRounds } from '../../../src/ops/schedule/tellExpiry.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { scheduleProjection } from '../../../src/projections/schedule.js';
@@ -39,7 +39,7 @@ function rounds(house: House, deps: Pick<House['deps'], 'events' | 'records'> = 
   const { events, records } = deps;
   const schedule = { ...openReadModel(house.reads, scheduleProjection), reached: async () => true };
   const writer = openWriter(events, Date.now);
-  const round = expiryRounds({ events, records, writer, mayAct: () => undefined, schedule });
+  const round = expiryNewsRounds({ events, records, writer, mayAct: () => undefined, schedule });
   return async (now: string) => round(now, signal);
 }
 

@@ -5,7 +5,7 @@
 import { parse } from 'node:querystring';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import type { Principal } from '../../../src/api/auth/principal.js';
+import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { listParameter, readQuery } from '../../../src/api/pipeline/query.js';
 import type { Call, EarlyCall, Route } from '../../../src/api/pipeline/route.js';
 import { queryValidator } from '../../../src/api/pipeline/validation.js';

@@ -1,5 +1,5 @@
 import { openSlots } from '../../lib/async/slots.js';
-import { HttpError } from '../pipeline/errors.js';
+import { HttpError } from './errors.js';
 
 export interface Gate {
   /** @throws HttpError too_many_requests at a full queue; errors of `work` */

@@ -1,6 +1,6 @@
 /** `RateLimit` and `RateLimit-Policy`, as draft-ietf-httpapi-ratelimit-headers-10 has them (docs/limits.md#headers). */
 import type { Quota, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
-import type { RequestState } from '../pipeline/requestState.js';
+import type { RequestState } from './requestState.js';
 
 const LIMIT_HEADER = 'RateLimit';
 const POLICY_HEADER = 'RateLimit-Policy';

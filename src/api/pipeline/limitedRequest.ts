@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { Quota, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
-import type { Principal } from '../auth/principal.js';
-import type { HttpError } from '../pipeline/errors.js';
+import type { Principal } from './principal.js';
+import type { HttpError } from './errors.js';
 
 /** What limits look at. */
 export interface LimitedRequest {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gate, keyedGate } from '../../../src/api/limits/gate.js';
+import { gate, keyedGate } from '../../../src/api/pipeline/gate.js';
 import { HttpError } from '../../../src/api/pipeline/errors.js';
 
 const test = suite('gate');

@@ -1,0 +1,134 @@
+/** Every router, and what its routes need. */
+import { systemTime } from '../lib/clock.js';
+import type { Resources } from '../lib/async/resources.js';
+import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
+import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
+import type { OwnParts } from '../ops/status/failingParts.js';
+import { openServiceStatus } from '../ops/status/serviceStatus.js';
+import { PROJECTIONS } from '../projections/index.js';
+import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
+import { accountRouters } from './account/accountRouters.js';
+import { catalogueRouters } from './catalogue/catalogueRouters.js';
+import { eventRoutes } from './events/events.js';
+import type { EvidenceDeps } from './evidence/deps.js';
+import { evidenceRouters } from './evidence/evidenceRouters.js';
+import { giftProofRoutes, redemptionProofRoutes } from './evidence/proofs.js';
+import { giftRouters } from './gifts/giftRouters.js';
+import { opsRouters } from './ops/opsRouters.js';
+import type { ApiParts, PartsOptions } from './parts.js';
+import { serve } from './pipeline/pipeline.js';
+import { routerMaker, type RouterMaker, type SubjectRouter } from './pipeline/router.js';
+import { clockRoutes } from './sandbox/clock.js';
+import { resetRoutes, type SandboxReset } from './sandbox/reset.js';
+import { attemptRoutes } from './webhookEndpoints/attempts.js';
+import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
+import { endpointRoutes } from './webhookEndpoints/endpoints.js';
+import { webhookRouter } from './webhooks/webhookRouter.js';
+
+export interface RouterOptions extends PartsOptions {
+  readonly erasure: ErasureDeps;
+  readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
+  /** For the temporary copy of a verification. */
+  readonly openScratch: () => Promise<ScratchStore>;
+  readonly version: string;
+  readonly own: OwnParts;
+  /** Requests that wait for events are answered then. */
+  readonly stopping: AbortSignal;
+  readonly reset: SandboxReset;
+}
+
+export interface Routers {
+  readonly all: readonly SubjectRouter[];
+  /** Under `/ops`. */
+  readonly staff: readonly SubjectRouter[];
+}
+
+/** @throws UnavailableError */
+export async function routersOf(options: RouterOptions, parts: ApiParts, open: Resources): Promise<Routers> {
+  const routerOf = routerMaker((route, allow) => serve(route, parts.pipeline, allow));
+  return { all: await publicRouters(routerOf, options, parts), staff: staffRouters(routerOf, options, parts, open) };
+}
+
+async function publicRouters(
+  routerOf: RouterMaker,
+  options: RouterOptions,
+  { auth, gifts, pipeline, takeDaily }: ApiParts,
+): Promise<SubjectRouter[]> {
+  const { config, engines, models, evidence, publicUrl, version, logger } = options;
+  const { events } = engines;
+  const { now, questions, catalogue } = gifts;
+  const webhookDeps = {
+    events,
+    subjects: options.subjects,
+    endpoints: models.webhookEndpoints,
+    feed: models.feed,
+    records: engines.store.records,
+    urls: {
+      privateAddresses: config.webhookPrivateAddresses === 'allow',
+      refusedNetworks: config.webhookRefusedNetworks,
+    },
+    takeDaily,
+    now,
+  };
+  return [
+    auth.router(routerOf),
+    ...giftRouters(
+      routerOf,
+      { ...gifts, appUrl: config.appUrl, keys: pipeline },
+      redemptionProofRoutes({ ...evidence, events, gifts: models.gifts }),
+    ),
+    ...accountRouters(routerOf, gifts),
+    routerOf(
+      '/api/v2/events',
+      eventRoutes({
+        events,
+        feed: models.feed,
+        stopping: options.stopping,
+        recognise: async (header) => auth.recognise(header, 'any') ?? auth.authenticate(header, 'any'),
+      }),
+    ),
+    routerOf('/api/v2/webhook-endpoints', [
+      ...endpointRoutes(webhookDeps),
+      ...deliveryRoutes(webhookDeps),
+      ...attemptRoutes(webhookDeps),
+    ]),
+    ...catalogueRouters(routerOf, { catalogue, publicUrl, version }),
+    await webhookRouter(routerOf, { config, engines, questions, logger, now }),
+    ...(config.sandbox
+      ? [routerOf('/sandbox', [...clockRoutes(engines.store.records), ...resetRoutes(options.reset)])]
+      : []),
+    ...evidenceRouters(routerOf, { ...evidence, events, isPublic: config.sealPublic, now }),
+  ];
+}
+
+function staffRouters(
+  routerOf: RouterMaker,
+  options: RouterOptions,
+  { gifts, takeDaily }: ApiParts,
+  open: Resources,
+): SubjectRouter[] {
+  const { config, engines, models, hash, subjects, evidence, logger, openScratch, own } = options;
+  const { events, store } = engines;
+  return opsRouters(
+    routerOf,
+    {
+      gifts,
+      hash,
+      engines,
+      models,
+      upkeep: {
+        status: open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own })),
+        tasks: open.add(openTasks(store, logger, systemTime)),
+        logger,
+        openScratch,
+        signedLog: evidence,
+      },
+      payments: config,
+      erasure: options.erasure,
+      erasureDelayMs: config.erasureDelay * 1_000,
+      takeDaily,
+    },
+    giftProofRoutes(evidence, { events, models, hash, subjects }),
+  );
+}

@@ -1,0 +1,112 @@
+/** Reads for one endpoint what it is to get, as far as there is room for it. */
+import { pause } from '../lib/async/pause.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { forgetGivenUp } from './givenUp.js';
+import { hasRoom, type LineState, mayWork } from './lineState.js';
+import { readAgain, type Reading, readNew } from './reading.js';
+
+/** Before the feed is read again for an endpoint for which it could not be read. */
+const READ_AGAIN_MS = 1_000;
+
+export interface LineReader {
+  /** There may be new events. */
+  wake(): void;
+  /** Reads, if there is something to read and room for it. */
+  readOn(): void;
+  /** The next read tells anew which sources its events come from. */
+  forgetSources(): void;
+  /** Whether events of these sources may be for the endpoint. */
+  isOf(named: ReadonlySet<string>): boolean;
+  /** There may be events after the cursor, and room for them. */
+  isDue(): boolean;
+  /** Resolves once nothing is being read. */
+  ended(): Promise<void>;
+}
+
+/** `take`: has these items wait, and their reading noted. */
+export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items' | 'change'>) => void): LineReader {
+  const { deps } = line;
+  /** There may be events after the cursor. */
+  let behind = true;
+  let sources: readonly string[] | undefined;
+  let reading: Promise<void> | undefined;
+  /** What is requested again and what is new are read in turns: neither holds up the other. */
+  let newIsNext = false;
+  let unreadable = false;
+
+  /** @returns whether there was anything to read */
+  async function takeAgain(): Promise<boolean> {
+    const again = await readAgain(deps, line.endpoint, line.progress);
+    if (again === undefined) return false;
+    take(again);
+    if (again.taken === undefined) return true;
+    // First the record that has them waiting, so that none is lost between the two.
+    await line.saver.save();
+    await forgetGivenUp(deps.records, line.id, again.items);
+    return true;
+  }
+
+  /** @returns whether there was anything to read */
+  async function takeNew(): Promise<boolean> {
+    if (!behind) return false;
+    // More may come while this is read.
+    behind = false;
+    try {
+      const found = await readNew(deps, line.endpoint, line.progress);
+      ({ sources } = found);
+      behind ||= found.more;
+      take(found);
+    } catch (error) {
+      behind = true;
+      throw error;
+    }
+    return true;
+  }
+
+  async function read(): Promise<void> {
+    while (mayWork(line) && hasRoom(line)) {
+      newIsNext = !newIsNext;
+      const [first, second] = newIsNext ? [takeNew, takeAgain] : [takeAgain, takeNew];
+      if (!(await first()) && !(await second())) return;
+    }
+  }
+
+  /** @throws nothing: what can't be read for one endpoint holds up no other */
+  async function readOrWait(): Promise<void> {
+    try {
+      await read();
+      line.movedAt = performance.now();
+      if (unreadable) deps.onTrouble(undefined);
+      unreadable = false;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) return deps.fail(error);
+      deps.onTrouble(error);
+      unreadable = true;
+      behind = true;
+      await pause(READ_AGAIN_MS, line.closing.signal);
+    }
+  }
+
+  function start(): void {
+    if (!mayWork(line) || reading !== undefined) return;
+    reading = readOrWait().finally(() => {
+      reading = undefined;
+      if (behind && hasRoom(line)) start();
+    });
+  }
+
+  return {
+    wake() {
+      behind = true;
+      if (hasRoom(line)) start();
+    },
+    readOn() {
+      const { recovering, recoveringGivenUp } = line.progress;
+      if (behind || recovering.length > 0 || recoveringGivenUp !== undefined) start();
+    },
+    forgetSources: () => void (sources = undefined),
+    isOf: (named) => sources === undefined || sources.some((name) => named.has(name)),
+    isDue: () => behind && hasRoom(line),
+    ended: async () => reading,
+  };
+}

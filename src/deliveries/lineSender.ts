@@ -1,0 +1,196 @@
+/** Sends to one endpoint what waits for it, in the order of each gift. */
+import { within } from '../lib/async/within.js';
+import type { DisabledBy } from '../domain/webhookEndpoint.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { attemptOnce, type Attempted } from './attempt.js';
+import { noteAttempt } from './attempts.js';
+import { scheduled, type Waiting } from './backlog.js';
+import { giveUp } from './givenUp.js';
+import { type LineState, mayWork, nowMs } from './lineState.js';
+import { isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
+
+/** Attempts at once. */
+const AT_ONCE = 8;
+/** An attempt that takes longer makes room for others, and the endpoint counts as slow. */
+const SLOW_MS = 2_000;
+/** The longest wait for a retry to fall due: timers don't follow the service's clock. */
+const LOOK_MS = 1_000;
+/** The pause before another attempt at a message that can't be made, as while a document is repaired. */
+const UNREADABLE_MS = 30_000;
+
+export interface LineSender {
+  /** Starts as many attempts as may run. */
+  start(): void;
+  /** Everything that waits is due. */
+  startAll(): void;
+  /** Something is due or being sent, and does not wait for other endpoints. */
+  state(): 'idle' | 'due' | 'queued';
+  /** Waits `finishMs` for attempts that are in progress, then ends them. */
+  close(): Promise<void>;
+}
+
+/** `onFree`: an attempt has ended. */
+export function lineSender(line: LineState, onFree: () => void): LineSender {
+  const { deps, backlog } = line;
+  const cutting = new AbortController();
+  const idle: (() => void)[] = [];
+  /** Attempts that are being noted. */
+  const notes = new Set<Promise<void>>();
+  let underWay = 0;
+  let slow = false;
+  let timer: NodeJS.Timeout | undefined;
+  /** Attempts that wait for their turn among those of all endpoints. */
+  let queued = 0;
+
+  /** A retry, or the end of the pause that the receiver asked for. */
+  function startLater(now: number): void {
+    clearTimeout(timer);
+    const due = backlog.nextDueAt(line.progress.pausedUntil);
+    if (due !== undefined) timer = setTimeout(start, Math.min(LOOK_MS, Math.max(0, due - now)));
+  }
+
+  function start(): void {
+    const now = nowMs(line);
+    while (mayWork(line) && underWay < (isFailing(line.progress) ? 1 : AT_ONCE)) {
+      const item = backlog.take(now, line.progress.pausedUntil);
+      if (item === undefined) return startLater(now);
+      underWay += 1;
+      void attemptInTurn(item).finally(() => {
+        underWay -= 1;
+        if (underWay === 0) for (const one of idle.splice(0)) one();
+        start();
+        onFree();
+      });
+    }
+  }
+
+  async function attemptInTurn(item: Waiting): Promise<void> {
+    await deps.lease.renewed();
+    queued += 1;
+    const free = await (slow || isFailing(line.progress) ? deps.slots.aside : deps.slots.main).take();
+    queued -= 1;
+    line.movedAt = performance.now();
+    const late = setTimeout(() => {
+      slow = true;
+      free();
+    }, SLOW_MS);
+    try {
+      await attempt(item);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) return deps.fail(error);
+      deps.onTrouble(error);
+      backlog.putBack(item, { ...scheduled(item), nextAt: nowMs(line) + UNREADABLE_MS });
+    } finally {
+      clearTimeout(late);
+      free();
+      line.movedAt = performance.now();
+    }
+  }
+
+  /** @throws UnavailableError */
+  async function attempt(item: Waiting): Promise<void> {
+    const mayStart = (): boolean => mayWork(line);
+    const outcome = mayStart()
+      ? await attemptOnce(deps, line.endpoint, item, { mayStart, cut: cutting.signal })
+      : 'stopped';
+    if (outcome === 'stopped' || outcome === 'inactive') backlog.putBack(item);
+    if (outcome === 'stopped') return;
+    if (outcome === 'inactive') await disable(line, 'inactive');
+    else if (outcome === 'lost' || outcome === 'unwanted') leaveOut(line, item, outcome);
+    else await settle(item, outcome);
+  }
+
+  async function settle(item: Waiting, attempted: Attempted): Promise<void> {
+    slow = attempted.durationMs > SLOW_MS;
+    // It has another address by now, which has failed nothing.
+    if (attempted.url !== line.endpoint.url && !isDelivered(attempted.outcome))
+      return backlog.putBack(item, { ...item, nextAt: 0 });
+    const verdict = await judge(line, item, attempted);
+    const { attempts } = line.progress;
+    apply(line, item, verdict);
+    if (verdict.ours) deps.reach.onAnswer(startAll);
+    // They are for people to look at, and hold up no delivery.
+    const nextAt = verdict.disable === undefined ? verdict.again?.nextAt : undefined;
+    const noted = noteAttempt(deps.records, line.id, { ...attempted, item, nextAt, ours: verdict.ours }, attempts)
+      .catch(deps.onTrouble)
+      .finally(() => notes.delete(noted));
+    notes.add(noted);
+    if (verdict.disable !== undefined) await disable(line, verdict.disable);
+  }
+
+  function startAll(): void {
+    backlog.allDue();
+    line.saver.changed();
+    start();
+  }
+
+  return {
+    start,
+    startAll,
+    state() {
+      const due = backlog.nextDueAt(line.progress.pausedUntil);
+      if (queued > 0) return 'queued';
+      return underWay > 0 || (due !== undefined && due <= nowMs(line)) ? 'due' : 'idle';
+    },
+    async close() {
+      clearTimeout(timer);
+      const ended = async (): Promise<void> => {
+        if (underWay > 0) await new Promise<void>((resolve) => idle.push(resolve));
+      };
+      await within(ended(), deps.finishMs, () => cutting.abort());
+      await ended();
+      await Promise.all(notes);
+    },
+  };
+}
+
+/** @throws UnavailableError where an abandoned event could not be kept */
+async function judge(line: LineState, item: Waiting, { outcome, at }: Attempted): Promise<Verdict> {
+  const { records, reach, schedule, random } = line.deps;
+  const now = nowMs(line);
+  const moment = { now, startedAt: Date.parse(at), lastAnswerAt: reach.lastAnswerAt(), chance: random() };
+  const verdict = verdictOf(outcome, item, line.progress, schedule, moment);
+  if ('status' in outcome) reach.answered(now);
+  if (verdict.givenUp) await giveUp(records, line.id, item, nowMs(line));
+  return verdict;
+}
+
+function apply(line: LineState, item: Waiting, { delivered, health, again, givenUp, ours }: Verdict): void {
+  const { backlog, progress, deps } = line;
+  if (again === undefined) backlog.done(item);
+  else backlog.putBack(item, again);
+  // It is back: what failed with it need not wait any longer.
+  if (delivered && isFailing(progress)) backlog.allDue();
+  const { failures: _, failingSince: __, failedAt: ___, pausedUntil: ____, attempts, ...rest } = progress;
+  const { delivered: good, failed: bad } = attempts;
+  line.progress = {
+    ...rest,
+    ...health,
+    attempts: delivered ? { delivered: good + 1, failed: bad } : { delivered: good, failed: bad + 1 },
+  };
+  line.saver.changed();
+  deps.tally.count(givenUp ? 'given_up' : delivered ? 'delivered' : ours ? 'unreached' : 'failed');
+}
+
+function leaveOut({ deps, id, backlog, saver }: LineState, item: Waiting, why: 'lost' | 'unwanted'): void {
+  if (why === 'lost')
+    deps.logger.warn(
+      { endpoint: id, position: item.position },
+      'webhooks: an event is in the feed no more, and left out',
+    );
+  backlog.done(item);
+  saver.changed();
+}
+
+/** Others of its attempts may end with the same. A failure starts all again, and the next attempt ends here again. */
+async function disable({ closing, deps, id }: LineState, cause: Exclude<DisabledBy, 'owner'>): Promise<void> {
+  if (closing.signal.aborted) return;
+  closing.abort();
+  try {
+    await deps.disable(id, cause);
+  } catch (error) {
+    return deps.fail(error);
+  }
+  deps.tally.countDisabled(cause);
+  deps.logger.warn({ endpoint: id, cause }, 'webhooks: an endpoint is disabled');
+}
