@@ -33,6 +33,8 @@ import type { DeliveryTally } from './tally.js';
 /** Attempts at once to all endpoints; and to those that fail or are slow. */
 const AT_ONCE = { main: 256, aside: 128 };
 const LOOK_MS = 50;
+/** Where no endpoint is enabled. */
+const IDLE_LOOK_MS = 500;
 const LOOK_AGAIN_MS = 30_000;
 const BUILT_LOOK_MS = 500;
 /** Endpoints that are opened or looked up at once. */
@@ -179,7 +181,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
   async function watchFeed(): Promise<void> {
     let seen: Position = '';
     while (!over.aborted) {
-      await pause(LOOK_MS, over);
+      await pause(lines.size === 0 ? IDLE_LOOK_MS : LOOK_MS, over);
       for (const [id, at] of lookAgain) {
         if (at > performance.now()) continue;
         lookAgain.delete(id);

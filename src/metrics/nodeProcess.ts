@@ -3,7 +3,8 @@ import { statfs } from 'node:fs/promises';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Exposition } from './exposition.js';
 
-const RESOLUTION_MS = 10;
+/** Each measurement wakes the process up. */
+const RESOLUTION_MS = 50;
 const NANOSECONDS = 1e9;
 
 export interface ProcessOptions {

@@ -40,14 +40,14 @@ export function reportServing({
   readonly logger: Logger;
 }): ServingReporter {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delays.enable();
   let requests = 0;
   let putting: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
     const report: Report = { requests, delayMs: Math.max(0, delays.percentile(99) / 1e6 - RESOLUTION_MS) };
     requests = 0;
     delays.reset();
-    if (report.requests === 0) return;
+    // Measuring wakes the process up all the time.
+    if (report.requests === 0) return void delays.disable();
     putting = records
       .put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS })
       .catch((error: unknown) => logger.debug({ err: error }, 'could not tell how busy this process is'));
@@ -55,7 +55,9 @@ export function reportServing({
   timer.unref();
   return {
     answered(route) {
-      if (route?.startsWith('/api/') === true) requests += 1;
+      if (route?.startsWith('/api/') !== true) return;
+      if (requests === 0) delays.enable();
+      requests += 1;
     },
     async close() {
       clearInterval(timer);
