@@ -138,6 +138,29 @@ test('are withdrawn until they have started, and requested again', async () => {
   assert.equal(history(made).slice(-3), ['ErasureStarted', 'UserRetired', 'PersonErased']);
 });
 
+test('stay withdrawn where a request is stored late', async () => {
+  const made = await town();
+  let store = (): void => undefined;
+  const late = new Promise<void>((resolve) => (store = resolve));
+  const putErasure: MemoryKeys['putErasure'] = async (row) => {
+    await late;
+    await made.keys.putErasure(row);
+  };
+  const slow = requestErasure({ ...made.deps, keys: { ...made.deps.keys, putErasure } }, EVE, by('sue'), WANTED);
+  const { id } = await requestErasure(made.deps, EVE, by('sid'), WANTED);
+  await withdrawErasure(made.deps, EVE, by('sid', 1), 'not theirs');
+  store();
+  assert.equal([(await slow).id, (await slow).withdrawn_at], [id, at(1)]);
+  assert.equal(
+    (await erasures(made)).map(({ withdrawn_at }) => withdrawn_at),
+    [at(1)],
+  );
+  const again = await requestErasure(made.deps, EVE, by('sue', 2), WANTED);
+  assert.is.not(again.id, id);
+  await look(made, 80);
+  assert.equal(history(made).slice(-3), ['ErasureStarted', 'UserRetired', 'PersonErased']);
+});
+
 test('are either withdrawn or carried out, in whichever order both reach the log', async () => {
   for (const winner of ['withdrawal', 'start']) {
     const made = await town();

@@ -1,6 +1,6 @@
 /**
- * Erasures that support requests (docs/decisions.md#requested-erasures). The log decides between a withdrawal and a start;
- * the key store holds the request too, so that a log which is put back to an earlier time does not lose it.
+ * Erasures that support requests (docs/decisions.md#requested-erasures). The log decides between a withdrawal and a
+ * start. The key store holds the request too, so that restoring an earlier log does not lose it.
  */
 import { type CommandContext, ownEvents } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
@@ -48,22 +48,39 @@ export async function requestErasure(
       return [{ type: 'ErasureRequested', data: { erasure_id: newErasureId(), reason, due_at } }];
     },
   );
-  const latest = history.findLastIndex(({ type }) => type === 'ErasureRequested');
-  // A repeat of a request that was withdrawn since appends nothing, and must not bring it back.
-  const withdrawn = history.slice(latest + 1).find(({ type }) => type === 'ErasureWithdrawn');
-  const requested: Erasure = {
-    ...erasureRequestedIn(history[latest] as RecordedEvent),
-    ...(withdrawn === undefined ? {} : { withdrawn_at: withdrawn.at }),
-  };
+  // A repeat of a request that was withdrawn since appends nothing.
+  const latest = history.findLast(({ type }) => type === 'ErasureRequested') as RecordedEvent;
+  return storeRequest({ events, keys }, erasureRequestedIn(latest));
+}
+
+/**
+ * Stores a request, and then as the log has it: another process may have withdrawn or started it before it was stored,
+ * and a late store must not bring it back.
+ * @throws UnavailableError
+ */
+async function storeRequest({ events, keys }: Deps, requested: Erasure): Promise<Erasure> {
   await storeErasure(keys, requested);
+  const inLog = asInLog(requested, await events.read(personStream(requested.person)));
+  if (inLog !== requested) await storeErasure(keys, inLog);
+  return inLog;
+}
+
+/** The request with its end or its start; the same object: it has neither. */
+function asInLog(requested: Erasure, history: readonly RecordedEvent[]): Erasure {
+  for (const { type, data, at } of history.toReversed()) {
+    const { erasure_id } = data as Partial<ErasureWithdrawn['data']>;
+    if (erasure_id !== requested.id) continue;
+    if (type === 'ErasureWithdrawn') return { ...requested, withdrawn_at: at };
+    if (type === 'ErasureStarted') return { ...requested, started_at: at };
+  }
   return requested;
 }
 
-/** The position of the latest event about a person: whoever waits for it sees all that was requested of them. */
+/** Position of the latest event about a person: a reader that waits for it sees all requests about the person. */
 export const latestOf = async ({ events }: Pick<Deps, 'events'>, person: Person): Promise<Position | undefined> =>
   (await events.read(personStream(person))).at(-1)?.position;
 
-/** As the key store holds the request. */
+/** The request in an event, as the key store holds it. */
 export function erasureRequestedIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
   const { erasure_id: id, reason, due_at } = data as ErasureRequested['data'];
   const { by, requestId } = metadata;
@@ -86,7 +103,8 @@ export async function openErasure({ keys }: Pick<Deps, 'keys'>, person: Person):
 }
 
 /**
- * A repeat of the command answers as the first did, also where the person's erasure was requested again since.
+ * Withdraws a requested erasure. A repeat of the command answers as the first did, also where the person's erasure was
+ * requested again since.
  * @throws Refusal `erasure_not_found`, `erasure_started`; UnavailableError, ConflictError
  */
 export async function withdrawErasure(
@@ -108,7 +126,10 @@ export async function withdrawErasure(
   return endRequest(deps, erasure, context, reason);
 }
 
-/** Also in a log that was put back to before its withdrawal. @throws Refusal `erasure_started`; UnavailableError */
+/**
+ * Records a withdrawal, also in a log that was restored to before it.
+ * @throws Refusal `erasure_started`; UnavailableError
+ */
 export async function endRequest(
   { events, keys }: Deps,
   erasure: Erasure,
@@ -126,7 +147,10 @@ export async function endRequest(
   return withdrawn;
 }
 
-/** From now on the request can't be withdrawn. @throws Refusal `erasure_not_found`; UnavailableError, ConflictError */
+/**
+ * Starts a requested erasure: from now on it can't be withdrawn.
+ * @throws Refusal `erasure_not_found`; UnavailableError, ConflictError
+ */
 export async function startRequested(
   { events, keys }: Deps,
   erasure: Erasure,
@@ -151,8 +175,8 @@ export async function startRequested(
 }
 
 /**
- * Whether a request is to be carried out now. After a restore it waits as long again: a withdrawal may have been lost. A
- * log that was put back to before the request gets it again.
+ * Whether a request must be carried out now. After a restore it waits as long again, since a withdrawal may have been
+ * lost. A log that was restored to before the request gets it again.
  * @throws UnavailableError, ConflictError
  */
 export async function isDue(
@@ -165,7 +189,7 @@ export async function isDue(
   if (due_at > now) return false;
   const history = await events.read(personStream(person));
   if (erasedIn(history) !== undefined) return true;
-  // A log that was put back to before the user has nothing to erase.
+  // A log that was restored to before the user has nothing to erase.
   if (person.kind === 'user' && history.length === 0) return false;
   const request = fold(erasureRequestAggregate, history);
   if (request.status === 'none' || request.id !== id) {
@@ -174,7 +198,8 @@ export async function isDue(
       status === 'requested' ? [] : [{ type: 'ErasureRequested', data: again }],
     );
     const isReplaced = state.status === 'requested';
-    await storeErasure(keys, isReplaced ? { ...erasure, withdrawn_at: now } : { ...erasure, due_at: again.due_at });
+    if (isReplaced) await storeErasure(keys, { ...erasure, withdrawn_at: now });
+    else await storeRequest({ events, keys }, { ...erasure, due_at: again.due_at });
     return false;
   }
   if (request.status === 'withdrawn') {
@@ -184,7 +209,7 @@ export async function isDue(
   const restored = (await events.read(RESTORED_STREAM)).at(-1);
   const dueAgain = restored && later(restored.at, Date.parse(request.due_at) - Date.parse(request.at));
   if (dueAgain === undefined || dueAgain <= now) return true;
-  await storeErasure(keys, { ...erasure, due_at: dueAgain });
+  await storeRequest({ events, keys }, { ...erasure, due_at: dueAgain });
   return false;
 }
 
