@@ -1,5 +1,5 @@
 /**
- * `npm run settings` writes the table of settings (`src/service/config.ts`) into README.md and .env.example, from the
+ * `npm run settings` writes the table of settings (`src/service/config.ts`) into docs/settings.md and .env.example, from the
  * compiled sources; a test checks both.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -23,13 +23,16 @@ const COMPOSED = [
 
 const HEADER = ['| Variable | Default | Meaning |', '|---|---|---|'];
 const OTEL =
-  "| `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` … | no traces | OpenTelemetry's own variables, checked at start where traces are sent; any of these sends traces ([which](docs/deployment.md)) |";
+  "| `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` … | no traces | OpenTelemetry's own variables, checked at start where traces are sent; any of these sends traces ([which](deployment.md)) |";
 
-/** The table of the README. @param settings `ALL_SETTINGS` of `src/service/config.ts` */
+/** Links in settings are written from the root of the repository. */
+const fromDocs = (text) => text.replaceAll('](docs/', '](');
+
+/** The table of docs/settings.md. @param settings `ALL_SETTINGS` of `src/service/config.ts` */
 export function settingsTable(settings) {
   return [
     ...HEADER,
-    ...settings.map(({ name, shown: { fallback, meaning } }) => `| \`${name}\` | ${fallback} | ${meaning} |`),
+    ...settings.map(({ name, shown: { fallback, meaning } }) => `| \`${name}\` | ${fallback} | ${fromDocs(meaning)} |`),
     OTEL,
   ];
 }
@@ -47,7 +50,7 @@ function comment(text) {
 
 /** The whole of .env.example. */
 export function envExample(settings) {
-  const intro = `Settings for \`docker compose\`: copy to .env. Nothing has to be set to try it; every setting of the README may stand here, but for those that the compose files give their processes themselves: ${COMPOSED.join(', ')}. These are passed over here. \`npm run settings\` writes this file.`;
+  const intro = `Settings for \`docker compose\`: copy to .env. Nothing has to be set to try it; every setting of docs/settings.md may stand here, but for those that the compose files give their processes themselves: ${COMPOSED.join(', ')}. These are passed over here. \`npm run settings\` writes this file.`;
   const keys =
     'Keys that were made are kept in the volume `keys`: keep copies of HASH_KEY and MASTER_KEY (`docker compose run --rm api printenv HASH_KEY MASTER_KEY` shows those in use).';
   const own = settings.filter(({ name }) => !COMPOSED.includes(name));
@@ -66,9 +69,9 @@ export function envExample(settings) {
     .join('\n\n')}\n`;
 }
 
-/** The README with this table in place of its own. */
-export function withTable(readme, table) {
-  const lines = readme.split('\n');
+/** The page with this table in place of its own. */
+export function withTable(page, table) {
+  const lines = page.split('\n');
   const start = lines.findIndex((line) => /^\| Variable \|/.test(line));
   const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
   return [...lines.slice(0, start), ...table, ...lines.slice(start + length)].join('\n');
@@ -76,7 +79,7 @@ export function withTable(readme, table) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { ALL_SETTINGS } = await import(join(root, 'dist/src/service/config.js'));
-  const readme = join(root, 'README.md');
-  writeFileSync(readme, withTable(readFileSync(readme, 'utf8'), settingsTable(ALL_SETTINGS)));
+  const page = join(root, 'docs', 'settings.md');
+  writeFileSync(page, withTable(readFileSync(page, 'utf8'), settingsTable(ALL_SETTINGS)));
   writeFileSync(join(root, '.env.example'), envExample(ALL_SETTINGS));
 }

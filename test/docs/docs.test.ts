@@ -115,7 +115,7 @@ test('every command stands in the README or a guide', () => {
   );
 });
 
-test('the settings of the README are those that are read, and all of them', () => {
+test('the page of settings names those that are read, and all of them', () => {
   const read = new Set<string>();
   const env = new Proxy<Record<string, string>>(
     { PAYMENTS: 'stripe', NOTIFICATIONS: 'real', EVENTSTORE_URL: 'esdb://h' },
@@ -128,7 +128,7 @@ test('the settings of the README are those that are read, and all of them', () =
   );
   assert.throws(() => loadConfig(env), ConfigError);
   const table =
-    TEXTS.get('README.md')
+    TEXTS.get('docs/settings.md')
       ?.split('\n')
       .filter((line) => /^\| `[A-Z]/.test(line)) ?? [];
   const said = new Set(

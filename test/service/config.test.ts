@@ -404,16 +404,16 @@ test("warns of a real provider's secret without a choice of the provider, and ne
   assert.equal(warnings({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
 });
 
-test('shows the table of settings in README.md and .env.example (npm run settings writes them)', async () => {
+test('shows the table of settings in docs/settings.md and .env.example (npm run settings writes them)', async () => {
   const root = new URL('../../../', import.meta.url);
   const { settingsTable, withTable, envExample } = (await import(new URL('scripts/settings.mjs', root).href)) as {
     settingsTable(settings: typeof ALL_SETTINGS): string[];
-    withTable(readme: string, table: string[]): string;
+    withTable(page: string, table: string[]): string;
     envExample(settings: typeof ALL_SETTINGS): string;
   };
-  const readme = readFileSync(new URL('README.md', root), 'utf8');
+  const page = readFileSync(new URL('docs/settings.md', root), 'utf8');
   const table = settingsTable(ALL_SETTINGS);
-  assert.equal(withTable(readme, table), readme);
+  assert.equal(withTable(page, table), page);
   assert.ok(ALL_SETTINGS.every(({ name }) => table.some((line) => line.startsWith(`| \`${name}\` |`))));
   assert.equal(envExample(ALL_SETTINGS), readFileSync(new URL('.env.example', root), 'utf8'));
 });
