@@ -5,22 +5,30 @@ import * as assert from 'uvu/assert';
 interface TestReport {
   lastLines(
     totals: { passed: number; failed: number; skipped: number },
-    named: { failing: readonly string[]; skipped: readonly string[] },
+    named: {
+      failing: readonly { readonly name: string; readonly output: string }[];
+      skipped: readonly string[];
+    },
   ): string;
 }
 
 const test = suite('what npm test says last');
 const { lastLines } = (await import(new URL('../../../scripts/testReport.mjs', import.meta.url).href)) as TestReport;
 
-test('names the files that failed right above the totals', () => {
+test('shows failures again, and names the files that failed right above the totals', () => {
+  const output = ` api  • ✘\n\n   FAIL  api  "a gift"\n${'    at line\n'.repeat(40)}`;
   const lines = lastLines(
     { passed: 9, failed: 1, skipped: 1 },
-    { failing: ['test/b.test.ts'], skipped: ['x: no server'] },
+    { failing: [{ name: 'test/b.test.ts', output }], skipped: ['x: no server'] },
   ).split('\n');
   assert.equal(lines, [
     '',
     'Skipped:',
     '  x: no server',
+    '',
+    '--- test/b.test.ts',
+    '   FAIL  api  "a gift"',
+    ...Array.from({ length: 24 }, () => '    at line'),
     '',
     'Failing files:',
     '  test/b.test.ts',
