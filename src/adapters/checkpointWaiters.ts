@@ -2,7 +2,7 @@
 import type { Position } from '../ports/eventStore.js';
 
 export interface CheckpointWaiters {
-  /** A projection is at least here: wakes its waiters. */
+  /** Reports that a projection has reached at least `position`, and wakes its waiters. */
   advanced(projection: string, position: Position): void;
   forget(projection: string): void;
   known(projection: string, position: Position): boolean;
@@ -21,13 +21,13 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
-/** Also the accuracy of timeouts. */
+/** Milliseconds between two polls: also the accuracy of timeouts. */
 const TICK_MS = 10;
 
 /** @param look called every `TICK_MS` while there are waiters, to find checkpoints of other processes */
 export function checkpointWaiters(look: () => void): CheckpointWaiters {
   const reached = new Map<string, Position>();
-  /** Lowest position first. */
+  /** Waiters of each projection, the lowest position first. */
   const waiting = new Map<string, Waiter[]>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -80,7 +80,7 @@ export function checkpointWaiters(look: () => void): CheckpointWaiters {
     wait: (projection, position, timeoutMs) =>
       new Promise((resolve, reject) => {
         const waiters = waiting.get(projection) ?? [];
-        // Positions nearly always rise.
+        // Later waiters nearly always have higher positions, so the search starts at the end.
         const after = waiters.findLastIndex((waiter) => waiter.position <= position);
         waiters.splice(after + 1, 0, { position, deadline: performance.now() + timeoutMs, resolve, reject });
         waiting.set(projection, waiters);

@@ -19,7 +19,10 @@ const GETTER = {
   },
 };
 
-/** An own property, so that copies of the event keep it. One shared getter gives all events one hidden class. */
+/**
+ * Adds metadata as an own property, so that copies of the event retain it. One shared getter gives all events one
+ * hidden class.
+ */
 export function withMetadata(event: LazyEvent): RecordedEvent {
   return Object.defineProperty(event, 'metadata', GETTER) as unknown as RecordedEvent;
 }

@@ -11,7 +11,7 @@ const MAX_KEY_LENGTH = 200;
 
 const OPERATORS = new Set(['in', 'prefix', 'gte', 'gt', 'lte', 'lt']);
 
-/** `gifts@3`. @throws Error when it can't be part of a stored name */
+/** A collection's name with its version, such as `gifts@3`. @throws Error when it can't be part of a stored name */
 export function collectionNameOf({ name, version }: CollectionSpec): string {
   if (!/^[a-z0-9_]+$/.test(name))
     throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
@@ -33,7 +33,7 @@ export function versionsAmong(stored: readonly string[], name: string): number[]
     .sort((a, b) => a - b);
 }
 
-/** By object identity: collections are constants. */
+/** Caches layouts by the object identity of their collections, which are constants. */
 export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (collection: CollectionSpec) => L {
   const layouts = new WeakMap<CollectionSpec, L>();
   return (collection) => {
@@ -59,12 +59,15 @@ export function scalarOf(value: unknown): Scalar {
   }
 }
 
-/** Whether an engine would keep this value as `stored`. Of text that is no UTF-16, each keeps something else. */
+/**
+ * Whether an engine would store this value as `stored`. Text that is not well-formed UTF-16 is stored differently by
+ * each engine.
+ */
 export function isKeptAs(value: Scalar, stored: unknown): boolean {
   return typeof value === 'string' && !value.isWellFormed() ? typeof stored === 'string' : stored === value;
 }
 
-/** `partitioned`: by an index that is. */
+/** The conditions of a query; `partitioned`: whether a partitioned index answers it. */
 export interface Conditions {
   readonly where: readonly (readonly [field: string, condition: Condition])[];
   readonly partitioned: boolean;
@@ -104,7 +107,7 @@ function refuseUnlessByValue(collection: string, { fields }: IndexSpec, { where 
 }
 
 /**
- * The index that has these fields first, one in whole if there is; `undefined`: the query uses none.
+ * The index whose first fields are these, one without partitions where there is one; `undefined`: the query uses none.
  * @param indexes without `id`, which every index has
  */
 function indexFor(collection: string, indexes: readonly IndexSpec[], used: readonly string[]): IndexSpec | undefined {

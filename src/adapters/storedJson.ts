@@ -1,10 +1,13 @@
-/** JSON of events as an engine has stored it. Who writes to its files can store anything. */
+/** JSON of events as an engine has stored it: a process that alters the engine's files can store anything. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { AlteredEventError } from '../ports/unavailable.js';
 
 type Named = Pick<RecordedEvent, 'position' | 'revision' | 'type'>;
 
-/** The parser's own message would quote the text, which may be personal. @throws AlteredEventError */
+/**
+ * Parses a stored text. The parser's own message would quote the text, which may be personal.
+ * @throws AlteredEventError
+ */
 export function storedObject(what: 'data' | 'metadata', text: string, event: Named): object {
   let value: unknown;
   try {

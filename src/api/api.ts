@@ -1,4 +1,4 @@
-/** The HTTP API: its routers, and what it tells of itself. */
+/** The HTTP API: its routers, its description, health and metrics. */
 import type Koa from 'koa';
 import type { Resources } from '../lib/async/resources.js';
 import type { Metrics } from '../metrics/metrics.js';
@@ -15,7 +15,7 @@ import { type RouterOptions, routersOf } from './routers.js';
 import { DELIVERED } from './webhookEndpoints/delivered.js';
 
 export interface ApiOptions extends RouterOptions {
-  /** Where `/ops` is answered apart. */
+  /** URL of `/ops` where another listener serves it. */
   readonly opsUrl?: string | undefined;
   /** Absent: another listener answers `/healthz` and `/readyz`. */
   readonly readiness?: Readiness;
@@ -25,9 +25,9 @@ export interface ApiOptions extends RouterOptions {
 
 export interface Apis {
   readonly api: Koa;
-  /** What is under `/ops`; `undefined`: `api` has it. */
+  /** Application that serves `/ops`; `undefined`: `api` serves it. */
   readonly ops: Koa | undefined;
-  /** The given readiness, and whether the catalogue has been read. */
+  /** The given readiness, which also requires that the catalogue has been read. */
   readonly readiness: Readiness | undefined;
 }
 

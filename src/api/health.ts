@@ -8,7 +8,7 @@ import { readOnly } from './pipeline/readOnly.js';
 
 export interface PartHealth {
   readonly ready: boolean;
-  /** Never an address. */
+  /** Description of the part's state, which never holds an address. */
   readonly detail: string;
 }
 

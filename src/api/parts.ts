@@ -1,4 +1,4 @@
-/** What the API's routes share, put together once for a process. */
+/** Parts that the API's routes share, made once for a process. */
 import type { Logger } from 'pino';
 import { codePool } from '../commands/codePool.js';
 import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
@@ -31,7 +31,7 @@ import type { ApiSettings } from './settings.js';
 export interface PartsOptions {
   readonly config: ApiSettings;
   readonly engines: Engines;
-  /** Expire by the clock. */
+  /** Records that expire by the service's clock, which a sandbox moves ahead. */
   readonly recordsInTime: Records;
   readonly models: ReadModels;
   readonly tokenKeys: readonly string[];
@@ -120,7 +120,7 @@ function openPipeline(
   };
 }
 
-/** Reached once the catalogue in memory shows it. */
+/** Follower that reaches a position once the catalogue in memory shows it. */
 function catalogueFollower(models: ReadModels, catalogue: PolledCatalogueView): Follower {
   return {
     async reached(position, timeoutMs) {

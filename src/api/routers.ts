@@ -1,4 +1,4 @@
-/** Every router, and what its routes need. */
+/** Every router of the API, with the dependencies of its routes. */
 import { systemTime } from '../lib/clock.js';
 import type { Resources } from '../lib/async/resources.js';
 import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
@@ -29,18 +29,18 @@ import { webhookRouter } from './webhooks/webhookRouter.js';
 export interface RouterOptions extends PartsOptions {
   readonly erasure: ErasureDeps;
   readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
-  /** For the temporary copy of a verification. */
+  /** Opens a store for the temporary copy of a verification. */
   readonly openScratch: () => Promise<ScratchStore>;
   readonly version: string;
   readonly own: OwnParts;
-  /** Requests that wait for events are answered then. */
+  /** Aborted when the service stops: requests that wait for events are answered then. */
   readonly stopping: AbortSignal;
   readonly reset: SandboxReset;
 }
 
 export interface Routers {
   readonly all: readonly SubjectRouter[];
-  /** Under `/ops`. */
+  /** Routers of the routes under `/ops`. */
   readonly staff: readonly SubjectRouter[];
 }
 

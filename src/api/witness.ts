@@ -1,4 +1,4 @@
-/** A witness over HTTP (c2sp.org/tlog-witness). It needs no token: a request counts by the log's signature. */
+/** A witness over HTTP (c2sp.org/tlog-witness). It needs no token: the log's signature proves a request. */
 import { isUtf8 } from 'node:buffer';
 import type { Context, Middleware } from 'koa';
 import type { Witness, WitnessAnswer } from '../runtime/evidence/witness.js';

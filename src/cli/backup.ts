@@ -23,7 +23,7 @@ interface BackupFlags {
   readonly json?: true;
 }
 
-/** To be kept beside a backup, which does not include it. */
+/** An item to be stored alongside a backup, which does not include it. */
 interface Kept {
   readonly what: string;
   readonly where: string;
@@ -113,15 +113,15 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
 }
 
 /**
- * The key, where nothing says that it is not the log's own: a restore compares it. Otherwise a warning: the backup does
- * not need it.
+ * The HASH_KEY, unless it is known not to be the log's own: a restore compares it. An unfitting key only causes a
+ * warning, since the backup does not need it.
  */
 async function fittingKey(terminal: Terminal, log: CheckedLog, key: Buffer | undefined): Promise<Buffer | undefined> {
   try {
     await refuseUnlessKeysFit(log, () => key);
     return key;
   } catch (error) {
-    // The key store is another backup's: here it only helps to know the key.
+    // The key store has a backup of its own; here it only helps to recognise the key.
     if (error instanceof UnavailableError || (error instanceof EngineError && error.setting !== 'HASH_KEY')) return key;
     if (!(error instanceof EngineError)) throw error;
     await writeLines(terminal.stderr, [
@@ -131,7 +131,7 @@ async function fittingKey(terminal: Terminal, log: CheckedLog, key: Buffer | und
   }
 }
 
-/** `set`: the names of settings that are set. */
+/** The configuration. `set`: the names of the environment variables that are set. */
 function settingsOf(env: Terminal['env']): { readonly config: Config; readonly set: readonly string[] } {
   const asked = new Set<string>();
   const watched = new Proxy(env, {

@@ -4,7 +4,10 @@ import { dirname, resolve } from 'node:path';
 import { BackupExistsError } from '../ops/backup/draftFile.js';
 import { CommandFailure, interrupted } from './terminal.js';
 
-/** Before anything is recorded or written. @throws CommandFailure */
+/**
+ * Refuses a file that exists, or whose folder does not, before anything is recorded or written.
+ * @throws CommandFailure
+ */
 export function refuseUnlessNew(file: string): void {
   const path = resolve(file);
   if (existsSync(path)) throw new CommandFailure(`${file} is there already: name another file`);
@@ -12,7 +15,7 @@ export function refuseUnlessNew(file: string): void {
     throw new CommandFailure(`there is no folder ${dirname(path)}: make it, or name another file`);
 }
 
-/** What a user can do about a failed write; other errors as they are. */
+/** Turns a failed write into a message of what the user can do; other errors are returned as they are. */
 export function backupFailureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   if (signal.aborted) return interrupted('interrupted; nothing was left behind');
   if (error instanceof BackupExistsError) return new CommandFailure(`${error.message}: name another file`);

@@ -77,7 +77,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     const opened = async (place: Place): Promise<EventStore> => open.add(await place.open());
     const sourceLog = await opened(source);
     const targetLog = await opened(target);
-    // The record is copied, too: it shows the copy's origin.
+    // The access record is copied, too: it shows the copy's origin.
     if (!(await sourceLog.sealed()))
       await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
     const { events, copied, hash, sealed } = await copyLog(
@@ -114,12 +114,12 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
 }
 
 interface Place {
-  /** Of an embedded log. */
+  /** Data folder of an embedded log. */
   readonly dir?: string;
   readonly open: () => Promise<EventStore>;
 }
 
-/** Resolves `env:NAME`. @throws CommandFailure where the variable is not set */
+/** Resolves an address `env:NAME` from the environment. @throws CommandFailure where the variable is not set */
 function addressOf(text: string, option: string, { env }: Terminal): string {
   const name = /^env:(.*)$/.exec(text)?.[1]?.trim();
   if (name === undefined) return text;

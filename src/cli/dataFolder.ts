@@ -7,14 +7,17 @@ export function hasEventLog(dataDir: string): boolean {
   return looking(dataDir, () => statSync(eventLogFile(dataDir), { throwIfNoEntry: false }) !== undefined);
 }
 
-/** Empty for a missing folder. @throws CommandFailure where this user may not read it, or it is a file */
+/**
+ * Names of the folder's entries; empty for a missing folder.
+ * @throws CommandFailure where this user may not read it, or it is a file
+ */
 export function namesIn(dataDir: string): readonly string[] {
   return looking(dataDir, () =>
     statSync(dataDir, { throwIfNoEntry: false }) === undefined ? [] : readdirSync(dataDir),
   );
 }
 
-/** Data folders are for their owner alone (0700). */
+/** Runs `look`, and explains a refused access: a data folder is only for its owner (0700). */
 function looking<T>(dataDir: string, look: () => T): T {
   try {
     return look();

@@ -1,4 +1,4 @@
-/** Opens the engines of the settings, beside a running service or without one. */
+/** Opens the engines that the settings name, alongside a running service or without one. */
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -17,7 +17,7 @@ import { CommandFailure, type Terminal } from './terminal.js';
 
 export interface OpenedLog extends Log {
   readonly config: Config;
-  /** For further resources of the subcommand. */
+  /** Holds further resources of the subcommand, which are closed at its end. */
   readonly open: Resources;
 }
 
@@ -54,7 +54,10 @@ export async function withLog<T>(
   }
 }
 
-/** What is appended in a sandbox has its time (docs/sandbox.md#the-clock). @throws UnavailableError, EngineError */
+/**
+ * Joins the sandbox's clock, so that events appended in a sandbox have its time (docs/sandbox.md#the-clock).
+ * @throws UnavailableError, EngineError
+ */
 export async function joinClock(config: Config, events: EventStore): Promise<void> {
   if (!config.sandbox) return;
   if (hasNoReadStore(config)) return joinSharedClock(undefined, events);

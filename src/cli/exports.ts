@@ -1,4 +1,4 @@
-/** Shared by subcommands that show records (docs/decisions.md#access-records). */
+/** Options and access records of subcommands that show records (docs/decisions.md#access-records). */
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../ops/history/eventView.js';
@@ -29,7 +29,7 @@ export function sightOf({ personal, reason }: SightFlags): Sight & { readonly re
   return { personal: personal === true, reason: text };
 }
 
-/** Trimmed. @throws CommandFailure for an empty reason, or one that is too long */
+/** The trimmed reason; null: none was given. @throws CommandFailure for an empty reason, or one that is too long */
 export function reasonOf(reason: string | undefined): string | null {
   if (reason === undefined) return null;
   const text = reason.trim();
@@ -74,8 +74,8 @@ export function cliAccess(events: EventStore): CliAccess {
 }
 
 /**
- * Records that the whole log is handed out by the command `what`. A log that can't take the record (sealed, full disk) is
- * handed out all the same, with a warning.
+ * Records that the whole log is handed out by the command `what`. A log that can't take the record (sealed, full disk)
+ * is handed out all the same, with a warning.
  */
 export async function recordTaking(
   terminal: Terminal,
@@ -94,7 +94,7 @@ export async function recordTaking(
   }
 }
 
-/** Without flags for the output's format. */
+/** The request for the access record, without flags for the output's format. */
 function accessRequest(what: string, asked: Asked, { personal, reason }: Viewing): AccessRequest {
   const { personal: _p, reason: _r, json: _j, csv: _c, ...rest } = asked;
   return { what, asked: rest, personal, reason };

@@ -1,6 +1,6 @@
 /**
- * The names of files on the command line: `-` is never the name of a file (docs/decisions.md#file-names). Every argument
- * and option that names one has one of these as its parser.
+ * The names of files on the command line: `-` is never the name of a file (docs/decisions.md#file-names). Every
+ * argument and option that names a file has one of these functions as its parser.
  */
 import { constants } from 'node:buffer';
 import { createReadStream } from 'node:fs';
@@ -13,7 +13,7 @@ const STANDARD = '-';
 /** A file that is read once, from its beginning to its end. */
 export const inputFile = (file: string): string => file;
 
-/** For an option that may be given several times, with `[]` as its default. */
+/** Input files of an option that may be given several times, with `[]` as its default. */
 export function inputFiles(file: string, before: readonly string[]): readonly string[] {
   if (file === STANDARD && before.includes(STANDARD))
     throw new InvalidArgumentError('Standard input is read once: name files for the others.');
@@ -28,7 +28,7 @@ export const notStandard =
     return file;
   };
 
-/** For messages. */
+/** Name of the file for messages. */
 export const nameOf = (file: string): string => (file === STANDARD ? 'standard input' : file);
 
 /**

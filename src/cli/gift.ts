@@ -2,7 +2,7 @@
 import { refuseWithoutFolder } from '../service/startFolder.js';
 import { yieldProcessor } from './priority.js';
 
-// Before the program is loaded: loading takes processor time from requests.
+// The priority is lowered before the program is loaded: loading takes processor time from requests.
 if (process.argv[2] === 'projections') yieldProcessor();
 refuseWithoutFolder();
 const { run } = await import('./program.js');

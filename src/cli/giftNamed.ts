@@ -7,7 +7,7 @@ import type { OpenedLog } from './engines.js';
 import { CommandFailure } from './terminal.js';
 
 /**
- * The gift's id in place of its shortcode; anything else as it is. So no access record has a shortcode.
+ * The gift's id in place of its shortcode; any other identifier as it is. So no access record has a shortcode.
  * @throws CommandFailure without the HASH_KEY, EngineError with another; UnavailableError
  */
 export async function giftNamed(opened: OpenedLog, identifier: string): Promise<string> {

@@ -29,7 +29,7 @@ interface SupportFlags {
 
 interface ActionCommand {
   readonly name: SupportAction['name'];
-  /** A running service then notifies the receiver. */
+  /** Whether a running service then notifies the receiver. */
   readonly notifies?: true;
   readonly summary: string;
   readonly description: string;

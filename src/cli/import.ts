@@ -99,7 +99,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   }
 }
 
-/** A dry run needs no reason. */
+/** The flags for pruning; a dry run needs no reason. */
 function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string; yes: boolean } | undefined {
   if (prune === undefined) {
     if (reason !== undefined) throw usageFailure('--reason goes with --prune');
@@ -125,7 +125,7 @@ async function readText(terminal: Terminal, file: string): Promise<string> {
   }
 }
 
-/** `undefined`: too large. */
+/** The bytes of the file; `undefined`: it is too large. */
 async function readNamed(terminal: Terminal, file: string): Promise<Buffer | undefined> {
   try {
     return await readInput(terminal, file);
@@ -136,7 +136,7 @@ async function readNamed(terminal: Terminal, file: string): Promise<Buffer | und
   }
 }
 
-/** The parser's message quotes the text, which may hold a password: only the place is shown. */
+/** The parser's message quotes the text, which may hold a password: only the position is shown. */
 function parse(file: string, text: string): { parsed: unknown; textFaults: readonly ImportFault[] } {
   try {
     return { parsed: JSON.parse(text) as unknown, textFaults: repetitionsIn(text) };
@@ -171,7 +171,7 @@ function repetitionsIn(text: string): ImportFault[] {
   }));
 }
 
-/** `newLogIn`: a folder that had no log before: it may be the wrong one. */
+/** Prints the faults of a file. `newLogIn`: a folder that had no log before, so it may be the wrong one. */
 async function showFaults(
   terminal: Terminal,
   file: string,

@@ -58,7 +58,7 @@ export async function openImportLog(
   }
 }
 
-/** Proposes ids where there are no keys, and a dry run makes none: nothing can be known then. */
+/** Subjects of a dry run without keys, which makes none: new ids are proposed, since no subject can be recognised. */
 function withoutKeys(subjects: Subjects): Subjects {
   const ids = new Map<string, string>();
   const idOf = ({ kind, text }: SubjectName): string => {

@@ -68,7 +68,7 @@ export function keysCommand(terminal: Terminal): Command {
 async function runBackup(terminal: Terminal, path: string): Promise<void> {
   refuseUnlessNew(path);
   await withLog(terminal, async (log) => {
-    // Of another installation's key store, or an empty one, a backup would be of no use.
+    // A backup of another installation's key store, or of an empty one, would be of no use.
     await refuseUnlessKeysFit(log, () => findHashKey(log.config));
     await recordTaking(terminal, log.events, 'gift keys backup', { file: path }, null);
     const { signal } = terminal;

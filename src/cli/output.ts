@@ -1,11 +1,11 @@
 import type { Cell } from '../ops/exports/csv.js';
 import type { EventBlock } from '../ops/history/eventRows.js';
 
-/** For the end of a command's help. */
+/** Examples for the end of a command's help. */
 export const examples = (...commands: readonly string[]): string =>
   `\n${commands.length === 1 ? 'Example' : 'Examples'}:\n${commands.map((command) => `  $ ${command}`).join('\n')}`;
 
-/** Without a line feed. */
+/** The record as a line of JSON, without a line feed. */
 export const jsonLine = (record: object): string => plain(JSON.stringify(record));
 
 export const jsonText = (record: object): string => plain(JSON.stringify(record, null, 2));
@@ -38,7 +38,7 @@ export function tableLines(headings: readonly string[], rows: readonly (readonly
   return [line(headings), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line)];
 }
 
-/** Without control characters: a terminal must not obey texts of users. */
+/** Text of a cell without control characters: a terminal must not obey texts of users. */
 export function printable(cell: Cell): string {
   return cell === null || cell === undefined ? '' : String(cell).replaceAll(/[\p{Cc}\p{Cf}]/gu, '');
 }

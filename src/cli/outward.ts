@@ -51,7 +51,10 @@ async function change(terminal: Terminal, to: 'held' | 'resumed', { reason, json
   });
 }
 
-/** For a report on a log that was made. Empty where nothing waits: no service has run on the log it was made from. */
+/**
+ * Lines for the report on a copied or restored log. Empty where no outward work is held: no service has run on the
+ * original log.
+ */
 export const heldLines = (held: string | undefined, where = ''): readonly string[] =>
   held === undefined
     ? []
@@ -59,7 +62,10 @@ export const heldLines = (held: string | undefined, where = ''): readonly string
         `it charges, sends and delivers nothing, since ${held}: once payments are reconciled and no other service works on the same gifts, ${where}gift resume --reason "…"`,
       ];
 
-/** For what only outward work carries out. @throws CommandFailure, UnavailableError */
+/**
+ * Refuses a request that only outward work carries out, while that is held.
+ * @throws CommandFailure, UnavailableError
+ */
 export async function refuseWhileHeld(events: Pick<EventStore, 'logId' | 'read'>): Promise<void> {
   const { held } = await outwardState(events);
   if (held !== undefined)

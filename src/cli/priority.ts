@@ -3,9 +3,9 @@ import { setPriority } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 
 const NICE = 15;
-/** In percent: garbage is collected earlier than by default. */
+/** Growth of the heap between collections, in percent: garbage is collected earlier than by default. */
 const HEAP_GROWTH = 20;
-/** All threads, including those of the garbage collector: on Linux each has its own priority. */
+/** Folder that lists all threads, including those of the garbage collector: on Linux each has its own priority. */
 const THREADS = '/proc/self/task';
 
 /** Lowers the priority of this process: requests have processor and memory first. */

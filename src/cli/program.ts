@@ -81,7 +81,7 @@ function withInner(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withInner)];
 }
 
-/** `args`: without node and script. @returns the exit code */
+/** Runs a command. `args`: its arguments, without node and script. @returns the exit code */
 export async function run(terminal: Terminal, args: readonly string[]): Promise<number> {
   try {
     await program(terminal).parseAsync(args, { from: 'user' });

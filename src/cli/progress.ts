@@ -2,7 +2,7 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.js';
 
-/** The total, or the share done (0 to 1); `undefined`: unknown. Never a guess. */
+/** The total, or the share done (0 to 1); `undefined`: unknown. It is never a guess. */
 export type Goal = number | { readonly share: number } | undefined;
 
 export interface Progress {
@@ -12,13 +12,13 @@ export interface Progress {
 }
 
 export interface ProgressWords {
-  /** `rebuilding gifts`. */
+  /** Name of the activity, such as `rebuilding gifts`. */
   readonly doing: string;
-  /** `events`. */
+  /** Unit of the count, such as `events`. */
   readonly unit: string;
 }
 
-/** Rate and remaining time are those of the window, and shown from `ENOUGH_MS` on. */
+/** Window for which rate and remaining time are computed, ms. They are shown from `ENOUGH_MS` on. */
 const WINDOW_MS = 5_000;
 const ENOUGH_MS = 1_000;
 const BAR_SIZE = 24;
@@ -61,11 +61,11 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): P
   });
 }
 
-/** `at`: ms of a monotonic clock. */
+/** Makes the line of a progress bar. `at`: ms of a monotonic clock. */
 export function progressLine(words: ProgressWords): (at: number, done: number, goal: Goal, note?: string) => string {
   const samples: Sample[] = [];
   return (at, done, goal, note = '') => {
-    // Never back, though the log grows.
+    // The share never goes back, though the log grows.
     const share =
       goal === undefined
         ? undefined
@@ -79,7 +79,7 @@ export function progressLine(words: ProgressWords): (at: number, done: number, g
   };
 }
 
-/** One bar after another, by activity. */
+/** Progress bars, one after another, each for one activity. */
 export interface ProgressBars {
   show(doing: string, done: number, goal: Goal): void;
   clear(): void;
@@ -128,7 +128,7 @@ function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readon
 
 const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
 
-/** `8 s`, `3 min`, `2 h 5 min`. */
+/** Remaining time in words: `8 s`, `3 min`, `2 h 5 min`. */
 function timeInWords(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 90) return `${seconds} s`;

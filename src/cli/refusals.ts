@@ -22,7 +22,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   work_discarded: 'a notification has been recorded as failed (gift gifts resend sends another), a charge as declined',
 };
 
-/** Any other error stays as it is. */
+/** Turns a refusal into a failure with a remedy; any other error is returned as it is. */
 export function refusalInWords(error: unknown): unknown {
   if (!(error instanceof Refusal)) return error;
   const { message } = error;

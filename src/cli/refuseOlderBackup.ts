@@ -1,4 +1,4 @@
-/** A backup is held against the heads that were signed over its log before anything of it counts. */
+/** A backup is compared with the heads that were signed over its log, before anything of it is used. */
 import { faultInWords, firstFault } from '../ops/evidence/firstFault.js';
 import { verifiersOf } from '../ops/evidence/headKeys.js';
 import { readableLeaves } from '../ops/evidence/leaves.js';
@@ -14,7 +14,7 @@ export interface HeadFlags {
   readonly behind?: true;
 }
 
-/** The tiles of the log that was lost are not asked: a head tells how many events it covered. */
+/** A folder without tiles. Those of the lost log are not needed: a head tells how many events it covered. */
 const NO_TILES = { read: async () => undefined, head: async () => undefined, witnessed: async () => undefined };
 
 /**

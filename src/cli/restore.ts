@@ -80,7 +80,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
       'EVENTSTORE_URL is set: an EventStoreDB is restored by its own means, see "Backup and restore" in docs/deployment.md',
     );
   refuseUnlessFresh(config.dataDir);
-  // The key store that was put back.
+  // The key store in the folder, restored before, must be one that this program can open.
   refuseForeignFiles(config);
   if (!existsSync(path)) throw new CommandFailure(`there is no file ${file}`);
 
@@ -181,7 +181,7 @@ function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected 
     throw new CommandFailure(`this is not the HASH_KEY that the log was made with: ${remedy}`);
 }
 
-/** Fills a log beside its place and moves it there at the end: a failure leaves the folder as it was. */
+/** Fills a log alongside its final location and moves it there at the end: a failure leaves the folder as it was. */
 async function restoreInto<T>(
   dataDir: string,
   fill: (target: Awaited<ReturnType<typeof openEmbeddedEventStore>>) => Promise<T>,

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
-/** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
+/** Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export interface Terminal {
@@ -12,7 +12,7 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Lowers the priority for long work. Absent where the process is not the command's own. */
   readonly yieldProcessor?: () => void;
-  /** Aborted by Ctrl-C. */
+  /** Signal that Ctrl-C aborts. */
   readonly signal: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ export const usageFailure = (message: string): CommandFailure => new CommandFail
 /** `message` says what to do. */
 export const interrupted = (message: string): CommandFailure => new CommandFailure(message, EXIT.interrupted);
 
-/** At the reader's pace. When the reader has left (`| head`), the rest is dropped. */
+/** Writes lines at the reader's pace. When the reader has left (`| head`), the rest is dropped. */
 export async function writeLines(out: Writable, lines: Iterable<string>): Promise<void> {
   for (const line of lines) if (!(await writeText(out, `${line}\n`))) return;
 }
@@ -43,7 +43,7 @@ export async function writeText(out: Writable, text: string): Promise<boolean> {
   return !out.destroyed && out.errored === null;
 }
 
-/** A closed pipe ends the wait, too. */
+/** Waits until the output takes more text; a closed pipe ends the wait, too. */
 async function drained(out: Writable): Promise<void> {
   await new Promise<void>((resolve) => {
     const events = ['drain', 'close', 'error'];
@@ -55,14 +55,18 @@ async function drained(out: Writable): Promise<void> {
   });
 }
 
-/** `undefined`: more bytes. @throws CommandFailure when interrupted */
+/**
+ * Reads standard input to its end; `undefined`: it has more than `maxBytes`.
+ * @throws CommandFailure when interrupted
+ */
 export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: number): Promise<Buffer | undefined> {
   return readAtMost(stdin, maxBytes, signal);
 }
 
 /**
- * `-`: standard input in its place, since others see a command line. Empty where that is too long.
- * @throws CommandFailure for what is not UTF-8
+ * The text of an argument; `-` stands for the text of standard input, since other users see a command line. Empty where
+ * standard input is too long.
+ * @throws CommandFailure for input that is not UTF-8
  */
 export async function orStandardInput(terminal: Terminal, text: string): Promise<string> {
   if (text !== '-') return text;
@@ -84,7 +88,8 @@ export function textOf(input: Uint8Array): string {
 const MAX_TEXT_BYTES = 1_000;
 
 /**
- * Puts a question to the person at the terminal. @returns whether the answer is `yes`; the end of input is another answer
+ * Puts a question to the person at the terminal.
+ * @returns whether the answer is `yes`; the end of input is another answer
  * @throws CommandFailure when interrupted
  */
 export async function isAnsweredYes({ stdin, stderr, signal }: Terminal, question: string): Promise<boolean> {
@@ -100,7 +105,7 @@ export async function isAnsweredYes({ stdin, stderr, signal }: Terminal, questio
 }
 
 /**
- * `undefined`: more bytes; then not all is read.
+ * Reads a stream to its end; `undefined`: it has more than `maxBytes`, and the rest is not read.
  * @throws CommandFailure when interrupted; the stream's own error
  */
 export async function readAtMost(stream: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined> {

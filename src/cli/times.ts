@@ -7,7 +7,7 @@ export function zoneOf(name: string): TimeZone {
   return inWords('--time-zone', () => timeZone(name));
 }
 
-/** ISO 8601, UTC. @throws CommandFailure, also for the future */
+/** The past time that an option names, ISO 8601, UTC. @throws CommandFailure, also for a future time */
 export function pastInstantOf(zone: string, text: string, option: string): string {
   const its = zoneOf(zone);
   return inWords(option, () => pastInstant(its, text, currentTime()));

@@ -93,7 +93,7 @@ async function runWitness(terminal: Terminal, flags: WitnessFlags): Promise<void
   }
 }
 
-/** @throws CommandFailure for a key that is none, or of another name */
+/** @throws CommandFailure for a malformed key, or a key of another name */
 function keyIn(dir: string, name: string | undefined): string {
   try {
     const key = witnessKey(join(dir, KEY_FILE), name);
@@ -108,7 +108,7 @@ function keyIn(dir: string, name: string | undefined): string {
   }
 }
 
-/** By origin, which is the name of the log's keys. */
+/** Verifiers of the logs by origin, which is the name of a log's keys. */
 function logsOf(keys: readonly string[]): ReadonlyMap<string, readonly NoteVerifier[]> {
   const logs = new Map<string, NoteVerifier[]>();
   for (const key of keys) {
@@ -138,14 +138,14 @@ function bookIn(dir: string): WitnessBook {
   }
 }
 
-/** Until Ctrl-C. */
+/** Serves the witness until Ctrl-C. */
 async function serve(
   { stdout, stderr, signal }: Terminal,
   at: { readonly port: number; readonly host: string },
   open: Resources,
   witness: Witness,
 ): Promise<void> {
-  // Of no use to the other commands, which would load them.
+  // The module is imported only here, so that other commands don't load it.
   const { serveWitness } = await import('../service/witness.js');
   const logger = createLogger({ level: 'info', destination: { write: (line) => void stderr.write(line) } });
   await writeLines(stdout, [`cosigning at ${await serveWitness(witness, at, logger, open)}`]);

@@ -25,7 +25,8 @@ interface VoucherRequest {
 
 /**
  * A gift keeps its voucher, whatever its product and brand offer today.
- * @throws Refusal `cannot_redeem`, `staff_receives_no_gifts`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
+ * @throws Refusal `cannot_redeem`, `staff_receives_no_gifts`; `voucher_not_available`, `invalid_segment`; as
+ * `refuseUnlessUsable`; UnavailableError
  */
 export async function assignGiftVoucher(
   deps: VoucherDeps,

@@ -6,7 +6,7 @@ import type { Transacted } from './transact.js';
 
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 
-/** Each ticket blocks by itself. */
+/** A block by support; each ticket blocks a gift independently of others. */
 export interface SupportBlock {
   readonly ticket?: string | undefined;
   readonly reason: string;
@@ -30,7 +30,7 @@ export async function blockGift(
   });
 }
 
-/** What else blocks the gift goes on doing so. @throws Refusal `gift_not_found`; UnavailableError */
+/** Other blocks of the gift stay in force. @throws Refusal `gift_not_found`; UnavailableError */
 export async function unblockGift(
   deps: SupportDeps,
   giftId: string,

@@ -24,7 +24,10 @@ export function voidOf(history: readonly RecordedEvent[], commandPart: string): 
   );
 }
 
-/** `commandPart`: of the redemption that its command has made, or would make. @throws Refusal, UnavailableError */
+/**
+ * `commandPart`: command part of the id of the redemption that its command has made, or would make.
+ * @throws Refusal, UnavailableError
+ */
 export async function cancelRedemption(
   deps: GiftDeps,
   loaded: LoadedGift,

@@ -10,7 +10,7 @@ interface OutcomeWatch {
 }
 
 export interface ChargeOutcomes {
-  /** Misses earlier outcomes: read the stream after this call. */
+  /** Watches for outcomes from now on; earlier ones are missed, so read the stream after this call. */
   watch(transactionId: string): OutcomeWatch;
   close(): Promise<void>;
 }

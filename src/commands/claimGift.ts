@@ -5,7 +5,7 @@ import type { CommandContext } from './context.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
 import type { Transacted } from './transact.js';
 
-/** No event for the present owner. @throws Refusal, UnavailableError */
+/** No event where the caller has claimed the gift before. @throws Refusal, UnavailableError */
 export async function claimGift(
   deps: GiftDeps,
   loaded: LoadedGift,

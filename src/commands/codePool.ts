@@ -13,11 +13,11 @@ import {
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** Free codes per round. If other draws take all of them, another round follows. */
+/** Number of free codes read per round. If other draws take all of them, another round follows. */
 const CANDIDATES = 20;
 const ROUNDS = 50;
 
-/** Secret. */
+/** A code drawn for a gift. Both fields are secret. */
 interface DrawnCode {
   readonly code: string;
   readonly pin: string | null;
@@ -45,8 +45,8 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
   return {
     async draw(segmentId, giftId, context) {
       for (let round = 0; round < ROUNDS; round++) {
-        // Free codes are read first: a code that another draw for this gift takes meanwhile is then in one of the two
-        // lists.
+        // Free codes are read first: a code that another draw for this gift takes concurrently is then in one of the
+        // two lists.
         const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
         const [own] = await codesOfGift(codes, segmentId, giftId);
         if (own !== undefined) return { code: own.code, pin: own.pin };

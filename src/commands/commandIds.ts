@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto';
 
-/** The same for every repetition of the command. `bits` of a SHA-256: the command's id can't be derived from it. */
+/**
+ * An id that is the same for every repetition of the command. It has `bits` of a SHA-256, so that the command's id
+ * can't be derived from it.
+ */
 export function idFrom(
   commandId: string,
   kind: 'transaction' | 'redemption' | 'voucher' | 'refund' | 'block' | 'webhookEndpoint' | 'webhookSecret',

@@ -5,7 +5,7 @@ import { Refusal } from '../domain/refusal.js';
 import { schemaNote, type Upcasters } from '../domain/upcasters.js';
 
 export interface CommandContext {
-  /** The same for every repetition. */
+  /** Id of the command, the same for every repetition. */
   readonly commandId: string;
   /** SHA-256 of the canonical body, for a command with an idempotency key. */
   readonly bodyHash?: string;
@@ -15,11 +15,11 @@ export interface CommandContext {
   readonly by: Caller;
   /** A simulated provider answered. */
   readonly simulated?: true;
-  /** When it is decided: ISO 8601, UTC, milliseconds. */
+  /** Time of the decision (ISO 8601, UTC, milliseconds). */
   readonly now: string;
 }
 
-/** `upcasters` say the events' versions; default those of this release. */
+/** Events ready to append; `upcasters` determine their versions, by default those of this release. */
 export function recordable(events: readonly DomainEvent[], context: CommandContext, upcasters?: Upcasters): NewEvent[] {
   const metadata: EventMetadata = {
     commandId: context.commandId,

@@ -7,8 +7,8 @@ import { type SupportDeps, supportAction } from './supportAction.js';
 import type { Transacted } from './transact.js';
 
 /**
- * `expiresOn`: the last valid day (`YYYY-MM-DD`, UTC). No event for the day that the gift has.
- * @throws Refusal `gift_not_found`, `invalid_expiry_date`, or the state's; UnavailableError
+ * `expiresOn`: the last valid day (`YYYY-MM-DD`, UTC). No event where the gift already has this day.
+ * @throws Refusal `gift_not_found`, `supported_too_often`, `invalid_expiry_date`, or as `extend`; UnavailableError
  */
 export async function extendGift(
   deps: SupportDeps,

@@ -35,9 +35,9 @@ export interface FoundWork {
 type Found = StreamState<FoundWork>;
 
 /**
- * The work with this id, or about this transaction, refund, dispute or gift. These find all work of
- * their purchase: charge, issue, refunds, disputes, notifications (a gift only its own). Work that waits for a person
- * comes first, and the entity's own before that of others. Work that the read model lacks is looked for in the log.
+ * The work with this id, or about this transaction, refund, dispute or gift. The latter find all work of their
+ * purchase: charge, issue, refunds, disputes, notifications (a gift only its own). Work that waits for a person comes
+ * first, and the entity's own before that of others. Work that the read model lacks is searched for in the log.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
@@ -60,7 +60,7 @@ function meant(all: readonly Found[], own: readonly string[], context: CommandCo
   return waiting.find(isOwn) ?? waiting[0] ?? owned[0] ?? all[0];
 }
 
-/** @param context of a command; absent: the work is only read */
+/** @param context that of a command; absent: the work is only read */
 export async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Found> {
   const own = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
   const direct = await worksWith(deps, own);
@@ -72,10 +72,10 @@ export async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: Co
   return found;
 }
 
-/** In the order of `ids` where the read model knows any, else in the log's. */
+/** Work with these ids, in the order of `ids` where the read model knows any, otherwise in the order of the log. */
 async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Found[]> {
   const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
-    // The log has the answer.
+    // The work is then searched for in the log.
     if (error instanceof UnavailableError) return [];
     throw error;
   });
@@ -87,7 +87,7 @@ async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Foun
     : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
 }
 
-/** The ids of all work of a transaction, or of a gift. */
+/** The ids of all work that a transaction, or a gift, may have. */
 async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
   const giftId = isGiftId(named) ? named : undefined;
   const transactionId = giftId === undefined ? named : await transactionOf(deps, giftId);
@@ -116,7 +116,7 @@ async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
   ];
 }
 
-/** No id is longer. */
+/** Maximum length of an id in characters. */
 const MAX_ID = 64;
 
 async function transactionOf({ events, gifts }: ParkedDeps, giftId: string): Promise<string | undefined> {
@@ -127,7 +127,7 @@ async function transactionOf({ events, gifts }: ParkedDeps, giftId: string): Pro
   );
 }
 
-/** Reads its own events singly, then all later events of the stream. */
+/** Reads the work's known events singly, and all events of the stream from the last known one on. */
 async function readKnown(events: EventStore, id: string, { name, entity, revisions }: ParkedDocument): Promise<Found> {
   const stream = parkedStream(name);
   const before = await Promise.all(revisions.slice(0, -1).map(async (from) => events.read(stream, { from, limit: 1 })));
@@ -135,7 +135,7 @@ async function readKnown(events: EventStore, id: string, { name, entity, revisio
   return foundWork(id, name, [...before.flat(), ...ofEntity(since, entity)], since.at(-1)?.revision ?? -1);
 }
 
-/** For work that the read model lacks. */
+/** Searches the log for work that the read model lacks. */
 async function searched(events: EventStore, ids: ReadonlySet<string>): Promise<Found[]> {
   const all: Found[] = [];
   for (const name of PARKED_NAMES) {

@@ -9,7 +9,7 @@ import type { Source, StreamState } from './transact.js';
 export interface FoundGift {
   readonly gift: IssuedGift;
   readonly payment: GiftFacts['payment'];
-  /** Of a gift that is paid for and not issued yet: appended with the first other event. */
+  /** Issue of a gift that is paid for and not issued yet; it is appended with the first other event. */
   readonly issue?: GiftIssued;
 }
 
@@ -27,7 +27,7 @@ export function giftToIssue(issue: GiftIssued, payment: GiftFacts['payment']): F
   return payment === 'charged' ? { gift, payment, issue } : { gift, payment };
 }
 
-/** `known`: as just read, in place of the first read. */
+/** `known`: the stream as just read, in place of the first read. */
 export function giftSource(
   events: Pick<EventStore, 'read'>,
   giftId: string,
@@ -56,7 +56,7 @@ async function readGift(
   return { stream, history, revision, state: await giftOf(history, unissued) };
 }
 
-/** Puts the missing issue first. */
+/** Puts a missing issue before the decided events. */
 export function withIssue({ issue }: FoundGift, decided: readonly GiftEvent[]): readonly GiftEvent[] {
   return decided.length > 0 && issue !== undefined ? [issue, ...decided] : decided;
 }

@@ -11,15 +11,16 @@ const BY_SUPPORT = { provider: 'support', code: 'discarded' } as const;
 
 /**
  * Declines an open charge; a wallet that had paid is credited. No event for a settled charge. A person must first check
- * whether the card's provider took the money: what the provider reports later is refunded, and the reconciliation finds
- * the rest. @throws UnavailableError
+ * whether the card's provider took the money. A charge that the provider reports later is refunded, and the
+ * reconciliation finds the rest.
+ * @throws UnavailableError
  */
 export async function giveUpCharge(events: EventStore, transactionId: string, context: CommandContext): Promise<void> {
   const state = await readPurchase(events, transactionId);
   if (state.status !== 'pending') return;
   const { payment_reference, total } = state.purchase;
   if (state.chargeBy?.kind !== 'card') {
-    // A card's reference has no such stream.
+    // A card's reference has no wallet stream.
     await transact(events, walletAggregate, walletStream(payment_reference), context, (wallet, history) =>
       history.length === 0 ? [] : giveUpDebit(wallet, { transaction_id: transactionId, amount: total }),
     );

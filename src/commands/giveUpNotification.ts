@@ -10,12 +10,12 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
-/** The reason is in the event that discards the work. */
+/** Cause in `NotificationFailed`; support's reason is in the event that discards the work. */
 const GIVEN_UP = 'given up by support';
 
 /**
- * Fails each notification of a gift that was asked for before the position `before` and is not settled. @throws
- * UnavailableError
+ * Fails each notification of a gift that was requested before the position `before` and is not settled.
+ * @throws UnavailableError
  */
 export async function giveUpNotification(
   events: EventStore,

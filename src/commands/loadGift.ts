@@ -28,7 +28,7 @@ export interface LoadedGift {
   readonly gift: IssuedGift;
   readonly facts: GiftFacts;
   readonly ownerWanted: OwnerWanted;
-  /** Empty until the gift is issued. */
+  /** The gift's stream as read, without events until the gift is issued. */
   readonly found: StreamState<FoundGift>;
 }
 
@@ -36,7 +36,7 @@ export interface LoadedGift {
 type OwnerWanted = (caller: GiftCaller) => boolean;
 
 /**
- * `ownerWanted`: default always.
+ * `ownerWanted`: by default the owner of the phone number is always read.
  * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say whether the gift exists
  */
 export async function loadGift(
@@ -55,7 +55,7 @@ export function hasRun({ found }: LoadedGift, context: CommandContext): boolean 
   return ownEvents(found.history, context).length > 0;
 }
 
-/** Issues a gift that is paid for and not issued yet in the same append. @throws Refusal, UnavailableError */
+/** A gift that is paid for and not issued yet is issued in the same append. @throws Refusal, UnavailableError */
 export async function handleGift(
   deps: GiftDeps,
   loaded: LoadedGift,
@@ -121,7 +121,10 @@ export async function withPhoneOwner(
   return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });
 }
 
-/** For a merchant's user the catalogue says whether the gift is valid there. @throws as the catalogue does */
+/**
+ * The caller of a command; for a merchant's user the catalogue determines whether the gift is valid at the merchant.
+ * @throws as the catalogue does
+ */
 export function callerOf(
   catalogue: Pick<CatalogueView, 'current'>,
   gift: Pick<GiftIssued['data'], 'product_id' | 'brand_id'>,

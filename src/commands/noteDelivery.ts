@@ -14,13 +14,13 @@ import { transact } from './transact.js';
 const POLL_MS = 50;
 
 interface Undelivered extends Readonly<NotificationUndelivered['data']> {
-  /** From 1. */
+  /** Number of the notification attempt, counted from 1. */
   readonly attempt: number;
 }
 
 /**
- * Records once that a message could not be delivered. Its sending may not be recorded yet: waits for that, `waitMs` at
- * most. Then the notification itself is recorded as failed, so that it can't be recorded as sent later.
+ * Records once that a message could not be delivered. Where its sending is not recorded yet, waits `waitMs` at most for
+ * that. Then the notification itself is recorded as failed, so that it can't be recorded as sent later.
  * @returns `unsettled`: the notification was not started, or ended with another message
  * @throws UnavailableError
  */

@@ -6,7 +6,7 @@ import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 import type { PaymentQuestions } from './paymentAction.js';
 
-/** `known`: nothing new; `foreign`: no transaction of ours. */
+/** `known`: the provider event was nothing new; `foreign`: it is about no transaction of ours. */
 type NewsOutcome = 'recorded' | 'known' | 'foreign';
 
 export const PROVIDER_USER = 'system:payment-provider';
@@ -37,7 +37,9 @@ export async function notePaymentNews(
   }
 }
 
-/** A late message's total may hold refunds that have failed since: then the provider's own list decides. */
+/**
+ * The total in a late provider event may include refunds that have failed since: then the provider's own list decides.
+ */
 async function madeSure(
   state: MadePurchase,
   news: PaymentNews,

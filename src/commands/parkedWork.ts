@@ -7,7 +7,7 @@ import { giveUpNotification } from './giveUpNotification.js';
 import { type StreamState, transactOn } from './transact.js';
 
 export interface ParkedOutcome extends FoundWork {
-  /** Appended now or (`replayed`) by an earlier run; absent: nothing was to be done. */
+  /** The command's event, appended now or (`replayed`) by an earlier run; absent: nothing was to be done. */
   readonly own?: RecordedEvent;
   readonly replayed: boolean;
 }
@@ -23,9 +23,9 @@ export async function retryParked(
 }
 
 /**
- * Then records the notification as failed, or the charge as declined, so that neither stays open for ever. Only then: a
- * discard that loses against a retry must not end the retried work. After a crash in between, discarding again
- * completes it.
+ * Discards the work, then records the notification as failed, or the charge as declined, so that neither stays open for
+ * ever. The order matters: a discard that loses against a retry must not end the retried work. After a crash in
+ * between, a second discard completes the first.
  * @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_retried`; UnavailableError
  */
 export async function discardParked(
@@ -52,7 +52,7 @@ async function decided(
   let wanted = idOrEntity;
   const read = async (): Promise<StreamState<FoundWork>> => {
     const found = await lookFor(deps, wanted, context);
-    // After a lost race the same work is meant, not another of its entity.
+    // After a lost race the command is for the same work, not for other work of its entity.
     wanted = found.state.id;
     return found;
   };

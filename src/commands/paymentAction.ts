@@ -6,7 +6,7 @@ import type { WorkerRequest } from '../messages/workerRequest.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
 const ANSWER_MS = 10_000;
-/** No refund of ours: its lookup counts all external refunds. */
+/** A refund that does not exist: its lookup counts all external refunds of a charge. */
 const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISOString() };
 
 export interface PaymentQuestions {
@@ -18,9 +18,9 @@ export interface PaymentQuestions {
     transactionId: string,
     paymentId: string,
   ): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
-  /** `undefined`: unknown to the provider. @throws UnavailableError */
+  /** Id of the payment's transaction; `undefined`: unknown to the provider. @throws UnavailableError */
   transactionOf(paymentId: string): Promise<string | undefined>;
-  /** External refunds of a charge, pence. @throws UnavailableError */
+  /** Sum of a charge's external refunds in pence. @throws UnavailableError */
   givenBackByOthers(provider: string, chargeId: string): Promise<number>;
 }
 

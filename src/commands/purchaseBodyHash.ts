@@ -1,6 +1,6 @@
 /**
- * The hash of a purchase's body in its event. A body may hold numbers, which could be guessed from a hash under HASH_KEY
- * alone: it is keyed by the purchase's data key, which ends with an erasure (docs/decisions.md#erasure).
+ * The hash of a purchase's body in its event. A body may hold numbers, which could be guessed from a hash under
+ * HASH_KEY alone: it is keyed by the purchase's data key, which ends with an erasure (docs/decisions.md#erasure).
  */
 import { keyedHash } from '../domain/keyedHash.js';
 import { purchaseSubject } from '../domain/personalFields.js';
@@ -8,7 +8,7 @@ import type { GiftsPurchased } from '../domain/purchase/events.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 
-/** @param purchaseId of the purchase's subject. @throws UnavailableError, also where it was erased a moment ago */
+/** @param purchaseId id of the purchase's subject. @throws UnavailableError, also where it was erased a moment ago */
 export async function purchaseBodyHash(
   subjects: Pick<Subjects, 'secrets'>,
   purchaseId: string,
@@ -20,8 +20,9 @@ export async function purchaseBodyHash(
 }
 
 /**
- * Whether a repeat has the body of the purchase. Once the purchase's data key is gone that can't be known: it counts as
- * the same. @throws UnavailableError
+ * Whether a repeated request has the body of the purchase. Once the purchase's data key is erased that can't be known,
+ * and the body counts as the same.
+ * @throws UnavailableError
  */
 export async function hasBodyOf(
   subjects: Pick<Subjects, 'find' | 'secrets'>,

@@ -36,9 +36,9 @@ export interface PurchaseRequest {
   readonly product_id: string;
   readonly payment_reference: string;
   readonly message: string;
-  /** Absent: one gift to be shared by URL. */
+  /** Receivers, one for each gift; absent: one gift to be shared by URL. */
   readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
-  /** With its zone; absent: receivers are notified at once. */
+  /** Time of sending, with its zone; absent: receivers are notified at once. */
   readonly send_at?: string;
 }
 
@@ -78,8 +78,8 @@ export async function findPurchase(
 }
 
 /**
- * @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount, receivers, time
- * of sending), with the field that is refused; UnavailableError
+ * @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount, receivers,
+ * time of sending), with the field that is refused; UnavailableError
  */
 export async function purchaseGifts(
   deps: PurchaseDeps,
@@ -162,7 +162,10 @@ async function gather(
   return { purchase, bodyHash };
 }
 
-/** What events must not hold in the clear: numbers become ids, the message is sealed. New subjects are added at once. */
+/**
+ * Fields that events must not hold in the clear: numbers become ids, the message is sealed. New subjects are added at
+ * once.
+ */
 async function personalOf(
   { subjects }: PurchaseDeps,
   transactionId: string,

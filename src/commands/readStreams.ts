@@ -13,7 +13,9 @@ export async function readPurchase(events: Reads, transactionId: string): Promis
   return fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
 }
 
-/** Who held a username or number when; `stream`: of that one. @throws UnavailableError */
+/**
+ * Past and present holders of a username or number; `stream`: the stream of its reservation. @throws UnavailableError
+ */
 export async function readReservation(events: Reads, stream: string): Promise<Reservation> {
   return fold(reservationAggregate, await events.read(stream));
 }

@@ -19,17 +19,17 @@ export interface ReassignDeps extends SupportDeps {
   readonly subjects: Subjects;
 }
 
-/** Exactly one of the two. */
+/** The new receiver, by exactly one of the two fields. */
 export interface NewReceiver {
   readonly user_id?: string;
   readonly phone_number?: string;
 }
 
 /**
- * No event for the present receiver. The previous receiver may no longer redeem the gift. Refused while they are being
- * notified.
- * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, `staff_receives_no_gifts`, the state's, `notification_pending`;
- * UnavailableError
+ * No event where the receiver stays the same. The previous receiver may no longer redeem the gift. The command is
+ * refused while they are being notified.
+ * @throws Refusal `gift_not_found`, `receiver_not_found`, `invalid_phone_number`, `staff_receives_no_gifts`,
+ * `notification_pending`, or as `reassign`; UnavailableError
  */
 export async function reassignGift(
   deps: ReassignDeps,

@@ -1,4 +1,4 @@
-/** Records access (docs/decisions.md#access-records). What can't be recorded is not shown. */
+/** Records access (docs/decisions.md#access-records). Data is not shown where its access can't be recorded. */
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
@@ -10,17 +10,17 @@ export interface Asker {
   readonly requestId?: string;
 }
 
-/** An export, a repair or a rebuild under way. */
+/** An export, a repair or a rebuild in progress. */
 export interface StartedOperation {
-  /** Records its end; again it does nothing. @throws UnavailableError */
+  /** Records the end of the operation; a second call does nothing. @throws UnavailableError */
   end(count: number, position: Position | null, complete: boolean): Promise<void>;
 }
 
-/** Everything throws UnavailableError, LogSealedError. */
+/** All methods throw UnavailableError and LogSealedError. */
 export interface AccessRecorder {
-  /** Before an answer with `count` records goes out. */
+  /** Records an answer with `count` records, before it goes out. */
   shown(asker: Asker, request: AccessRequest, count: number): Promise<void>;
-  /** Before an operation shows its first record or changes anything. */
+  /** Records an operation, before it shows its first record or changes anything. */
   start(asker: Asker, request: AccessRequest): Promise<StartedOperation>;
 }
 

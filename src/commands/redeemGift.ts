@@ -26,7 +26,7 @@ export async function loadToRedeem(
   return loadGift(deps, giftId, user, now, (caller) => !mayRedeemForMerchant(caller));
 }
 
-/** @param loaded by `loadToRedeem`. @throws Refusal, UnavailableError */
+/** @param loaded the result of `loadToRedeem`. @throws Refusal, UnavailableError */
 export async function redeemGift(
   deps: GiftDeps,
   loaded: LoadedGift,
@@ -42,7 +42,7 @@ export async function redeemGift(
       merchantId === undefined
         ? undefined
         : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
-    // At locations of other merchants only the owner may redeem.
+    // At locations of other merchants only the gift's owner may redeem it.
     const elsewhere =
       merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;

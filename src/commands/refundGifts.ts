@@ -19,10 +19,11 @@ import { inParallel } from '../lib/async/inParallel.js';
 export interface RefundOrder {
   readonly transactionId: string;
   /**
-   * Absent: every gift of the purchase that belongs to no refund, except redeemed gifts and gifts whose code is out.
+   * Gifts to refund; absent: every gift of the purchase that belongs to no refund, except redeemed gifts and gifts
+   * whose code is out.
    */
   readonly giftIds?: readonly string[];
-  /** The issuer has made the codes that are out worthless: their gifts are refunded as well. */
+  /** True where the issuer has made issued codes worthless: their gifts are refunded as well. */
   readonly voided: boolean;
   readonly reason: string;
 }
@@ -35,13 +36,13 @@ export interface RefundStatus {
    * `nothing`: no gift could be cancelled.
    */
   readonly status: Refund['status'];
-  /** The cancelled gifts; while `requested` those asked for. */
+  /** Ids of the cancelled gifts; while `requested`, of the requested gifts. */
   readonly giftIds: readonly string[];
   readonly kept: SkippedGifts;
   readonly amount: number;
   readonly provider: string | null;
   readonly ref: string | null;
-  /** Why the provider refuses. */
+  /** The provider's code for its refusal. */
   readonly code: string | null;
 }
 
@@ -62,8 +63,8 @@ const GIFTS_AT_ONCE = 64;
 const POLL_MS = 50;
 
 /**
- * Asks the refund process and waits `wait.ms` at most. Named gifts must be refundable now; one that changes later is
- * skipped.
+ * Requests a refund and waits `wait.ms` at most for its outcome. Named gifts must be refundable now; a gift that
+ * changes later is skipped.
  * @throws Refusal `transaction_not_found`, `transaction_pending`, `nothing_to_refund`, `gift_not_in_transaction`,
  * `gift_already_refunded`, `gift_already_redeemed`, `gift_code_out`, `gift_disputed`, `gift_already_cancelled`;
  * UnavailableError
@@ -133,7 +134,7 @@ async function outcomeOf(
   }
 }
 
-/** In order of time. @throws Refusal `transaction_not_found`; UnavailableError */
+/** Refunds of a purchase, in order of time. @throws Refusal `transaction_not_found`; UnavailableError */
 export async function listRefunds(events: EventStore, transactionId: string): Promise<RefundStatus[]> {
   const state = await readPurchase(events, transactionId);
   if (state.status === 'none') throw new Refusal('transaction_not_found');

@@ -1,11 +1,15 @@
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 
-/** Each event makes every later command on its stream dearer (docs/limits.md#repeated-commands). */
+/**
+ * Number of events of one kind in a stream: each makes every later command on it slower
+ * (docs/limits.md#repeated-commands).
+ */
 export const MOST_REPEATS = 50;
 
 /**
- * Refuses one more event where the stream has as many of this kind as it takes. `code` says what to do instead.
+ * Refuses one more event where the stream has `MOST_REPEATS` of this kind. The message of `code` describes what to do
+ * instead.
  * @throws Refusal `code`
  */
 export function refuseRepeats(

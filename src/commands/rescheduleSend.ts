@@ -7,11 +7,11 @@ import type { CommandContext } from './context.js';
 import { refuseRepeats } from './refuseRepeats.js';
 import { type Transacted, transact } from './transact.js';
 
-/** At once. */
+/** Value of `sendAt` for sending the gifts at once. */
 export const SEND_NOW = 'now';
 
 /**
- * `sendAt`: a time with its zone, `SEND_NOW`, or null: not before another time is named.
+ * `sendAt`: a time with its zone, `SEND_NOW`, or null (nothing is sent before another time is named).
  * @throws Refusal `nothing_to_send`, `invalid_send_at`, `rescheduled_too_often`; UnavailableError
  */
 export async function rescheduleSend(
@@ -22,13 +22,13 @@ export async function rescheduleSend(
 ): Promise<Transacted> {
   const { now } = context;
   return transact(deps.events, purchaseAggregate, transactionStream(transactionId), context, (state, history) => {
-    // What is sent already is refused before the time that is asked for.
+    // Gifts that are sent already are refused before the requested time is checked.
     const none = reschedule(state, null);
     if (state.status === 'none' || sendAt === null) return none;
     const facts = { now, expires_on: state.purchase.expires_on };
     const time = sendAt === SEND_NOW ? atOnce(facts, 'send_at') : sendTime(sendAt, facts, 'send_at');
     const changed = reschedule(state, time);
-    // `now` and null end the changes, so they are always taken.
+    // `now` and null end the changes, so they are always accepted.
     if (changed.length > 0 && sendAt !== SEND_NOW)
       refuseRepeats(history, 'rescheduled_too_often', ({ type }) => type === 'SendRescheduled');
     return changed;

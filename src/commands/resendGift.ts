@@ -9,9 +9,9 @@ import type { SupportDeps } from './supportAction.js';
 import { type Transacted, transact } from './transact.js';
 
 /**
- * Asks for one more notification of the present receiver, once earlier ones are settled.
- * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `notification_pending`, or that of a gift that can't be
- * used; UnavailableError
+ * Requests one more notification of the present receiver, once earlier ones are settled.
+ * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `notification_pending`, or as `refuseUnlessUsable`;
+ * UnavailableError
  */
 export async function resendGift(
   deps: SupportDeps,
@@ -25,7 +25,7 @@ export async function resendGift(
     refuseUnlessUsable(gift, { now: context.now, payment });
     if (!isSomebody(gift.issued.receiver)) throw new Refusal('gift_has_no_receiver');
     const { next, nextNumber } = notificationAttempts(stream, history);
-    // Names the receiver: a later reassignment notifies the new one itself.
+    // The revision determines the receiver: a later reassignment notifies the new receiver itself.
     const gift_revision = stream.at(-1)?.revision;
     // The receiver of a gift that is charged and not issued yet is notified once it is issued, of a scheduled one once
     // it is released.

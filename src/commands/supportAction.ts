@@ -8,8 +8,9 @@ import { type Transacted, transactOn } from './transact.js';
 export type SupportDeps = Pick<GiftDeps, 'events' | 'gifts'>;
 
 /**
- * Whoever owns the gift. A block can always be ended, whatever was done before. One that is paid for and not issued yet is issued in the same append.
- * @throws Refusal `gift_not_found`, `supported_too_often`, or the decision's; UnavailableError
+ * Carries out support's decision about a gift, whoever owns it. A block can always be ended, whatever was done before.
+ * A gift that is paid for and not issued yet is issued in the same append.
+ * @throws Refusal `gift_not_found`, `supported_too_often`, or as `decide`; UnavailableError
  */
 export async function supportAction(
   deps: SupportDeps,

@@ -13,14 +13,14 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { inSpan } from '../tracing/spans.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 
-/** Lost races per stream; in each another command won. */
+/** Number of attempts on a stream: a command fails once it lost so many races, in each of which another command won. */
 export const ATTEMPTS = 32;
 const REPEATS_OF_UNKNOWN = 2;
 
 export interface StreamState<S> {
   readonly stream: string;
   readonly state: S;
-  /** Searched for the events of an earlier run of the command. */
+  /** The events that are searched for those of an earlier run of the command. */
   readonly history: readonly RecordedEvent[];
   readonly revision: Exclude<ExpectedRevision, 'any'>;
 }
@@ -34,14 +34,14 @@ export interface Source<S> {
 export interface Transacted<S = unknown> {
   /** The command's own events: appended now (all with the position of the last), or (`replayed`) by an earlier run. */
   readonly own: readonly RecordedEvent[];
-  /** What was read, then own events. */
+  /** The events that were read, followed by the command's own ones. */
   readonly history: readonly RecordedEvent[];
   readonly replayed: boolean;
-  /** The state that was decided on; of a replayed command the present one. */
+  /** The state on which the decision was made; for a replayed command the present state. */
   readonly state: S;
 }
 
-/** Up to the command's own events: every repetition of the command gets the same answer. */
+/** The history up to the command's own events, so that every repetition of the command gets the same answer. */
 export function upToOwn({ own, history }: Pick<Transacted, 'own' | 'history'>): readonly RecordedEvent[] {
   const last = own.at(-1);
   return last === undefined ? history : history.slice(0, last.revision + 1);
@@ -108,8 +108,8 @@ export async function transactOn<S>(
 }
 
 /**
- * While the outcome is unknown it repeats with the same event ids, which stores no event twice. An outcome that one try
- * left unknown stays unknown.
+ * While the outcome is unknown, the append is repeated with the same event ids, which stores no event twice. An outcome
+ * that one try left unknown stays unknown.
  * @returns the events, all with the position of the last
  * @throws ConflictError, UnavailableError
  */

@@ -1,4 +1,4 @@
-/** What owners, and the deliveries, do to a webhook endpoint. */
+/** Commands on webhook endpoints, by their owners and by the deliveries. */
 import { fold } from '../domain/decider.js';
 import { Refusal } from '../domain/refusal.js';
 import {
@@ -35,7 +35,7 @@ export interface NamedEndpoint {
   readonly owner: EndpointOwner;
 }
 
-/** One of the caller's, with its stream as just read. */
+/** An endpoint of the caller, with its stream as just read. */
 export interface OwnEndpoint extends NamedEndpoint {
   readonly history: readonly RecordedEvent[];
 }
@@ -44,8 +44,9 @@ type Events = Pick<EndpointDeps, 'events'>;
 type Done = Promise<Transacted<WebhookEndpoint>>;
 
 /**
- * A deleted one only for a command that has run.
- * @throws Refusal `webhook_endpoint_not_found`, also for one of another owner; `idempotency_key_reused`; UnavailableError
+ * A deleted endpoint is found only for a command that has already run on it.
+ * @throws Refusal `webhook_endpoint_not_found`, also for an endpoint of another owner; `idempotency_key_reused`;
+ * UnavailableError
  */
 export async function openOwnEndpoint(
   { events }: Events,
@@ -61,7 +62,7 @@ export async function openOwnEndpoint(
 }
 
 /**
- * `mayAdd`: throws where the owner has too many; it is not asked for a repeated command.
+ * `mayAdd` throws where the owner has too many endpoints; it is not called for a repeated command.
  * @throws what `mayAdd` throws; UnavailableError
  */
 export async function createEndpoint(
@@ -115,7 +116,7 @@ export async function requestOwnDelivery(
   return run(events, endpoint, context, (state) => requestDelivery(state, request));
 }
 
-/** For the deliveries. No event for one that is disabled or gone. @throws UnavailableError */
+/** Called by the deliveries. No event for an endpoint that is disabled or deleted. @throws UnavailableError */
 export async function disableFailingEndpoint(
   { events }: Events,
   id: string,

@@ -1,6 +1,6 @@
 /**
- * Signing secrets of webhook endpoints. One is the data key of a subject in the key store: no event, document or backup
- * of the log holds it (docs/decisions.md#webhook-endpoints).
+ * Signing secrets of webhook endpoints. Each is the data key of a subject in the key store: no event, document or
+ * backup of the log holds it (docs/decisions.md#webhook-endpoints).
  */
 import { type SigningSecret, signingSecretIds } from '../domain/webhookEndpoint.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -19,8 +19,8 @@ export async function secretOfCommand(
 }
 
 /**
- * Those that sign at a time (ISO 8601, UTC): `whsec_` and base64, the newest first. Earlier ones that the key store has
- * lost are left out.
+ * Secrets that sign at the time `at` (ISO 8601, UTC), as `whsec_` and base64, the newest first. Earlier secrets that
+ * the key store has lost are left out.
  * @throws UnavailableError, also where it has lost the newest
  */
 export async function signingSecrets(
@@ -35,7 +35,7 @@ export async function signingSecrets(
   return ids.flatMap((id) => secretText(found.get(id)) ?? []);
 }
 
-/** @throws UnavailableError, also where the key store has lost it */
+/** @throws UnavailableError, also where the key store has lost the secret */
 export async function shownSecret(subjects: Pick<Subjects, 'secrets'>, id: string): Promise<string> {
   const text = secretText((await subjects.secrets([id])).get(id));
   if (text === undefined) throw lost();

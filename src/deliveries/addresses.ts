@@ -3,32 +3,32 @@ import { lookup as systemLookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { type AddressRules, allowedAddresses, isPublicAddress } from '../lib/publicAddress.js';
 
-/** Before another server is asked, ms; and how often all are. */
+/** `timeout`: milliseconds before the next name server is queried; `tries`: rounds through all name servers. */
 const RESOLVER = { timeout: 2_000, tries: 2 };
 
-/** All addresses of a name; none: it has none. @throws UnresolvedNameError, or an error of the system */
+/** All addresses of a host name; empty where it has none. @throws UnresolvedNameError, or an error of the system */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
-/** Which addresses are connected to, and how names are resolved. */
+/** Which addresses a delivery may connect to, and how host names are resolved. */
 export interface AddressPolicy {
   readonly resolve: Resolve;
   isAllowed(address: string): boolean;
 }
 
-/** The words are for the endpoint's owner, and name no address: it may be one within our own network. */
+/** The message is shown to the endpoint's owner and names no address: it may be one within our own network. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
 }
 
-/** No name server has answered: theirs fail, or ours, or the way there. */
+/** No name server has answered: the receiver's or our own name servers fail, or the network between them. */
 export class UnresolvedNameError extends Error {
   override readonly name = 'UnresolvedNameError';
 }
 
 /**
- * The addresses of one look-up, to connect to at once: who asks for the name again may get others.
- * @param host of an URL: a name, or an address, in brackets where it is one of IPv6
- * @throws AddressRefusedError where any of them is not allowed, or there is none; what `resolve` throws
+ * Resolves a host once and checks every address. The caller connects to these: a second look-up may give others.
+ * @param host host of a URL: a name or an address; an IPv6 address in brackets
+ * @throws AddressRefusedError where any address is not allowed, or there is none; what `resolve` throws
  */
 export async function checkedAddresses(
   { resolve, isAllowed }: AddressPolicy,
@@ -41,13 +41,13 @@ export async function checkedAddresses(
   return addresses;
 }
 
-/** What the rules allow. Public names are resolved by DNS alone. */
+/** The policy that the rules describe. Unless private addresses are allowed, names are resolved by DNS only. */
 export function addressPolicy(rules: AddressRules): AddressPolicy {
   const isAllowed = allowedAddresses(rules);
   return rules.privateAddresses ? anyAddresses(isAllowed) : publicAddresses(undefined, isAllowed);
 }
 
-/** By DNS alone: no name of this machine or its network, and no thread that a name server keeps waiting. */
+/** Resolves by DNS only: no name known only to this machine or its network, and no thread blocked by a name server. */
 export function publicAddresses(
   resolver: Pick<Resolver, 'resolve4' | 'resolve6'> = new Resolver(RESOLVER),
   isAllowed: AddressPolicy['isAllowed'] = isPublicAddress,
@@ -64,11 +64,11 @@ export function publicAddresses(
   };
 }
 
-/** There is no such name, it has no such address, or can be no name. Others are failures of name servers. */
+/** Whether the error is a name server's answer: no such name, no such address, or an invalid name. */
 const isAnswer = (reason: unknown): boolean =>
   ['ENOTFOUND', 'ENODATA', 'EBADNAME'].includes((reason as NodeJS.ErrnoException).code ?? '');
 
-/** For development: as every program of this machine finds them. */
+/** For development: names are resolved by the operating system, hosts file included. */
 export function anyAddresses(isAllowed: AddressPolicy['isAllowed'] = () => true): AddressPolicy {
   return {
     isAllowed,

@@ -7,17 +7,17 @@ import { signedHeaders } from './signature.js';
 
 export interface AttemptDeps extends MessageDeps {
   readonly sender: Pick<Sender, 'send'>;
-  /** ISO 8601, UTC, milliseconds. */
+  /** The present time: ISO 8601, UTC, with milliseconds. */
   readonly now: () => string;
-  /** `whsec_…`, the newest first. @throws UnavailableError */
+  /** The endpoint's signing secrets (`whsec_…`), the newest first. @throws UnavailableError */
   readonly signingSecrets: (endpoint: EndpointDocument, at: string) => Promise<readonly string[]>;
-  /** Whether the owner may be told anything; asked before each attempt. @throws UnavailableError */
+  /** Whether the owner may be sent anything; checked before each attempt. @throws UnavailableError */
   readonly isOwnerActive: (owner: string) => Promise<boolean>;
 }
 
 export interface Attempted {
   readonly message: Message;
-  /** Where it was sent to. */
+  /** URL that the message was sent to. */
   readonly url: string;
   readonly at: string;
   readonly outcome: Outcome;
@@ -25,10 +25,10 @@ export interface Attempted {
 }
 
 /**
- * @param mayStart asked just before the request
- * @returns `lost`: the feed has no such event any more; `unwanted`: the endpoint does not get its type; `inactive`: the owner may be told nothing; `stopped`: no
- * request was made, or `cut` ended it
- * @throws UnavailableError where message or secret can't be read for now
+ * @param mayStart called just before the request
+ * @returns `lost`: the feed no longer has the event; `unwanted`: the endpoint is not subscribed to the event's type;
+ * `inactive`: the owner may be sent nothing; `stopped`: no request was made, or `cut` ended it
+ * @throws UnavailableError where the message or a secret can't be read for now
  */
 export async function attemptOnce(
   { sender, now, signingSecrets, isOwnerActive, ...deps }: AttemptDeps,
@@ -37,7 +37,7 @@ export async function attemptOnce(
   { mayStart, cut }: { readonly mayStart: () => boolean; readonly cut: AbortSignal },
 ): Promise<Attempted | 'lost' | 'unwanted' | 'inactive' | 'stopped'> {
   const at = now();
-  // At once: each waits for a turn of the event loop.
+  // The three reads run concurrently, since each waits for a turn of the event loop.
   const [active, message, secrets] = await Promise.all([
     isOwnerActive(endpoint.owner),
     messageOf(deps, item),
@@ -47,13 +47,13 @@ export async function attemptOnce(
   if (message === undefined) return 'lost';
   if (item.ping === undefined && !isSubscribed(endpoint, message)) return 'unwanted';
   if (!mayStart()) return 'stopped';
-  // By the system's clock, which a sandbox does not move: receivers refuse what differs from theirs by five minutes.
+  // The system's clock, which a sandbox does not move: receivers refuse timestamps five minutes off their own clock.
   const timestamp = Math.floor(Date.now() / 1_000);
   const started = performance.now();
   const { url } = endpoint;
   const headers = signedHeaders(secrets, { ...message, timestamp });
   const outcome = await sender.send({ url, headers, body: message.body }, cut);
-  // Whether it arrived is not known.
+  // After a cut it is unknown whether the message arrived.
   if (cut.aborted && 'error' in outcome) return 'stopped';
   return { message, url, at, outcome, durationMs: Math.round(performance.now() - started) };
 }

@@ -1,4 +1,4 @@
-/** The attempts that the owner of an endpoint can look at: the latest that succeeded, and the latest that failed. */
+/** The attempts that are shown to the owner of an endpoint: the latest that succeeded, and the latest that failed. */
 import { randomUUID } from 'node:crypto';
 import { attemptRecords, MOST_ATTEMPTS, type WebhookAttempt } from '../messages/webhookAttempts.js';
 import type { Records } from '../ports/readStore.js';
@@ -8,20 +8,24 @@ import type { Progress } from './progress.js';
 import { isDelivered, type Verdict } from './verdict.js';
 
 const KEPT_MS = 30 * 24 * 3_600_000;
-/** Of each kind, so that a busy endpoint's successes leave its failures to be seen. */
+/** Attempts stored of each kind, so that a busy endpoint's successes do not displace its failures. */
 const MOST_OF_KIND = MOST_ATTEMPTS / 2;
 
 export interface NotedAttempt extends Attempted {
   readonly item: Waiting;
-  /** Milliseconds since the epoch; absent: it is not tried again. */
+  /** Time of the next attempt, milliseconds since the epoch; absent: there is none. */
   readonly nextAt?: number | undefined;
   readonly ours: Verdict['ours'];
 }
 
-/** An outage of ours, as far as is known. */
+/** Note for the endpoint's owner on a failure that is probably our own outage. */
 const OURS = 'no endpoint has answered meanwhile, so this does not count against yours';
 
-/** Replaces the oldest of its kind. @param before attempts so far, of both kinds @throws UnavailableError */
+/**
+ * Stores an attempt in place of the oldest of its kind.
+ * @param before counts of earlier attempts, of both kinds
+ * @throws UnavailableError
+ */
 export async function noteAttempt(
   records: Records,
   endpointId: string,

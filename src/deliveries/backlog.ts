@@ -1,52 +1,52 @@
 /**
- * What an endpoint is to get and has not got. Of one gift (or purchase) the earliest goes first, and the next only once
- * it is done; different ones don't wait for each other.
+ * The events that wait for delivery to one endpoint. Events of one gift (or purchase) go one after the other, in the
+ * order of the log. Those of different gifts do not wait for each other.
  */
 import type { Position } from '../ports/eventStore.js';
 
 export interface Waiting {
-  /** Of the feed's entry; of a ping, of the event that asked for it. */
+  /** Position of the feed's entry; for a ping, of the event that requested it. */
   readonly position: Position;
-  /** The gift, else the transaction; of a ping, its own. */
+  /** Events with the same key are delivered in order: the gift's id, else the transaction's; a ping has its own. */
   readonly key: string;
-  /** When it happened: ISO 8601, UTC. */
+  /** Time of the event: ISO 8601, UTC. */
   readonly at: string;
-  /** The feed's; absent: of a ping, or in a record of an earlier release. */
+  /** Type of the feed's entry; absent for a ping, or in a record of an earlier release. */
   readonly type?: string;
-  /** Of a ping: the id of the event that asked for it. */
+  /** For a ping: id of the event that requested it. */
   readonly ping?: string;
-  /** Attempts that failed. */
+  /** Number of failed attempts. */
   readonly tries: number;
-  /** Of the first attempt: milliseconds since the epoch. */
+  /** Time of the first failed attempt, milliseconds since the epoch. */
   readonly firstAt?: number;
-  /** Absent: now. */
+  /** Time from which the next attempt is due, milliseconds since the epoch; absent: now. */
   readonly nextAt?: number;
-  /** Its owner wants it now: an attempt alongside those of the schedule, whatever pause the receiver asked for. */
+  /** The owner requested it: an extra attempt beside the schedule, whatever pause the receiver requested. */
   readonly asked?: true;
 }
 
 export interface Backlog {
   readonly size: number;
-  /** Those without an attempt. */
+  /** Number of waiting events without an attempt. */
   readonly untried: number;
   /**
-   * Of one that waits already, or is requested: it is due now, with what goes before it, and its next attempt takes
-   * nothing of its schedule.
+   * Adds an event. One that waits already, or is requested, is due now along with the earlier ones of its key. Its next
+   * attempt does not count against its schedule.
    */
   add(item: Waiting): void;
-  /** What is not requested waits for `pausedUntil`. Nothing else of its key is taken until it is back. */
+  /** Takes a due event; an unrequested one only after `pausedUntil`. Its key is locked until `done` or `putBack`. */
   take(now: number, pausedUntil?: number): Waiting | undefined;
   done(item: Waiting): void;
-  /** Waits on, as `after`, in place of what was taken. */
+  /** Returns a taken event to the backlog, replaced by `after` where given. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
-  /** Forgets all others. What was taken may come back all the same. */
+  /** Drops all events but the wanted ones. A dropped one that was taken may still be passed to `done` or `putBack`. */
   keep(isWanted: (item: Waiting) => boolean): void;
-  /** When the oldest happened that waits for no other of its key (ISO 8601, UTC), by whether it was tried. */
+  /** Times (ISO 8601, UTC) of the oldest untried and the oldest failed event, among the first of each key. */
   oldest(): { readonly untried?: string; readonly failed?: string };
-  /** Of those that can be taken then, milliseconds since the epoch; `undefined`: there is none. */
+  /** Earliest time at which an event can be taken, milliseconds since the epoch; `undefined`: there is none. */
   nextDueAt(pausedUntil?: number): number | undefined;
-  /** In the order of positions. */
+  /** All waiting events, in the order of positions. */
   items(): readonly Waiting[];
 }
 
@@ -55,7 +55,7 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
   const taken = new Set<string>();
   let size = 0;
 
-  /** Where it stands, or belongs, in the line of its key. */
+  /** Index at which an event is, or belongs, in the line of its key. */
   function find(position: Position, line: readonly Waiting[]): { readonly at: number; readonly found: boolean } {
     const at = line.findIndex((one) => one.position >= position);
     return at === -1 ? { at: line.length, found: false } : { at, found: line[at]?.position === position };

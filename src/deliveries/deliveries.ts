@@ -1,4 +1,4 @@
-/** Webhooks: the process with the lease delivers, the others stand by (docs/decisions.md#webhook-deliveries). */
+/** Webhooks: the process with the lease delivers, the others wait for it (docs/decisions.md#webhook-deliveries). */
 import type { Records } from '../ports/readStore.js';
 import { workByLease } from '../runtime/coordination/workByLease.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -12,12 +12,12 @@ export const WEBHOOK_LEASE = 'webhooks';
 export const WEBHOOK_PART = 'webhooks';
 
 /**
- * Nobody waits for webhooks as for a purchase: the lease outlives the wait for a write on a starved machine. It is
- * renewed as often as others. A process that has ended is known at once all the same.
+ * Duration of the lease: longer than others, to outlive a slow write on a starved machine, since webhooks can wait. It
+ * is renewed as often as others, and the end of its process is still noticed at once.
  */
 export const WEBHOOK_LEASE_MS = 9_000;
 const FINISH_MS = 5_000;
-/** An attempt takes 17 s at most. */
+/** Far longer than one attempt, which takes 17 s at most. */
 const STALLED_MS = 60_000;
 
 export interface DeliveriesDeps extends Omit<
@@ -30,24 +30,24 @@ export interface DeliveriesDeps extends Omit<
   readonly holder: string;
   readonly followers: Pick<Followers, 'start'>;
   readonly now?: () => string;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   readonly random?: () => number;
   readonly schedule?: Partial<RetrySchedule>;
-  /** For attempts that are under way when it is closed; default 5,000. They are repeated then. */
+  /** Milliseconds that `close` waits for attempts in progress, default 5,000; later ones are cut and repeated. */
   readonly finishMs?: number;
-  /** See `LineDeps`; default one minute. */
+  /** See `LineDeps.stalledMs`; default one minute. */
   readonly stalledMs?: number;
-  /** The same in all processes. */
+  /** The lease's duration, milliseconds; the same in all processes. */
   readonly leaseMs?: number;
 }
 
 export interface Deliveries {
   status(): DeliveryStatus;
-  /** Starts no attempt, waits a little for those under way, notes how far it came, and passes the lease on. */
+  /** Starts no further attempt, waits a little for those in progress, stores the progress and passes the lease on. */
   close(): Promise<void>;
 }
 
-/** Starts. Failures are logged, and end in a new start; it never throws later. */
+/** Starts the deliveries. A failure is logged and leads to a restart; it is never thrown to the caller. */
 export function startDeliveries({
   holder,
   followers,

@@ -1,4 +1,4 @@
-/** What failed for three days: kept for a month, to be recovered on request. */
+/** Abandoned deliveries, which failed for three days: stored for a month, to be recovered on request. */
 import type { Records } from '../ports/readStore.js';
 import type { Waiting } from './backlog.js';
 
@@ -9,7 +9,7 @@ export const givenUpRecords = (endpointId: string): string => `webhookGivenUp/${
 
 type GivenUp = Pick<Waiting, 'position' | 'key' | 'at' | 'type'>;
 
-/** @param now milliseconds since the epoch @throws UnavailableError */
+/** Stores an abandoned event. @param now milliseconds since the epoch @throws UnavailableError */
 export async function giveUp(
   records: Records,
   endpointId: string,
@@ -22,11 +22,15 @@ export async function giveUp(
 
 export interface GivenUpPage {
   readonly items: readonly Waiting[];
-  /** Where the next page goes on; absent: there is none. */
+  /** Key after which the next page starts; absent: this is the last page. */
   readonly next?: string;
 }
 
-/** In the order of the log. @param since ISO 8601, UTC: of what happened since then @throws UnavailableError */
+/**
+ * Lists abandoned events in the order of the log.
+ * @param since time of the earliest event to list: ISO 8601, UTC
+ * @throws UnavailableError
+ */
 export async function listGivenUp(
   records: Records,
   endpointId: string,

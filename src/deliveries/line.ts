@@ -11,26 +11,26 @@ import type { EndpointStatus } from './tally.js';
 import { isFailing } from './verdict.js';
 
 export interface Line {
-  /** There may be new events for it. */
+  /** Called when there may be new events for the endpoint. */
   wake(): void;
-  /** Its URL, types or secrets may have changed. */
+  /** Called when the endpoint's URL, types or secrets may have changed. */
   update(endpoint: EndpointDocument): void;
-  /** What was requested waits, and that it was requested is noted, in one record. */
+  /** Adds requested events to the backlog; they and the progress of the requests are stored in one record. */
   take(items: readonly Waiting[], change: (progress: Progress) => Progress): void;
   progress(): Progress;
-  /** Whether events of these sources may be for it. */
+  /** Whether events of these sources may be for the endpoint. */
   isOf(sources: ReadonlySet<string>): boolean;
   status(): EndpointStatus;
   /** Waits a little for attempts that are in progress. */
   close(): Promise<void>;
 }
 
-/** @param version of the stored progress; 0: there is none */
+/** @param version version of the stored progress; 0: nothing is stored */
 export function openLine(endpoint: EndpointDocument, stored: Progress, version: number, deps: LineDeps): Line {
   const line = openLineState(endpoint, stored, version, deps);
   const sender = lineSender(line, () => reader.readOn());
   const reader = lineReader(line, take);
-  /** Since when each status has found something due. */
+  /** Time since which every call of `status` has found something due, by the monotonic clock. */
   let dueSince: number | undefined;
 
   function take({ items, change }: Pick<Reading, 'items' | 'change'>): void {
@@ -83,7 +83,10 @@ export function openLine(endpoint: EndpointDocument, stored: Progress, version: 
   };
 }
 
-/** What failed at another URL is due at this one. @returns whether there was another */
+/**
+ * Follows a change of the URL: failures at the earlier one do not count for the new one.
+ * @returns whether the URL has changed, so that every waiting event is due
+ */
 function followUrl(line: LineState): boolean {
   const { url } = line.endpoint;
   const { url: before = url } = line.progress;
@@ -91,7 +94,7 @@ function followUrl(line: LineState): boolean {
   return before !== url;
 }
 
-/** What it does not get any more holds back nothing. @returns whether there was any */
+/** Drops waiting events of types that the endpoint no longer gets. @returns whether there were any */
 function leaveOutUnwanted({ backlog, endpoint, saver }: LineState): boolean {
   const { size } = backlog;
   backlog.keep((item) => item.ping !== undefined || isSubscribed(endpoint, item));

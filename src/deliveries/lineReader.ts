@@ -1,36 +1,36 @@
-/** Reads for one endpoint what it is to get, as far as there is room for it. */
+/** Reads the events for one endpoint into its backlog, as far as the backlog has room. */
 import { pause } from '../lib/async/pause.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { forgetGivenUp } from './givenUp.js';
 import { hasRoom, type LineState, mayWork } from './lineState.js';
 import { readAgain, type Reading, readNew } from './reading.js';
 
-/** Before the feed is read again for an endpoint for which it could not be read. */
+/** Milliseconds before the feed is read again for an endpoint after a failed read. */
 const READ_AGAIN_MS = 1_000;
 
 export interface LineReader {
-  /** There may be new events. */
+  /** Called when there may be new events. */
   wake(): void;
-  /** Reads, if there is something to read and room for it. */
+  /** Starts reading if there is something to read and room for it. */
   readOn(): void;
-  /** The next read tells anew which sources its events come from. */
+  /** Forgets which sources the endpoint's events come from; the next read finds them again. */
   forgetSources(): void;
   /** Whether events of these sources may be for the endpoint. */
   isOf(named: ReadonlySet<string>): boolean;
-  /** There may be events after the cursor, and room for them. */
+  /** Whether there may be events after the cursor, and room for them. */
   isDue(): boolean;
   /** Resolves once nothing is being read. */
   ended(): Promise<void>;
 }
 
-/** `take`: has these items wait, and their reading noted. */
+/** @param take adds the items to the backlog and applies the change to the progress */
 export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items' | 'change'>) => void): LineReader {
   const { deps } = line;
-  /** There may be events after the cursor. */
+  /** Whether there may be events after the cursor. */
   let behind = true;
   let sources: readonly string[] | undefined;
   let reading: Promise<void> | undefined;
-  /** What is requested again and what is new are read in turns: neither holds up the other. */
+  /** Events requested again and new events are read in turns, so that neither hold up the other. */
   let newIsNext = false;
   let unreadable = false;
 
@@ -40,7 +40,7 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
     if (again === undefined) return false;
     take(again);
     if (again.taken === undefined) return true;
-    // First the record that has them waiting, so that none is lost between the two.
+    // The progress with these events is stored before their old records go, so that a kill between the two loses none.
     await line.saver.save();
     await forgetGivenUp(deps.records, line.id, again.items);
     return true;
@@ -49,7 +49,7 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
   /** @returns whether there was anything to read */
   async function takeNew(): Promise<boolean> {
     if (!behind) return false;
-    // More may come while this is read.
+    // Cleared before the read: a `wake` while it runs sets it again.
     behind = false;
     try {
       const found = await readNew(deps, line.endpoint, line.progress);
@@ -71,7 +71,7 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
     }
   }
 
-  /** @throws nothing: what can't be read for one endpoint holds up no other */
+  /** Reads, and waits after a failure. It never throws: unreadable events of one endpoint hold up no other. */
   async function readOrWait(): Promise<void> {
     try {
       await read();

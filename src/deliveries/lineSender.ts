@@ -1,4 +1,4 @@
-/** Sends to one endpoint what waits for it, in the order of each gift. */
+/** Sends the waiting events to one endpoint; those of one gift in order. */
 import { within } from '../lib/async/within.js';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -9,40 +9,40 @@ import { giveUp } from './givenUp.js';
 import { type LineState, mayWork, nowMs } from './lineState.js';
 import { isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
 
-/** Attempts at once. */
+/** Concurrent attempts to one endpoint. */
 const AT_ONCE = 8;
-/** An attempt that takes longer makes room for others, and the endpoint counts as slow. */
+/** Milliseconds after which an attempt gives its slot to others, and its endpoint counts as slow. */
 const SLOW_MS = 2_000;
-/** The longest wait for a retry to fall due: timers don't follow the service's clock. */
+/** The longest timer for a due retry, ms: timers do not follow the service's clock, which a sandbox moves. */
 const LOOK_MS = 1_000;
-/** The pause before another attempt at a message that can't be made, as while a document is repaired. */
+/** Milliseconds before another attempt at a message that can't be made now, as while a document is repaired. */
 const UNREADABLE_MS = 30_000;
 
 export interface LineSender {
-  /** Starts as many attempts as may run. */
+  /** Starts as many attempts as may run concurrently. */
   start(): void;
-  /** Everything that waits is due. */
+  /** Makes every waiting event due, and starts. */
   startAll(): void;
-  /** Something is due or being sent, and does not wait for other endpoints. */
+  /** `due`: an event is due or being sent; `queued`: an attempt waits for a slot shared with other endpoints. */
   state(): 'idle' | 'due' | 'queued';
   /** Waits `finishMs` for attempts that are in progress, then ends them. */
   close(): Promise<void>;
 }
 
-/** `onFree`: an attempt has ended. */
+/** @param onFree called whenever an attempt has ended */
 export function lineSender(line: LineState, onFree: () => void): LineSender {
   const { deps, backlog } = line;
   const cutting = new AbortController();
   const idle: (() => void)[] = [];
-  /** Attempts that are being noted. */
+  /** Writes of attempt records in progress. */
   const notes = new Set<Promise<void>>();
   let underWay = 0;
   let slow = false;
   let timer: NodeJS.Timeout | undefined;
-  /** Attempts that wait for their turn among those of all endpoints. */
+  /** Number of attempts that wait for a slot shared by all endpoints. */
   let queued = 0;
 
-  /** A retry, or the end of the pause that the receiver asked for. */
+  /** Sets a timer for the next retry, or for the end of the pause that the receiver requested. */
   function startLater(now: number): void {
     clearTimeout(timer);
     const due = backlog.nextDueAt(line.progress.pausedUntil);
@@ -102,14 +102,14 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
 
   async function settle(item: Waiting, attempted: Attempted): Promise<void> {
     slow = attempted.durationMs > SLOW_MS;
-    // It has another address by now, which has failed nothing.
+    // The endpoint's URL has changed since: the failure does not count against the new one.
     if (attempted.url !== line.endpoint.url && !isDelivered(attempted.outcome))
       return backlog.putBack(item, { ...item, nextAt: 0 });
     const verdict = await judge(line, item, attempted);
     const { attempts } = line.progress;
     apply(line, item, verdict);
     if (verdict.ours) deps.reach.onAnswer(startAll);
-    // They are for people to look at, and hold up no delivery.
+    // Attempt records are only for people, so deliveries do not wait for their write.
     const nextAt = verdict.disable === undefined ? verdict.again?.nextAt : undefined;
     const noted = noteAttempt(deps.records, line.id, { ...attempted, item, nextAt, ours: verdict.ours }, attempts)
       .catch(deps.onTrouble)
@@ -144,7 +144,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
   };
 }
 
-/** @throws UnavailableError where an abandoned event could not be kept */
+/** @throws UnavailableError where an abandoned event could not be stored */
 async function judge(line: LineState, item: Waiting, { outcome, at }: Attempted): Promise<Verdict> {
   const { records, reach, schedule, random } = line.deps;
   const now = nowMs(line);
@@ -159,7 +159,7 @@ function apply(line: LineState, item: Waiting, { delivered, health, again, given
   const { backlog, progress, deps } = line;
   if (again === undefined) backlog.done(item);
   else backlog.putBack(item, again);
-  // It is back: what failed with it need not wait any longer.
+  // The endpoint answers again, so its failed events need not wait any longer.
   if (delivered && isFailing(progress)) backlog.allDue();
   const { failures: _, failingSince: __, failedAt: ___, pausedUntil: ____, attempts, ...rest } = progress;
   const { delivered: good, failed: bad } = attempts;
@@ -182,7 +182,10 @@ function leaveOut({ deps, id, backlog, saver }: LineState, item: Waiting, why: '
   saver.changed();
 }
 
-/** Others of its attempts may end with the same. A failure starts all again, and the next attempt ends here again. */
+/**
+ * Disables the endpoint once, though several of its attempts may request it. A failure restarts all deliveries, and the
+ * endpoint's next attempt comes here again.
+ */
 async function disable({ closing, deps, id }: LineState, cause: Exclude<DisabledBy, 'owner'>): Promise<void> {
   if (closing.signal.aborted) return;
   closing.abort();

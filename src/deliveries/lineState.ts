@@ -1,4 +1,4 @@
-/** What reading and sending share of the deliveries to one endpoint. */
+/** The state that the reader and the sender of one endpoint's deliveries share. */
 import type { Logger } from 'pino';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import type { Slots } from '../lib/async/slots.js';
@@ -14,35 +14,35 @@ import type { RetrySchedule } from './retries.js';
 import type { DeliveryTally } from './tally.js';
 import { isFailing } from './verdict.js';
 
-/** With so many waiting, nothing more is read; of an endpoint that fails, fewer. */
+/** Number of waiting events at which nothing more is read, by whether the endpoint works or fails. */
 const MOST_WAITING = { working: 1_000, failing: 100 };
-/** With so many ready, nothing more is read. */
+/** Number of untried events at which nothing more is read. */
 const READY = 100;
-/** The least time between two records of the progress, and what each waiting event adds to it. */
+/** Least milliseconds between two writes of the progress, and the milliseconds that each waiting event adds. */
 const SAVE_MS = 250;
 const SAVE_MS_EACH = 5;
 
 export interface LineDeps extends AttemptDeps, ReadingDeps {
-  /** `aside`: of endpoints that fail or are slow, so that they take no room from others. */
+  /** Slots for attempts; `aside` is for endpoints that fail or are slow, so that they take no slots from others. */
   readonly slots: { readonly main: Slots; readonly aside: Slots };
   readonly feed: ReadingDeps['feed'];
   readonly schedule: RetrySchedule;
-  /** Of all endpoints. */
+  /** Shared by all endpoints. */
   readonly reach: Reach;
   readonly random: () => number;
-  /** For attempts that are in progress at the end. */
+  /** Milliseconds that closing waits for attempts in progress. */
   readonly finishMs: number;
-  /** An endpoint with something due, for which nothing has begun or ended for so long, is reported as stalled. */
+  /** Milliseconds without any start or end of work, after which an endpoint with something due counts as stalled. */
   readonly stalledMs: number;
-  /** Appends the event. @throws UnavailableError */
+  /** Appends the event that disables the endpoint. @throws UnavailableError */
   readonly disable: (endpointId: string, cause: Exclude<DisabledBy, 'owner'>) => Promise<void>;
   readonly tally: Pick<DeliveryTally, 'count' | 'countDisabled'>;
   readonly logger: Logger;
-  /** Whether this process leads still: asked before each attempt and record. Once it is over the session ends. */
+  /** The lease, checked before each attempt and each write; the session ends with it. */
   readonly lease: Pick<Lease, 'held' | 'renewed'>;
-  /** Ends the deliveries to all endpoints. */
+  /** Ends the deliveries to all endpoints with this error. */
   readonly fail: (error: unknown) => void;
-  /** Something could not be read, made or noted; all else goes on. `undefined`: it can again. */
+  /** Reports that something could not be read, made or stored, while all else goes on; `undefined`: it is over. */
   readonly onTrouble: (error: Error | undefined) => void;
 }
 
@@ -51,16 +51,16 @@ export interface LineState {
   readonly deps: LineDeps;
   readonly backlog: Backlog;
   readonly saver: ProgressSaver;
-  /** Aborted when nothing more is to begin. */
+  /** Aborted once no further work may begin. */
   readonly closing: AbortController;
   endpoint: EndpointDocument;
-  /** Without `waiting`, which is the backlog's. */
+  /** The progress, whose `waiting` is out of date: the backlog holds the present one. */
   progress: Progress;
-  /** When something was read, or an attempt began or ended, by the monotonic clock. */
+  /** Time of the last read, or start or end of an attempt: milliseconds by the monotonic clock. */
   movedAt: number;
 }
 
-/** @param version of the stored progress; 0: there is none */
+/** @param version version of the stored progress; 0: nothing is stored */
 export function openLineState(
   endpoint: EndpointDocument,
   stored: Progress,

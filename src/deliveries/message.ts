@@ -1,4 +1,4 @@
-/** What is delivered: made anew for each attempt (docs/decisions.md#webhook-deliveries). */
+/** The message of a delivery, made again for each attempt (docs/decisions.md#webhook-deliveries). */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { positionText } from '../ports/positionText.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
@@ -23,7 +23,7 @@ export interface MessageDeps {
   readonly logId: string;
 }
 
-/** @returns `undefined` where the feed has no such entry any more. @throws UnavailableError */
+/** @returns `undefined` where the feed no longer has the entry. @throws UnavailableError */
 export async function messageOf(
   { feed, events, logId }: MessageDeps,
   { position, ping, at }: Pick<Waiting, 'position' | 'ping' | 'at'>,
@@ -44,14 +44,14 @@ const asMessage = (
   body: JSON.stringify(event),
 });
 
-/** What has the same key arrives in the order of the log. */
+/** Key of a feed entry: entries with the same key are delivered in the order of the log. */
 const orderKey = ({ data }: Pick<FeedEntry, 'data'>): string => data.gift_id ?? data.transaction_id;
 
 export function waitingEntry(position: Position, entry: FeedEntry): Waiting {
   return { position, key: orderKey(entry), at: entry.at, type: entry.type, tries: 0 };
 }
 
-/** Whether it is among what the endpoint gets at present; `type` absent: not known yet. */
+/** Whether the endpoint gets this type of event at present; an absent `type` is unknown, and passes. */
 export function isSubscribed({ types }: Pick<EndpointDocument, 'types'>, { type }: Pick<Waiting, 'type'>): boolean {
   return types === null || type === undefined || types.includes(type);
 }

@@ -1,4 +1,4 @@
-/** How far the deliveries to an endpoint have come: a record, changed by compare-and-set. */
+/** The progress of the deliveries to an endpoint: a record, changed by compare-and-set. */
 import type { Position } from '../ports/eventStore.js';
 import type { StoredRecord } from '../ports/readStore.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
@@ -10,44 +10,44 @@ export const progressRecord = (endpointId: string): string => `webhook/${endpoin
 export interface Part {
   readonly after: Position;
   readonly through: Position;
-  /** Of it what happened before then (ISO 8601, UTC); absent: all. */
+  /** Limits the part to events before this time (ISO 8601, UTC); absent: all of it. */
   readonly before?: string;
 }
 
-/** Times are milliseconds since the epoch. */
+/** Progress of one endpoint's deliveries; numeric times are milliseconds since the epoch. */
 export interface Progress {
-  /** Positions are of this log. */
+  /** Id of the log that the positions belong to. */
   readonly logId: string;
-  /** Of the enabling that these deliveries follow. */
+  /** Time of the endpoint's enabling that these deliveries belong to. */
   readonly enabledAt: string;
-  /** What is up to there was delivered or given up, stands in `skipped`, or waits. */
+  /** Position up to which every event was delivered or abandoned, is in `skipped`, or waits. */
   readonly cursor: Position;
   readonly waiting: readonly Waiting[];
-  /** Requests up to there are done, or wait; absent: none. */
+  /** Position up to which the owner's requests are done, or wait; absent: none. */
   readonly requested?: Position;
-  /** What happened while it was disabled. */
+  /** Parts of the feed that were passed over while the endpoint was disabled. */
   readonly skipped: readonly Part[];
-  /** What is asked for again, of what happened since then. */
+  /** Parts of the feed that the owner requested again, with the time from which events count (ISO 8601, UTC). */
   readonly recovering: readonly (Part & { readonly since: string })[];
-  /** The same of what was given up. */
+  /** Time from which abandoned events are requested again (ISO 8601, UTC); absent: none are. */
   readonly recoveringGivenUp?: string;
-  /** Where the endpoint was when it failed; absent: as it is now. */
+  /** The endpoint's URL that the failures belong to; absent: the present one. */
   readonly url?: string;
-  /** Since the last success. */
+  /** Failures since the last success. */
   readonly failures: number;
   readonly failingSince?: number;
-  /** The latest failure. */
+  /** Time of the latest failure. */
   readonly failedAt?: number;
-  /** As the receiver asked. */
+  /** End of the pause that the receiver requested. */
   readonly pausedUntil?: number;
-  /** Attempts that stand in the records, in all. */
+  /** Counts of all attempts so far; they tell which record the next attempt replaces. */
   readonly attempts: { readonly delivered: number; readonly failed: number };
 }
 
-/** A request older than this is not repeated where the records were lost. */
+/** Milliseconds after which a request is not repeated where the records were lost. */
 const REPEATED_MS = 3 * 24 * 3_600_000;
 
-/** Of an endpoint without a record: a new one, or the records were lost. */
+/** Progress of an endpoint without a record: the endpoint is new, or the records were lost. */
 export function firstProgress({ from, enabled_at: enabledAt, url }: EndpointDocument, logId: string): Progress {
   return {
     logId,
@@ -62,12 +62,12 @@ export function firstProgress({ from, enabled_at: enabledAt, url }: EndpointDocu
   };
 }
 
-/** @param now milliseconds since the epoch */
+/** Whether a request is repeated where the records were lost. @param now milliseconds since the epoch */
 export function isRepeated(requestedAt: string, now: number): boolean {
   return now - Date.parse(requestedAt) < REPEATED_MS;
 }
 
-/** Of more, the first two become one: what lies between them may then be delivered twice. */
+/** Most skipped parts; beyond that the first two are merged, and events between them may be delivered twice. */
 const MOST_SKIPPED = 20;
 
 function withSkipped(skipped: readonly Part[], part: Part): readonly Part[] {
@@ -78,21 +78,21 @@ function withSkipped(skipped: readonly Part[], part: Part): readonly Part[] {
   return [{ after: first.after, through: second.through }, ...rest];
 }
 
-/** Nothing that another address did, or asked for, counts for this one. */
+/** Progress at a new URL: failures of the earlier URL and a pause that it requested do not count. */
 export function startedAfresh(before: Progress, url: string): Progress {
   const { failingSince: _, failedAt: __, pausedUntil: ___, ...rest } = before;
   return { ...rest, url, failures: 0 };
 }
 
-/** What waited is given up by then. */
+/** Progress of an endpoint that was enabled again; its waiting events must have been abandoned before. */
 export function enabledAgain(before: Progress, { from, enabled_at: enabledAt, url }: EndpointDocument): Progress {
   const skipped = withSkipped(before.skipped, { after: before.cursor, through: from });
   return { ...startedAfresh(before, url), enabledAt, cursor: from, waiting: [], skipped };
 }
 
 /**
- * Of a log whose outward work waited, and was resumed at `from`. Another log may have delivered what waited or was asked
- * for: its owner asks again.
+ * Progress on a restored or copied log, whose outward work was resumed at `from`. Waiting and requested events are
+ * dropped, since another log may have delivered them; the owner may request them again.
  */
 export function resumedAgain(before: Progress, from: Position): Progress {
   const { pausedUntil: _, recoveringGivenUp: __, recovering, ...rest } = before;
@@ -103,11 +103,11 @@ export function resumedAgain(before: Progress, from: Position): Progress {
 
 type Recovered = Progress['recovering'][number];
 
-/** Of more, all that was missed since the earliest time is read once more: some of it may then be delivered twice. */
+/** Most parts to recover; beyond that all skipped parts are read again, and some events may be delivered twice. */
 const MOST_RECOVERING = 50;
 
 function withParts(recovering: readonly Recovered[], skipped: readonly Part[], since: string): readonly Recovered[] {
-  // Of a repeated request nothing is left, and it is not read through again.
+  // A part whose events since then were all requested before is not read again.
   const asked = skipped.filter(({ before: end }) => end === undefined || end > since);
   const all = [...recovering, ...asked.map((part) => ({ ...part, since }))];
   if (all.length <= MOST_RECOVERING) return all;
@@ -115,7 +115,7 @@ function withParts(recovering: readonly Recovered[], skipped: readonly Part[], s
   return skipped.map(({ after, through }) => ({ after, through, since: earliest }));
 }
 
-/** @param since ISO 8601, UTC */
+/** Adds a request to recover missed events. @param since time of the earliest one: ISO 8601, UTC */
 export function withRecovery(before: Progress, since: string): Progress {
   const { skipped, recovering, recoveringGivenUp = since } = before;
   return {
@@ -129,7 +129,7 @@ export function withRecovery(before: Progress, since: string): Progress {
   };
 }
 
-/** A record of another log counts as none. */
+/** The stored progress; a record of another log counts as absent. */
 export function storedProgress(record: StoredRecord<Progress> | undefined, logId: string): Progress | undefined {
   return record?.value.logId === logId ? record.value : undefined;
 }

@@ -1,4 +1,4 @@
-/** Writes the progress of an endpoint's deliveries from time to time: what was answered since is repeated after a kill. */
+/** Writes an endpoint's progress from time to time: deliveries answered since then are repeated after a kill. */
 import { pause } from '../lib/async/pause.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -6,25 +6,25 @@ import { type Lease, NotOursError } from '../runtime/coordination/lease.js';
 import { type Progress, progressRecord } from './progress.js';
 
 export interface ProgressSaver {
-  /** It is written within `pauseMs`. */
+  /** Notes that the progress has changed: it is written after `pauseMs`. */
   changed(): void;
   /**
-   * Everything that has changed is written when it resolves, and nothing else is to rest on it before.
+   * Resolves once all changes are written; nothing may rely on them before that.
    * @throws UnavailableError; NotOursError
    */
   save(): Promise<void>;
-  /** Writes what has changed, as far as the lease lets it. */
+  /** Writes the outstanding changes, if the lease is still held. */
   close(): Promise<void>;
 }
 
 export interface ProgressSaverOptions {
   readonly records: Records;
   readonly endpointId: string;
-  /** Of the stored record; 0: there is none. */
+  /** Version of the stored record; 0: there is none. */
   readonly version: number;
   readonly read: () => Progress;
   readonly pauseMs: () => number;
-  /** Once it is over nothing is written: another process may work. */
+  /** Once the lease is lost nothing is written: another process may deliver. */
   readonly lease: Pick<Lease, 'held'>;
   readonly fail: (error: unknown) => void;
 }
@@ -51,7 +51,7 @@ export function progressSaver(options: ProgressSaverOptions): ProgressSaver {
     }
   }
 
-  /** One after the other: each expects the version of the one before. */
+  /** Writes run one after the other, since each expects the version that the previous one stored. */
   function save(): Promise<void> {
     const next = last.then(put);
     last = next.catch(() => undefined);

@@ -1,11 +1,11 @@
 /**
- * When any endpoint has answered last, whatever it said. While none does, what reaches nothing may be our own outage
- * (docs/decisions.md#webhook-deliveries).
+ * Time of the last answer of any endpoint, whatever its status. While none answers, unreachable endpoints may be due to
+ * an outage of our own (docs/decisions.md#webhook-deliveries).
  */
 export interface Reach {
-  /** @param at milliseconds since the epoch */
+  /** Notes an answer of any endpoint. @param at milliseconds since the epoch */
   answered(at: number): void;
-  /** Milliseconds since the epoch; `undefined`: none since this process leads. */
+  /** Milliseconds since the epoch; `undefined`: no answer since this process leads. */
   lastAnswerAt(): number | undefined;
   /** `again` is called at the next answer, once. */
   onAnswer(again: () => void): void;

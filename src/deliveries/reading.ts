@@ -1,4 +1,4 @@
-/** What an endpoint is to get next: of what was asked for again first, then of what is new. */
+/** Reads the next events for an endpoint: those that its owner requested again, and new ones. */
 import type { Records } from '../ports/readStore.js';
 import type { EntryType } from '../projections/feed/entryTypes.js';
 import type { FeedDocument } from '../projections/feed/feed.js';
@@ -19,13 +19,13 @@ export interface ReadingDeps {
 
 export interface Reading {
   readonly items: readonly Waiting[];
-  /** Of the present progress: it may be another than what was read for. */
+  /** Applies the reading to the present progress, which may have changed since the read began. */
   readonly change: (progress: Progress) => Progress;
-  /** They stood among what was given up, and go there once the progress that has them waiting is stored. */
+  /** The items come from the abandoned events, and leave those records once the progress with them is stored. */
   readonly taken?: true;
 }
 
-/** @returns `undefined`: nothing is asked for again. @throws UnavailableError */
+/** @returns `undefined`: nothing is requested again. @throws UnavailableError */
 export async function readAgain(
   { feed, records }: ReadingDeps,
   endpoint: EndpointDocument,
@@ -69,7 +69,7 @@ async function readGivenUp(records: Records, endpointId: string, since: string):
 
 export interface NewReading extends Reading {
   readonly more: boolean;
-  /** `FeedPage.sources`. */
+  /** See `FeedPage.sources`. */
   readonly sources: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What the owner of an endpoint asks of its deliveries. It stands in the log, and is done once it is in the progress. */
+/** Requests of an endpoint's owner to its deliveries: read from the log, and done once stored in the progress. */
 import type { Position } from '../ports/eventStore.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';
 import {
@@ -25,12 +25,12 @@ export interface RequestDeps {
 export interface TakenRequests {
   readonly items: readonly Waiting[];
   readonly change: (progress: Progress) => Progress;
-  /** Of the last one. */
+  /** Position of the last request taken. */
   readonly requested: Position;
 }
 
 /**
- * The next ones after what the progress has.
+ * The next requests after those that the progress includes.
  * @returns `undefined`: there are none. @throws UnavailableError
  */
 export async function nextRequests(
@@ -58,7 +58,7 @@ export async function nextRequests(
         break;
       case 'resend': {
         const entry = (await feed.get(entryId(request.position))) as FeedEntry | undefined;
-        // In a copy of the log its place is another event's.
+        // In a copy of the log another event may have this position.
         if (entry?.event_id === request.event_id && isSeenBy(viewerOf(endpoint.owner), entry))
           items.push({ ...waitingEntry(request.position, entry), asked: true });
         break;

@@ -1,4 +1,4 @@
-/** When what failed is tried again, and when it is given up (docs/decisions.md#webhook-deliveries). */
+/** When a failed delivery is tried again, and when it is abandoned (docs/decisions.md#webhook-deliveries). */
 import { retryAfterMs } from '../lib/retryAfter.js';
 
 const HOUR_MS = 3_600_000;
@@ -8,7 +8,7 @@ export interface RetrySchedule {
   /** The first pause, ms. Each is four times the one before, less up to half of it at random. */
   readonly firstMs: number;
   readonly mostMs: number;
-  /** What fails this long after its first attempt is given up, ms. */
+  /** A delivery that fails this long after its first attempt is abandoned, ms. */
   readonly giveUpMs: number;
   /** An endpoint of which nothing has succeeded for this long is disabled, ms. */
   readonly disableMs: number;
@@ -22,15 +22,15 @@ export const RETRY_SCHEDULE: RetrySchedule = {
 };
 
 const FACTOR = 4;
-/** What a receiver may ask for. */
+/** The longest pause that a receiver may request. */
 const MOST_ASKED_MS = DAY_MS;
 
-/** @param tries that have failed, from 1. @param chance from 0 to 1 */
+/** @param tries number of failed attempts, from 1. @param chance random number from 0 to 1 */
 export function pauseAfter(tries: number, { firstMs, mostMs }: RetrySchedule, chance: number): number {
   return Math.min(mostMs, firstMs * FACTOR ** Math.min(tries - 1, 20)) * (1 - chance / 2);
 }
 
-/** Of `Retry-After`, in ms; `undefined`: it asks for nothing. */
+/** Milliseconds that a `Retry-After` header requests; `undefined`: it requests no pause. */
 export function askedPause(header: string | undefined, now: number): number | undefined {
   const ms = retryAfterMs(header, now, MOST_ASKED_MS);
   return ms === 0 ? undefined : ms;

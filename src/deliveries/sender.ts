@@ -1,14 +1,14 @@
-/** One attempt to deliver: an HTTP request to an address that a stranger chose (docs/decisions.md#webhook-deliveries). */
+/** Sends one HTTP request to an address that a stranger chose (docs/decisions.md#webhook-deliveries). */
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { type AddressPolicy, AddressRefusedError, checkedAddresses, UnresolvedNameError } from './addresses.js';
 
-/** From the name's resolution to the answer's last byte that is read. */
+/** Longest time from the name's resolution to the last byte read of the answer. */
 const ANSWER_MS = 15_000;
-/** For the body of an answer whose status is known. */
+/** Longest time for the body of an answer whose status is known. */
 const BODY_MS = 2_000;
-/** Of the answer's body; the rest is not read. */
+/** Bytes read of the answer's body. */
 const READ_BYTES = 1_024;
 /** A connection without a request is closed after this long: many receivers close theirs after 5 s. */
 const IDLE_MS = 4_000;
@@ -23,16 +23,16 @@ export type Outcome = Answered | Unanswered;
 
 export interface Answered {
   readonly status: number;
-  /** Its beginning, as text. */
+  /** Beginning of the answer's body, as text. */
   readonly response: string;
-  /** The header's text. */
+  /** Text of the `Retry-After` header. */
   readonly retryAfter?: string;
 }
 
 export interface Unanswered {
-  /** In words for the endpoint's owner. */
+  /** Description of the failure for the endpoint's owner. */
   readonly error: string;
-  /** There was no connection, and no word why: the trouble may be on our side. */
+  /** There was no connection and no reason given, so the fault may be on our side. */
   readonly unreached?: true;
 }
 
@@ -41,7 +41,7 @@ interface Connecting {
 }
 
 export interface Sender {
-  /** Never throws; `signal` ends it without an answer. */
+  /** Sends one request. It never throws; `signal` ends it without an answer. */
   send(delivery: Delivery, signal: AbortSignal): Promise<Outcome>;
   /** Closes idle connections. */
   close(): void;
@@ -55,7 +55,7 @@ export interface SenderOptions {
   readonly answerMs?: number;
 }
 
-/** No redirect is followed, no proxy used. A connection is kept for the receiver's next events. */
+/** Follows no redirect and uses no proxy. A connection stays open for the receiver's next events. */
 export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: SenderOptions): Sender {
   const kept = { keepAlive: true, timeout: IDLE_MS, scheduling: 'lifo' } as const;
   const agents = {
@@ -84,7 +84,7 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
     const { protocol } = url;
     if (protocol !== 'http:' && protocol !== 'https:')
       throw new AddressRefusedError('its URL is none of http or https');
-    // A connection to an address is made without a look-up.
+    // Node calls `lookup` only for names, so an address is checked here.
     if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) await checkedAddresses(addresses, url.hostname);
     const send = protocol === 'https:' ? httpsRequest : httpRequest;
     const asked = send(url, {
@@ -106,7 +106,7 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
     try {
       return await answerTo(asked, body);
     } catch (error) {
-      // The receiver closed an idle connection while the request was on its way, and has hardly read it.
+      // The receiver closed an idle connection while the request was being sent, and has hardly read it.
       if (asked.reusedSocket && codeOf(error) === 'ECONNRESET' && !signal.aborted)
         return attempt({ url: text, headers, body }, signal, connecting);
       throw error;
@@ -115,7 +115,7 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
 
   return {
     async send(delivery, signal) {
-      // Not AbortSignal.any: in Node 20 a signal that lives on keeps a trace of every signal made of it.
+      // Not AbortSignal.any: in Node 20 a long-lived signal retains a trace of every signal derived from it.
       const ending = new AbortController();
       const end = (): void => ending.abort();
       let isLate = false;
@@ -147,7 +147,7 @@ async function answerTo(asked: ClientRequest, body: string): Promise<Answered> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     asked.on('response', resolve);
     asked.on('error', reject);
-    // As after an upgrade, which was not asked for.
+    // For example after a protocol upgrade, which was not requested.
     asked.on('close', () => reject(new Error('closed without an answer')));
     asked.end(body);
   });
@@ -159,7 +159,7 @@ async function answerTo(asked: ClientRequest, body: string): Promise<Answered> {
   };
 }
 
-/** Whatever happens to the rest: the status has been said. */
+/** Reads the beginning of the body. It never fails, since the status is known already. */
 async function firstBytes(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -190,7 +190,7 @@ const WORDS: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'its name can not be resolved',
 };
 
-/** Between here and the endpoint, or here: of name servers, ways, and what a process may open. */
+/** Error codes whose cause may be on our side: name servers, the network, and limits on what a process may open. */
 const UNREACHED: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
   'EAI_FAIL',
@@ -212,9 +212,9 @@ function isUnreached(error: unknown): boolean {
   return error instanceof UnresolvedNameError || UNREACHED.has(codeOf(error) ?? '');
 }
 
-/** Without an address. */
+/** Describes an error for the endpoint's owner, without naming an address. */
 function wordsFor(error: unknown): string {
-  // Of several addresses, where none could be connected to.
+  // Node reports one error for each address where it could connect to none of several.
   if (error instanceof AggregateError) return wordsFor(error.errors[0]);
   if (error instanceof AddressRefusedError || error instanceof UnresolvedNameError) return error.message;
   const code = codeOf(error);

@@ -1,4 +1,4 @@
-/** The deliveries to all endpoints, in the process that leads: a line an endpoint. */
+/** The deliveries to all endpoints, in the process that leads: one line for each endpoint. */
 import { inParallel } from '../lib/async/inParallel.js';
 import { pause } from '../lib/async/pause.js';
 import { idOf } from '../domain/streamName.js';
@@ -30,16 +30,16 @@ import { openReach } from './reach.js';
 import { openSlots } from '../lib/async/slots.js';
 import type { DeliveryTally } from './tally.js';
 
-/** Attempts at once to all endpoints; and to those that fail or are slow. */
+/** Concurrent attempts to all endpoints (`main`), and to those that fail or are slow (`aside`). */
 const AT_ONCE = { main: 256, aside: 128 };
 const LOOK_MS = 50;
-/** Where no endpoint is enabled. */
+/** Milliseconds between two polls of the feed while no endpoint is enabled. */
 const IDLE_LOOK_MS = 500;
 const LOOK_AGAIN_MS = 30_000;
 const BUILT_LOOK_MS = 500;
-/** Endpoints that are opened or looked up at once. */
+/** Endpoints that are opened or read concurrently. */
 const OPENED_AT_ONCE = 16;
-/** For the read model to fold what the log says of an endpoint. */
+/** Longest wait for the read model to fold the log's events of an endpoint. */
 const FOLD_MS = 10_000;
 
 export interface SessionDeps extends Omit<
@@ -48,28 +48,28 @@ export interface SessionDeps extends Omit<
 > {
   readonly events: Pick<EventStore, 'logId' | 'follow' | 'read'>;
   readonly endpoints: Pick<ReadModel<WebhookDocument>, 'get' | 'find' | 'folded' | 'reached'>;
-  /** Whether the read models of endpoints and of the feed are there. */
+  /** Whether the read models of endpoints and of the feed are built. */
   readonly areBuilt: () => Promise<boolean>;
-  /** Nothing that happened before is delivered, unless its owner asks for it; absent: all is. */
+  /** Events up to this position are delivered only if the owner requests them; absent: all are delivered. */
   readonly resumedAt?: Position | undefined;
   readonly tally: DeliveryTally;
   readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
 
 export interface SessionOptions {
-  /** Aborted with the loss of the lease, too. */
+  /** Ends the session; also aborted when the lease is lost. */
   readonly signal: AbortSignal;
   readonly lease: LineDeps['lease'];
 }
 
-/** Delivers until `signal`, then waits a little for what is under way. @throws the first failure of any line */
+/** Delivers until `signal`, then waits a little for attempts in progress. @throws the first failure of any line */
 export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptions): Promise<void> {
   const { events, endpoints, feed, records, tally, health } = deps;
   const lines = new Map<string, Line>();
-  /** By endpoint. */
+  /** Closings in progress, by endpoint. */
   const closings = new Map<string, Promise<void>>();
   const looking = new Set<string>();
-  /** Endpoints that could not be looked at to the end, and when they are again, by the monotonic clock. */
+  /** Endpoints to be read again, and the time from which they are, by the monotonic clock. */
   const lookAgain = new Map<string, number>();
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
@@ -107,7 +107,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     return line;
   }
 
-  /** In the background: what is under way holds up no other endpoint. */
+  /** Closes a line in the background, so that its attempts in progress hold up no other endpoint. */
   function close(id: string, then: () => Promise<void> = async () => undefined): void {
     const line = lines.get(id);
     lines.delete(id);
@@ -124,9 +124,9 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     const { endpoint_id: id, state } = endpoint;
     if (state === 'deleted') return close(id, async () => forget(id));
     if (state === 'disabled') return close(id);
-    // One that was disabled and enabled again between two looks begins anew.
+    // An endpoint that was disabled and enabled again between two polls starts again.
     if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(id);
-    // Two lines would write one record.
+    // A second line beside the closing one would write the same record.
     if (closings.has(id)) return lookLater(id, LOOK_MS);
     const line = lines.get(id) ?? (await open(endpoint));
     line.update(endpoint);
@@ -137,7 +137,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
         line.take(asked.items, asked.change);
       }
     } catch (error) {
-      // As where what is to be sent again is being repaired: it holds up no other endpoint.
+      // An unreadable event, for example one under repair, holds up no other endpoint.
       if (!(error instanceof UnavailableError)) throw error;
       health.onTrouble(error);
       lookLater(id, LOOK_AGAIN_MS);
@@ -154,7 +154,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     await records.delete(progressRecord(id));
   }
 
-  /** One look at an endpoint at a time: each may open its line. */
+  /** Reads an endpoint's present state. Only one call at a time for each, since each may open its line. */
   async function look(id: string): Promise<void> {
     if (looking.has(id)) return lookLater(id, LOOK_MS);
     looking.add(id);
@@ -196,13 +196,13 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
   }
 
   try {
-    // While they are built for the first time nothing is held up that could be sent.
+    // Until the read models are built there is nothing to send, so the wait is reported as healthy.
     while (!over.aborted && !(await deps.areBuilt())) {
       health.well();
       await pause(BUILT_LOOK_MS, over);
     }
     if (over.aborted) return;
-    // Before all else: what is read afterwards holds every event up to here.
+    // Read first, so that the endpoints found next include every event up to this position.
     const from = await endpoints.folded();
     const enabled = await endpoints.find({ where: { state: 'enabled' } });
     await inParallel(enabled, OPENED_AT_ONCE, async ({ body }) => see(body as EndpointDocument), over);

@@ -4,14 +4,14 @@ import { createHmac } from 'node:crypto';
 const PREFIX = 'whsec_';
 
 export interface Signed {
-  /** The same for every attempt, so that a receiver can tell a repetition. */
+  /** Id of the message, the same for every attempt, so that a receiver can recognise a repetition. */
   readonly id: string;
-  /** Of the attempt: seconds since the epoch. */
+  /** Time of the attempt: seconds since the epoch. */
   readonly timestamp: number;
   readonly body: string;
 }
 
-/** @param secrets `whsec_` and base64; several while one replaces the other: a receiver may hold any of them */
+/** @param secrets `whsec_` and base64; several during a rotation, since a receiver may hold any of them */
 export function signedHeaders(secrets: readonly string[], { id, timestamp, body }: Signed): Record<string, string> {
   const signed = `${id}.${timestamp}.${body}`;
   return {

@@ -1,6 +1,6 @@
 /**
- * What a delivery says besides the feed's entry: the gift or purchase as it was right after the event, from its own
- * stream, so that each attempt says the same. Nothing personal (docs/webhooks.md).
+ * The gift or purchase that a delivery includes beside the feed's entry. It is folded from its own stream up to the
+ * event, so that each attempt sends the same body. It holds nothing personal (docs/webhooks.md).
  */
 import { fold } from '../domain/decider.js';
 import { giftStream, isSomebody } from '../domain/gift/events.js';
@@ -15,7 +15,7 @@ import type { RECEIVER_KINDS } from '../domain/webhookEndpoint.js';
 import { transactionIn } from '../projections/transactions.js';
 import { foldDocument } from '../runtime/readmodels/foldDocument.js';
 
-/** Money is pounds with two decimals, as elsewhere in answers. */
+/** Money is in pounds with two decimals, as in all answers of the API. */
 export interface ToldGift {
   readonly status: 'sent' | 'redeemed' | 'cancelled';
   readonly product_id: string;
@@ -23,7 +23,7 @@ export interface ToldGift {
   readonly value: string;
   /** `nobody`: the first user to claim the gift. */
   readonly receiver: (typeof RECEIVER_KINDS)[number];
-  /** Of a redemption or its reversal. */
+  /** Merchant of a redemption or its reversal; absent for other events. */
   readonly merchant_id?: string;
 }
 
@@ -31,7 +31,7 @@ export interface ToldTransaction {
   readonly status: TransactionStatus;
   readonly product_id: string;
   readonly brand_id: string;
-  /** How many. */
+  /** Number of gifts bought. */
   readonly gifts: number;
   readonly retail: string;
 }

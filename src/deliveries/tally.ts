@@ -1,13 +1,13 @@
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 
-/** `unreached`: of a time at which no endpoint answers. */
+/** `unreached`: a failure while no endpoint answers, which may be our own outage. */
 export const OUTCOMES = ['delivered', 'failed', 'given_up', 'unreached'] as const;
 
 export type DeliveryOutcome = (typeof OUTCOMES)[number];
 
 /**
- * `failing`: several attempts in a row have failed, or the receiver has asked to be left alone. `stalled`: something is
- * due, and nothing is done about it, which is a fault of ours.
+ * `failing`: several attempts in a row have failed, or the receiver has requested a pause. `stalled`: a delivery is due
+ * and nothing is done about it, which is our own fault.
  */
 export const ENDPOINT_STATES = ['working', 'failing', 'stalled'] as const;
 
@@ -16,23 +16,23 @@ export type EndpointState = (typeof ENDPOINT_STATES)[number];
 export interface EndpointStatus {
   readonly state: EndpointState;
   readonly waiting: number;
-  /** `Backlog.oldest`. */
+  /** See `Backlog.oldest`. */
   readonly oldest: { readonly untried?: string; readonly failed?: string };
 }
 
 export interface DeliveryStatus {
   readonly leading: boolean;
-  /** Since the start of the process. */
+  /** Attempts by outcome, since the start of the process. */
   readonly outcomes: ReadonlyMap<DeliveryOutcome, number>;
   readonly disabled: ReadonlyMap<DisabledBy, number>;
-  /** Of the enabled ones; none where another process leads. */
+  /** Status of each enabled endpoint; empty where another process leads. */
   readonly endpoints: readonly EndpointStatus[];
 }
 
 export interface DeliveryTally {
   count(outcome: DeliveryOutcome): void;
   countDisabled(cause: DisabledBy): void;
-  /** @param endpoints asked for whenever the status is */
+  /** This process leads. @param endpoints called at each `status` */
   leads(endpoints: () => readonly EndpointStatus[]): void;
   stands(): void;
   status(): DeliveryStatus;

@@ -1,16 +1,16 @@
-/** What follows from the outcome of an attempt. */
+/** Decides from an attempt's outcome whether the event waits on, and whether the endpoint fails or is disabled. */
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { scheduled, type Waiting } from './backlog.js';
 import type { Progress } from './progress.js';
 import { askedPause, pauseAfter, type RetrySchedule } from './retries.js';
 import type { Outcome } from './sender.js';
 
-/** So many failures without a success, and the endpoint counts as failing. */
+/** Number of failures without a success from which an endpoint counts as failing. */
 const FAILING = 5;
 /** The longest time between two failures that count as one run: longer than any pause between attempts. */
 const MOST_BETWEEN_MS = 2 * 24 * 3_600_000;
 
-/** How the endpoint does, over all that it gets. */
+/** The endpoint's record of failures, over all events sent to it. */
 export type Health = Pick<Progress, 'failures' | 'failingSince' | 'failedAt' | 'pausedUntil'>;
 
 export const isFailing = ({ failures }: Health): boolean => failures >= FAILING;
@@ -18,10 +18,10 @@ export const isFailing = ({ failures }: Health): boolean => failures >= FAILING;
 export interface Verdict {
   readonly delivered: boolean;
   readonly health: Health;
-  /** As it waits from now on; absent: it does not. */
+  /** The event as it waits from now on; absent: it no longer waits. */
   readonly again?: Waiting;
   readonly givenUp: boolean;
-  /** It may be our own outage, and counts for nothing. */
+  /** The failure may be our own outage, and does not count against the endpoint or the event. */
   readonly ours: boolean;
   readonly disable?: Exclude<DisabledBy, 'owner'>;
 }
@@ -31,9 +31,9 @@ export interface Moment {
   readonly now: number;
   /** When the attempt began. */
   readonly startedAt: number;
-  /** Of any endpoint. */
+  /** Time of the last answer of any endpoint, milliseconds since the epoch. */
   readonly lastAnswerAt?: number | undefined;
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   readonly chance: number;
 }
 
@@ -54,12 +54,12 @@ export function verdictOf(
   if (isDelivered(outcome)) return { delivered: true, health: { failures: 0, ...paused }, givenUp: false, ours: false };
   const gone = 'status' in outcome && outcome.status === GONE;
   const ours = isOurs(outcome, before, moment);
-  // A person who tries out an endpoint sees the outcome, and asks again.
+  // A failed ping is not retried: the person who requested it sees the outcome and can request another.
   if (item.ping !== undefined)
     return { delivered: false, health: before, givenUp: false, ours, ...(gone ? { disable: 'gone' } : {}) };
   const retry = afterFailure(item, schedule, moment);
   if (ours) {
-    // The days of an event that never failed by its endpoint have not started.
+    // The time until abandonment starts only with the first failure that is the endpoint's own.
     const { firstAt: _, ...unfailed } = retry.again;
     const again = item.firstAt === undefined ? unfailed : retry.again;
     return { delivered: false, health: { ...afterOutage(before, now), ...paused }, givenUp: false, ours, again };
@@ -86,17 +86,17 @@ export function verdictOf(
   };
 }
 
-/** Nothing was reached, and no endpoint has answered since this one failed before. */
+/** Whether no connection was made, and no endpoint has answered since this one's previous failure. */
 function isOurs(outcome: Outcome, { failedAt = Infinity }: Health, { startedAt, lastAnswerAt = 0 }: Moment): boolean {
   return 'unreached' in outcome && lastAnswerAt <= Math.min(failedAt, startedAt);
 }
 
-/** Where nothing was sent for days, nothing is known of them. */
+/** The present run of failures; empty where the last failure is so long ago that the endpoint may have recovered. */
 function runOf({ failingSince, failedAt }: Health, now: number): { readonly failingSince?: number } {
   return failingSince === undefined || now - (failedAt ?? now) > MOST_BETWEEN_MS ? {} : { failingSince };
 }
 
-/** The time since the failure before counts for nothing. */
+/** Shifts the run of failures, so that the time of an outage of ours does not count towards disabling the endpoint. */
 function afterOutage(before: Health, now: number): Health {
   const { failures, failedAt = now } = before;
   const { failingSince } = runOf(before, now);
@@ -107,7 +107,7 @@ function afterOutage(before: Health, now: number): Health {
   };
 }
 
-/** Its owner asked for the attempt before one was due. */
+/** Whether the owner requested the attempt before one was due. */
 const isExtra = ({ asked, nextAt = 0 }: Waiting, now: number): boolean => asked === true && nextAt > now;
 
 /** An extra attempt leaves the schedule as it is. */

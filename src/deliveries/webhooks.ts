@@ -16,10 +16,10 @@ import { addressPolicy } from './addresses.js';
 import { type Deliveries, startDeliveries } from './deliveries.js';
 import { openSender } from './sender.js';
 
-/** Who disables an endpoint that fails, in the log. */
+/** User named in the log as having disabled a failing endpoint. */
 const DELIVERY_USER = 'system:webhooks';
 
-/** Read models without which nothing can be sent. */
+/** Names of the read models that deliveries need. */
 const READ = [webhookEndpointsProjection.name, feedProjection.name];
 
 export interface WebhooksOptions {
@@ -27,7 +27,7 @@ export interface WebhooksOptions {
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'webhookEndpoints'>;
   readonly subjects: Pick<Subjects, 'secrets'>;
   readonly addressRules: AddressRules;
-  /** Where outward work was resumed last. */
+  /** Position at which outward work was last resumed. */
   readonly resumedAt: Position | undefined;
   readonly version: string;
   readonly logger: Logger;

@@ -57,7 +57,7 @@ function cut(line: string): string {
   return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE - 1)}…`;
 }
 
-/** Tokens are long and secret. */
+/** The body without refresh tokens, which are long and secret. */
 function hidden(body: object): object {
   return Object.fromEntries(
     Object.entries(body).map(([key, value]) => [key, key === 'refresh_token' ? '…' : (value as unknown)]),

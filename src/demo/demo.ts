@@ -29,9 +29,9 @@ const print = (line: string): void => {
 };
 
 const open = resources();
-/** Failures after a signal come from closing. */
+/** Whether a signal has come: failures after it come from closing. */
 let stopping = false;
-/** Closing during the start would remove a folder that the start creates again. */
+/** Whether the start is done: closing during the start would remove a folder that the start creates again. */
 let up = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {

@@ -13,14 +13,14 @@ export interface AccessRequest {
   readonly what: string;
   /** Path parameters and query, or options, as the caller spelled them. */
   readonly asked: Readonly<Record<string, unknown>>;
-  /** Personal fields were shown unmasked. */
+  /** True where personal fields were shown unmasked. */
   readonly personal: boolean;
   readonly reason: string | null;
 }
 
 /**
- * What a call was about, as its reason may tell of it: a gift, a transaction, parked work (by any of its names), a person
- * (by the stream), or all persons that a search found. `undefined`: nobody in particular.
+ * Topic of a call, about which its reason may hold personal data: a gift, a transaction, or parked work (by any of its
+ * names). It can also be a person (by the stream), or all persons that a search found. `undefined`: none in particular.
  */
 export function subjectOfCall({ asked }: Pick<AccessRequest, 'asked'>): string | undefined {
   const text = (...fields: string[]): string | undefined =>
@@ -34,19 +34,19 @@ export function subjectOfCall({ asked }: Pick<AccessRequest, 'asked'>): string |
   return people.length === 0 ? undefined : people.map((id) => personStream(personOf(id))).join('\0');
 }
 
-/** Persons that a search found, as in paths. */
+/** Ids of the persons that a search found, in the form that paths use. */
 export const foundBy = ({ found }: AccessRequest['asked']): readonly string[] =>
   Array.isArray(found) ? (found as readonly string[]) : [];
 
-/** Appended before the answer goes out. */
+/** Records were shown; the event is appended before the answer goes out. */
 export type RecordsShown = DomainEvent<'RecordsShown', AccessRequest & { readonly count: number }>;
 
-/** Appended before the operation shows its first record or changes anything. */
+/** An operation started; the event is appended before it shows its first record or changes anything. */
 export type OperationStarted = DomainEvent<'OperationStarted', AccessRequest & { readonly operation_id: string }>;
 
 /**
- * `complete: false`: broken off or refused, though a repair may still be carried out. `position`: null where the
- * operation counts none.
+ * `complete: false`: the operation was interrupted or refused, though a repair may still be carried out. `position`:
+ * null for an operation that reports no position.
  */
 export type OperationEnded = DomainEvent<
   'OperationEnded',

@@ -7,7 +7,9 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { type Entry, type EntryEvent, evolveEntry } from './entry.js';
 import type { ErasureEvent } from './erasure.js';
 
-/** At the merchant's own locations; `webhooks`: the merchant's webhook endpoints. */
+/**
+ * Permissions of a merchant's user at the merchant's own locations; `webhooks` is for the merchant's webhook endpoints.
+ */
 export const PERMISSIONS = ['redeem', 'unredeem', 'webhooks'] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];
@@ -22,11 +24,11 @@ export const isStaff = ({ roles }: Pick<User, 'roles'>): boolean => roles.length
 export interface User {
   readonly id: string;
   readonly username: string;
-  /** Argon2id, PHC string. Secret. */
+  /** Argon2id hash of the password, as a PHC string. Secret. */
   readonly password_hash: string;
   readonly name: string;
   readonly locale: string | null;
-  /** E.164. Personal. */
+  /** The user's phone number in E.164. Personal. */
   readonly phone_number: string | null;
   readonly device_tokens: readonly string[];
   readonly active: boolean;
@@ -36,12 +38,12 @@ export interface User {
 }
 
 /**
- * `users: null`: the client may log in every user. `staff`: whether roles count through it; null: they do, until the
- * operator says so. Absent in entries of before.
+ * `users: null`: the client may log in every user. `staff`: whether roles count for users logged in through the client;
+ * null: they count, since the operator has not decided; absent in older entries.
  */
 export interface Client {
   readonly id: string;
-  /** Argon2id, PHC string. Secret. */
+  /** Argon2id hash of the client's secret, as a PHC string. Secret. */
   readonly secret_hash: string;
   readonly name: string;
   readonly active: boolean;
@@ -53,9 +55,9 @@ export interface PaymentMethod {
   readonly reference: string;
   readonly kind: 'card' | 'wallet';
   readonly users: readonly string[];
-  /** At the card processor. */
+  /** Id of the customer at the card processor. */
   readonly customer: string | null;
-  /** Must be topped up before it pays; other wallets are settled by invoice. */
+  /** A prepaid wallet must be topped up before it pays; other wallets are settled by invoice. */
   readonly prepaid: boolean;
   readonly active: boolean;
 }
@@ -83,10 +85,10 @@ export interface AccountKinds {
 
 export type AccountKind = keyof AccountKinds;
 
-/** In the order of an import. */
+/** Kinds of accounts, in the order of an import. */
 export const ACCOUNT_KINDS = ['user', 'client', 'paymentMethod'] as const satisfies readonly AccountKind[];
 
-/** A payment method's id is its reference. */
+/** Stream of an account; the id of a payment method is its reference. */
 export const accountStream = (kind: AccountKind, id: string): string => `${kind}-${id}`;
 
 /**
@@ -101,7 +103,9 @@ export type ClientEvent = EntryEvent<'client', Client>;
 /** Personal in `PaymentMethodAdded` and `PaymentMethodChanged`: `customer`. */
 export type PaymentMethodEvent = EntryEvent<'paymentMethod', PaymentMethod> | PaymentMethodErased;
 
-/** With the last user it had. An import may bring its reference back, for somebody else. */
+/**
+ * The payment method was erased together with its last user. An import may add its reference again, for another user.
+ */
 export type PaymentMethodErased = DomainEvent<'PaymentMethodErased', { readonly erasure_id: string }>;
 
 const NOTHING_PERSONAL = { username: '', password_hash: '', name: '', phone_number: null, device_tokens: [] } as const;
@@ -142,7 +146,7 @@ export type ReservationEvent = UsernameTaken | UsernameGivenUp | PhoneTaken | Ph
 
 export type AccountEvent = UserEvent | ClientEvent | PaymentMethodEvent | ReservationEvent | ErasureEvent;
 
-/** In order of time. */
+/** Holders of a username or phone number, in order of time. */
 export type Reservation = readonly PhoneHolder[];
 
 export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
@@ -166,7 +170,7 @@ export function holderOf(reservation: Reservation): string | undefined {
   return last?.to === undefined ? last?.user_id : undefined;
 }
 
-/** The caller makes sure that it is free. */
+/** The caller makes sure that the reservation is free. */
 export function takeReservation(kind: ReservationKind, reservation: Reservation, userId: string): ReservationEvent[] {
   return holderOf(reservation) === userId
     ? []

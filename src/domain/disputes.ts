@@ -1,6 +1,6 @@
 /**
- * Disputes and external refunds (made at the provider, not by us), as events of the transaction's stream. The
- * provider's reports come in any order, and repeatedly. Money is pence.
+ * Disputes and external refunds (made at the provider, not by us), as events of the transaction's stream. Provider
+ * events about them come in any order, and repeatedly. Money is pence.
  */
 import type { DomainEvent } from './decider.js';
 
@@ -18,8 +18,8 @@ export type RefundedAtProvider = DomainEvent<
 >;
 
 /**
- * Gifts were cancelled for external refunds of `total`. `cancelled`: gifts so far; `vouchered`: those whose code is
- * out; `difference`: refunded money without an unredeemed gift to cancel.
+ * Gifts were cancelled for external refunds of `total`. `cancelled`: number of gifts cancelled so far; `vouchered`:
+ * number of those whose code is out; `difference`: refunded money without an unredeemed gift to cancel.
  */
 export type ProviderRefundSettled = DomainEvent<
   'ProviderRefundSettled',
@@ -31,7 +31,7 @@ export type ProviderRefundSettled = DomainEvent<
   }
 >;
 
-/** The buyer's bank claims the money, or inquires about it. `reason` is the provider's. */
+/** The buyer's bank claims the money, or inquires about it. `reason` is the provider's code. */
 export type DisputeOpened = DomainEvent<
   'DisputeOpened',
   {
@@ -42,13 +42,13 @@ export type DisputeOpened = DomainEvent<
   }
 >;
 
-/** `won`: the money stays; also the end of an inquiry without a claim. */
+/** `won`: the money stays with us; also the outcome of an inquiry without a claim. */
 export type DisputeClosed = DomainEvent<
   'DisputeClosed',
   { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
 >;
 
-/** `gifts`: the number now blocked by the dispute. */
+/** The dispute's gifts are blocked or unblocked. `gifts`: number of gifts that the dispute blocks now. */
 export type DisputeSettled = DomainEvent<
   'DisputeSettled',
   { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }
@@ -58,7 +58,7 @@ export type ReversalEvent = RefundedAtProvider | ProviderRefundSettled | Dispute
 
 // State
 
-/** `settled`: gifts are blocked or unblocked, as the status asks. */
+/** `settled`: the gifts are blocked or unblocked, as the status requires. */
 export interface Dispute {
   readonly dispute_id: string;
   readonly reason: string;
@@ -66,7 +66,7 @@ export interface Dispute {
   readonly settled: boolean;
 }
 
-/** The buyer's bank has the money or may take it. */
+/** True while the buyer's bank has the money of the purchase or may take it. */
 export const isDisputed = ({ disputes }: Reversals): boolean => disputes.some(({ status }) => status !== 'won');
 
 export interface Reversals {
@@ -116,11 +116,11 @@ function disputeOf(state: Reversals, disputeId: string): Dispute | undefined {
 
 // Decisions
 
-/** A person must act: the gifts did not make up for the money, or codes of cancelled gifts are out. */
+/** True where a person must act: the gifts did not cover the money, or codes of cancelled gifts are out. */
 export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean =>
   difference > 0 || vouchered > 0;
 
-/** `total`: all refunds of the charge; `ours`: those that we asked for. */
+/** `total`: sum of all refunds of the charge; `ours`: sum of those that we requested. */
 export function noteProviderRefund(
   state: Reversals,
   { provider, charge_id, total, ours }: { provider: string; charge_id: string; total: number; ours: number },
@@ -137,12 +137,15 @@ export function settleProviderRefund(
   return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
 }
 
-/** Also ignored after the dispute's end. */
+/** No event for a dispute that is known, not even after its end. */
 export function openDispute(state: Reversals, dispute: DisputeOpened['data']): DisputeOpened[] {
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
-/** Recorded also before the opening is. A lost dispute may still be won on appeal; a won one stays won. */
+/**
+ * Records the end of a dispute even before its opening is recorded. A lost dispute may still be won on appeal; a won
+ * one stays won.
+ */
 export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
   const news = known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
@@ -159,7 +162,7 @@ export function settleDispute(
     : [{ type: 'DisputeSettled', data: { dispute_id, blocked, gifts } }];
 }
 
-/** A step with the same `key` is the same step. */
+/** A step that a process manager has to take; steps with the same `key` are the same step. */
 export type ReversalStep = { readonly key: string } & (
   | { readonly step: 'settle dispute'; readonly dispute: Dispute }
   | { readonly step: 'settle provider refund'; readonly total: number }

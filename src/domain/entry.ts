@@ -25,7 +25,7 @@ export function entryEventType<K extends string>(kind: K, what: 'Added' | 'Chang
 export const entryEventTypes = <K extends string>(kinds: readonly K[]): EntryEventType<K>[] =>
   kinds.flatMap((kind) => (['Added', 'Changed', 'Retired'] as const).map((what) => entryEventType(kind, what)));
 
-/** Sets `active` to false on retirement. */
+/** Folds an event into the entry; retirement sets `active` to false. */
 export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEvent): Entry<V> {
   if (event.type.endsWith('Added')) return { status: 'live', value: event.data as V };
   if (state.status === 'none') return state;
@@ -38,7 +38,7 @@ export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEven
 function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   const changed: Partial<V> = {};
   for (const field of Object.keys(wanted) as (keyof V)[])
-    // An entry of before may lack a field that has a default since.
+    // An older entry may lack a field that was added later with a default.
     if (!sameJson(present[field] ?? null, wanted[field] ?? null)) changed[field] = wanted[field];
   return changed;
 }
@@ -57,7 +57,7 @@ export function retireEntry<K extends string, V extends object>(
   return state.status === 'live' ? [{ type: entryEventType(kind, 'Retired'), data: { reason } }] : [];
 }
 
-/** Ignores the order of fields; -0 is 0. */
+/** Compares JSON values without regard to the order of fields; -0 equals 0. */
 export function sameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;

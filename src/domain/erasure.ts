@@ -1,10 +1,10 @@
-/** A person's end in the log (docs/decisions.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
+/** Erasure of a person in the log (docs/decisions.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { idOf, kindOf } from './streamName.js';
 
 /**
- * What opened the personal data of the stream's person was destroyed before. `purchases`: how many lost their data key,
- * and so their message, with it.
+ * Everything that opened the personal data of the stream's person was destroyed before this event. `purchases`: number
+ * of purchases that lost their data key, and so their message, with it.
  */
 export type PersonErased = DomainEvent<
   'PersonErased',
@@ -55,7 +55,7 @@ export const erasureRequestAggregate: Aggregate<ErasureRequest, ErasureEvent> = 
   },
 };
 
-/** Of the end of an erased user's entry. */
+/** Reason in the event that retires the entry of an erased user. */
 export const ERASURE_REASON = 'erasure';
 
 /** A user, or a phone number that is no user's. */
@@ -64,7 +64,7 @@ export type Person =
 
 const NUMBER = 'phone:';
 
-/** In paths and on the command line: a user's id, or `phone:{phone_id}`. */
+/** Id of a person in paths and on the command line: a user's id, or `phone:{phone_id}`. */
 export const personId = (person: Person): string =>
   person.kind === 'user' ? person.userId : `${NUMBER}${person.phoneId}`;
 

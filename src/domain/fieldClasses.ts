@@ -1,5 +1,5 @@
 /**
- * Secret fields of events are never shown; personal ones are masked, unless asked for with a reason
+ * Secret fields of events are never shown; personal ones are masked, unless requested with a reason
  * (docs/decisions.md#shown-events). `[]` in a path stands for every item of a list.
  */
 import type { AccessEvent } from './access.js';
@@ -49,7 +49,7 @@ const USER = {
 const CLIENT = { secret: ['secret_hash'], personal: [] } as const satisfies FieldClasses;
 const PAYMENT_METHOD = { secret: [], personal: ['customer'] } as const satisfies FieldClasses;
 
-/** A path that leads to no field does not compile. */
+/** Secret and personal fields by event type. A path that leads to no field does not compile. */
 export const FIELD_CLASSES = {
   IntegrationAdded: OPEN,
   IntegrationChanged: OPEN,
@@ -162,13 +162,16 @@ export const FIELD_CLASSES = {
   OperationEnded: OPEN,
 } as const satisfies { readonly [E in AnyDomainEvent as E['type']]: FieldClasses<PathsOf<E['data']>> };
 
-/** Secret in any event. Keyed hashes and ids of numbers show that two events are about one number. */
+/**
+ * Paths of fields that are secret in any event. Keyed hashes and ids of numbers show that two events are about one
+ * number.
+ */
 type SecretByName<P extends string> = P extends
   `${string}_hash` | `${string}phone_id` | `${string}seed` | `${string}pin`
   ? P
   : never;
 
-/** Must be `never` (`test/domain/fieldClasses.test.ts`). */
+/** Secret fields that `FIELD_CLASSES` does not list; this must be `never` (`test/domain/fieldClasses.test.ts`). */
 export type UnlistedSecret = {
   [E in AnyDomainEvent as E['type']]: Exclude<
     SecretByName<PathsOf<E['data']>>,

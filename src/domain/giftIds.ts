@@ -1,7 +1,7 @@
 /**
  * Gift ids and shortcodes (docs/decisions.md#gift-ids). An id is 80 random bits as 20 hexadecimal digits, and names a
  * gift. A shortcode is a permutation of these bits under HASH_KEY, as 16 characters of Crockford's base 32 (no I, L, O,
- * U), and opens the gift: nobody makes it of the id without the key.
+ * U). It opens the gift: without the key it can't be derived from the id.
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { INVISIBLE } from '../lib/invisible.js';
@@ -27,11 +27,11 @@ export const isGiftId = (text: string): boolean => ID.test(text);
 
 export const isShortcode = (text: string): boolean => lettersIn(text) !== undefined;
 
-/** The longest text that is read as a shortcode. */
+/** Maximum length in characters of a text that is read as a shortcode. */
 const MOST_TYPED = 64;
-/** What people group letters with, what scanners end a code with, and what shows nothing. */
+/** Characters to skip: those with which people group letters or scanners end a code, and invisible ones. */
 const BETWEEN_LETTERS = new RegExp(`[\\s\\p{Dash}\\p{Cc}${INVISIBLE}]+`, 'gu');
-/** The ASCII characters as Japanese and Chinese keyboards also write them. */
+/** Full-width forms of the ASCII characters, as Japanese and Chinese keyboards also write them. */
 const FULL_WIDTH = /[\uff01-\uff5e]/g;
 const FULL_WIDTH_OFFSET = 0xfee0;
 
@@ -45,16 +45,15 @@ function lettersIn(text: string): string | undefined {
   const letters = text
     .replaceAll(FULL_WIDTH, (letter) => String.fromCharCode(letter.charCodeAt(0) - FULL_WIDTH_OFFSET))
     .replaceAll(BETWEEN_LETTERS, '');
-  // Capitals of other letters may be these.
+  // Checked before `toUpperCase`, which turns some letters outside ASCII into ASCII ones.
   if (!/^[0-9a-z]{16}$/i.test(letters)) return undefined;
   const read = letters.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
   return SHORTCODE.test(read) ? read : undefined;
 }
 
-/** An installation's shortcodes. */
 export interface Shortcodes {
   of(giftId: string): string;
-  /** The id that an id or a shortcode names; `undefined`: it is neither. */
+  /** The gift's id, from an id or a shortcode; `undefined`: the text is neither. */
   giftIdOf(identifier: string): string | undefined;
 }
 
@@ -63,7 +62,7 @@ export function shortcodesUnder(hash: KeyedHash): Shortcodes {
   const key = Buffer.from(hash('shortcode', ''), 'base64url');
   const cipher = createCipheriv('aes-128-ecb', key, null).setAutoPadding(false);
   const block = Buffer.alloc(16);
-  /** Two halves of two words each. In place. */
+  /** Permutes the words in place; each half of the network is two words. */
   const permute = (words: Words, rounds: readonly number[]): Words => {
     for (const round of rounds) {
       const half = round % 2 === 0 ? 0 : 2;
@@ -86,7 +85,7 @@ export function shortcodesUnder(hash: KeyedHash): Shortcodes {
   };
 }
 
-/** 20 bits each: five hexadecimal digits, or four letters. */
+/** Four words of 20 bits each: five hexadecimal digits of an id, or four letters of a shortcode. */
 type Words = [number, number, number, number];
 const WORD = 0xfffff;
 
@@ -110,7 +109,7 @@ function lettersOf(words: Words): string {
   return code;
 }
 
-/** SHAKE256 of a purchase's random 256-bit seed (hexadecimal), 80 bits for each id. */
+/** Ids of a purchase's gifts: SHAKE256 of the purchase's random 256-bit seed (hexadecimal), 80 bits for each id. */
 export function deriveGiftIds(seed: string, count: number): GiftIds[] {
   const idsAt = giftIdsIn(seed, count);
   return Array.from({ length: count }, (_, index) => idsAt(index));

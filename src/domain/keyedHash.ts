@@ -1,7 +1,7 @@
-/** A plain hash of a phone number is easily reversed (docs/design.md#keyed-hashes). */
+/** Keyed hashes, since a plain hash of a phone number is easily reversed (docs/design.md#keyed-hashes). */
 import { createHmac } from 'node:crypto';
 
-/** Keeps the hashes of equal texts of different kinds apart. */
+/** Kinds of hashed texts: equal texts of different kinds have different hashes. */
 export type HashKind =
   | 'subject'
   | 'phone'

@@ -12,13 +12,15 @@ export const notificationStream = (giftId: string): string => `notification-${gi
 export type Channel = 'sms' | 'push';
 
 interface Numbered {
-  /** From 1. */
+  /** Number of the attempt among all notifications of the gift, counted from 1. */
   readonly attempt: number;
-  /** The id of the event that asked for it: the gift's issue or release, a reassignment or a request. */
+  /**
+   * Id of the event that caused the notification: the gift's issue or release, a reassignment, a request or a reminder.
+   */
   readonly asked_by: string;
 }
 
-/** Only the process that appended this sends the message. */
+/** Only the process that appended this event sends the message. */
 export type NotificationStarted = DomainEvent<
   'NotificationStarted',
   Numbered & {
@@ -27,7 +29,7 @@ export type NotificationStarted = DomainEvent<
   }
 >;
 
-/** `message_id` is the provider's. */
+/** `message_id`: the provider's id of the message. */
 export type NotificationSent = DomainEvent<
   'NotificationSent',
   Numbered & {
@@ -37,7 +39,7 @@ export type NotificationSent = DomainEvent<
   }
 >;
 
-/** As `NotificationSent`, of a reminder. */
+/** A reminder was sent; the fields are those of `NotificationSent`. */
 export type ReminderSent = DomainEvent<'ReminderSent', NotificationSent['data']>;
 
 /** `cause` is `no address`, the provider's reason, or why no receiver is notified any more (`whyNotNotified`). */
@@ -48,7 +50,7 @@ export type NotificationFailed = DomainEvent<
   }
 >;
 
-/** After `NotificationSent`. `cause` is the provider's reason. */
+/** The provider could not deliver a message that was recorded as sent. `cause`: the provider's reason. */
 export type NotificationUndelivered = DomainEvent<
   'NotificationUndelivered',
   {
@@ -59,8 +61,8 @@ export type NotificationUndelivered = DomainEvent<
 >;
 
 /**
- * Support wants the receiver notified again, as number `attempt`. `gift_revision`: the last event of the gift's stream
- * at the decision, which determines the receiver.
+ * Support requests another notification of the receiver, with the number `attempt`. `gift_revision`: revision of the
+ * last event in the gift's stream at the decision, which determines the receiver.
  */
 export type NotificationRequested = DomainEvent<
   'NotificationRequested',
@@ -87,7 +89,7 @@ export type Notification =
   | { readonly status: 'started'; readonly askedBy: string; readonly channel: Channel; readonly startedAt: string }
   | { readonly status: 'sent' | 'failed' };
 
-/** 0: the event belongs to no attempt. */
+/** Number of the attempt that the event belongs to; 0: it belongs to none. */
 export function attemptOf(event: NotificationEvent): number {
   return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered' ? 0 : event.data.attempt;
 }
@@ -125,21 +127,23 @@ export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly revision: number;
 };
 
-/** The gift's issue or release, a reassignment, support's request, or a reminder. */
+/**
+ * An event that causes a notification: the gift's issue or release, a reassignment, support's request, or a reminder.
+ */
 export interface Occasion {
   readonly id: string;
   readonly position: string;
-  /** `bought`: the receiver in the purchase. */
+  /** Receiver of the notification; `bought`: the receiver named in the purchase. */
   readonly receiver: PurchaseReceiver | 'bought';
   readonly outdated: boolean;
-  /** The gift is blocked, and the notification was not sent for it: none starts until that ends. */
+  /** Set while a block of the gift holds the notification back: no attempt starts until the block ends. */
   readonly waits?: true;
   readonly reminder?: Pick<ReminderDue['data'], 'expires_on' | 'until'>;
 }
 
 /** A notification without an outcome yet. */
 export interface Attempt {
-  /** From 1. */
+  /** Number of the attempt among all notifications of the gift, counted from 1. */
   readonly number: number;
   readonly occasion: Occasion;
   readonly channel: Channel;
@@ -154,11 +158,11 @@ export type NextAttempt =
 
 export interface NotificationAttempts {
   readonly next: NextAttempt;
-  /** The number that support's next request gets. */
+  /** Number of the attempt that support's next request gets. */
   readonly nextNumber: number;
 }
 
-/** Each list is in the order of its stream. */
+/** Each argument holds the events of its stream, in order. */
 export function notificationAttempts(
   ofGift: readonly Placed[],
   ofNotification: readonly Placed[],
@@ -179,7 +183,7 @@ export function notificationAttempts(
   return { next, nextNumber };
 }
 
-/** What a reminder before it no longer holds for. */
+/** Types of events after which an earlier reminder is no longer sent. */
 const ENDS_REMINDERS: ReadonlySet<GiftEvent['type']> = new Set([
   'GiftReassigned',
   'GiftRedeemed',
@@ -188,13 +192,13 @@ const ENDS_REMINDERS: ReadonlySet<GiftEvent['type']> = new Set([
   'GiftExtended',
 ]);
 
-/** In order of the log. */
+/** The events that cause notifications of a gift, in the order of the log. */
 function occasionsOf(
   gift: readonly Placed<GiftEvent>[],
   notification: readonly Placed<NotificationEvent>[],
 ): Occasion[] {
   let receiver: Occasion['receiver'] | undefined;
-  // What happens before a scheduled gift is released is told with its release.
+  // Events before a scheduled gift's release cause no notification of their own: the release notifies the receiver.
   let heldBack = false;
   const given = gift.flatMap(
     (event): (Omit<Occasion, 'outdated'> & { readonly revision: number; readonly by: string })[] => {
@@ -217,7 +221,7 @@ function occasionsOf(
   const requested = notification.flatMap((event): Occasion[] => {
     if (event.type !== 'NotificationRequested') return [];
     const { id, position, data } = event;
-    // A later reassignment is an occasion of its own.
+    // A later reassignment causes a notification of its own.
     const to = given.findLast((one) => one.revision <= data.gift_revision);
     const waits = blocked && blockedBefore.has(id);
     return to === undefined
@@ -229,7 +233,7 @@ function occasionsOf(
     position,
     receiver: to,
     outdated: index < given.length - 1,
-    // A first notification says in the log that it was not sent: nothing else ends it.
+    // A first notification waits only once its failure for the block is in the log: nothing else ends it.
     ...(blocked && (by !== 'GiftIssued' || blockedBefore.has(id)) ? { waits: true } : {}),
   }));
   return [...own, ...requested, ...remindersOf(gift)].sort((one, other) => (one.position < other.position ? -1 : 1));
@@ -249,14 +253,17 @@ function remindersOf(gift: readonly Placed<GiftEvent>[]): Occasion[] {
   });
 }
 
-/** `attempt` is absent once it has an outcome. `blocked`: nothing was sent, and the occasion stays. */
+/**
+ * `attempt`: absent once the outcome is recorded. `blocked`: nothing was sent because of a block, and the occasion
+ * remains open.
+ */
 interface Attempted {
   readonly occasion: Occasion;
   readonly attempt?: Attempt;
   readonly blocked?: boolean;
 }
 
-/** By number. */
+/** Attempts by their number. */
 function attemptsOf(
   occasions: readonly Occasion[],
   notification: readonly Placed<NotificationEvent>[],
@@ -282,7 +289,7 @@ const isForBlock = (event: NotificationEvent): boolean =>
 
 // Decisions
 
-/** Causes of notifications that are not sent, by why the gift can't be used. */
+/** Recorded causes of notifications that are not sent, by the reason why the gift can't be used. */
 const UNUSABLE = {
   gift_cancelled: 'gift is cancelled',
   gift_already_redeemed: 'gift is redeemed',
@@ -291,15 +298,16 @@ const UNUSABLE = {
 } as const;
 
 /**
- * Why no receiver is notified of the gift, for the first time or again (docs/decisions.md#notifications); `undefined`:
- * they are. A block only postpones it. @param now ISO 8601, UTC
+ * Why receivers are not notified of the gift, for the first time or again (docs/decisions.md#notifications);
+ * `undefined`: they are notified. A block only postpones the notification.
+ * @param now ISO 8601, UTC
  */
 export function whyNotNotified(gift: Gift, now: string): (typeof UNUSABLE)[keyof typeof UNUSABLE] | undefined {
   const why = gift.status === 'none' ? undefined : whyUnusable(gift, now);
   return why === undefined ? undefined : UNUSABLE[why];
 }
 
-/** A message could not be delivered: recorded once. `undefined`: it is not recorded as sent (yet). */
+/** Records once that a message could not be delivered. `undefined`: the message is not recorded as sent (yet). */
 export function failDelivery(
   history: readonly NotificationEvent[],
   failed: NotificationUndelivered['data'],
@@ -311,7 +319,7 @@ export function failDelivery(
     : [{ type: 'NotificationUndelivered', data: failed }];
 }
 
-/** Fails an attempt (from 1) that is under way; else no event. */
+/** Fails the attempt with this number (from 1) where it is in progress; no event otherwise. */
 export function failAttempt(
   history: readonly NotificationEvent[],
   number: number,

@@ -7,13 +7,13 @@ import type { DomainEvent } from './decider.js';
 
 export const OUTWARD_STREAM = 'log-outward';
 
-/** The log's first, before any outward work is done. */
+/** First event of the stream in a new log, appended before any outward work is done. */
 export type OutwardWorkStarted = DomainEvent<'OutwardWorkStarted', { readonly log_id: string }>;
 
-/** `log_id`: the log that the person held, which may be one with copies. */
+/** A person stopped the outward work. `log_id`: the log that they held, which may have copies. */
 export type OutwardWorkHeld = DomainEvent<'OutwardWorkHeld', { readonly log_id: string; readonly reason: string }>;
 
-/** From here on the log `log_id` does the work, and no other one that has this event. */
+/** From this event on the log `log_id` does the work, and no other log that has the event. */
 export type OutwardWorkResumed = DomainEvent<
   'OutwardWorkResumed',
   { readonly log_id: string; readonly reason: string }
@@ -21,13 +21,13 @@ export type OutwardWorkResumed = DomainEvent<
 
 export type OutwardEvent = OutwardWorkStarted | OutwardWorkHeld | OutwardWorkResumed;
 
-/** Which log does the work; null: none does, since a person held it; `undefined`: none was started. */
+/** Id of the log that does the work; null: none does, since a person held it; `undefined`: no log has started it. */
 export type OutwardOwner = string | null | undefined;
 
 export const ownerAfter = ({ type, data }: OutwardEvent): OutwardOwner =>
   type === 'OutwardWorkHeld' ? null : data.log_id;
 
-/** Why a log of this id waits; `undefined`: it does not. */
+/** Why the log with this id waits, for the operator to read; `undefined`: it does not wait. */
 export function whyHeld(owner: OutwardOwner, logId: string): string | undefined {
   if (owner === undefined || owner === logId) return undefined;
   return owner === null

@@ -1,4 +1,4 @@
-/** Parked work: a process manager gave it up, and support retries or discards it. Stream `parked-{name}`. */
+/** Parked work: a process manager abandoned it, and support retries or discards it. Stream `parked-{name}`. */
 import { createHash } from 'node:crypto';
 import type { DomainEvent } from './decider.js';
 import { Refusal } from './refusal.js';
@@ -36,7 +36,9 @@ interface Work {
   readonly step: string;
 }
 
-/** `event_id`: the event that asked for the work. `times`: how often it was parked in a row, including this time. */
+/**
+ * `event_id`: id of the event that requested the work. `times`: how often it was parked in a row, including this time.
+ */
 export type WorkParked = DomainEvent<
   'WorkParked',
   Work & { readonly cause: string; readonly event_id: string; readonly times: number }
@@ -55,7 +57,7 @@ export function parkingId(
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
 }
 
-/** The work is to be done again. `times`: how often it had been parked. */
+/** Support requests that the work is done again. `times`: how often it had been parked. */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 
 export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
@@ -64,7 +66,7 @@ export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
 
 // State
 
-/** `parked`: waits for a person; `retried`: the process manager has it again. */
+/** `parked`: the work waits for a person; `retried`: the process manager has the work again. */
 export type ParkedState = 'parked' | 'retried' | 'discarded';
 
 export interface ParkedWork extends Work {
@@ -86,8 +88,8 @@ export function evolveParked(work: ParkedWork | undefined, { type, data }: Parke
 // Decisions
 
 /**
- * A discarded notification is recorded as failed (support can resend it), a discarded charge as declined (the buyer can
- * buy again).
+ * A discarded notification or charge can't be retried. The notification is recorded as failed (support can resend it),
+ * the charge as declined (the buyer can buy again).
  * @throws Refusal `work_discarded`
  */
 export function retryWork(

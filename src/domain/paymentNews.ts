@@ -1,17 +1,20 @@
-/** A payment provider's own reports about a transaction, which may be repeated, late or reordered. */
+/** Provider events about a transaction, which may be repeated, late or reordered. */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
 import type { PurchaseEvent } from './purchase/events.js';
 import { reversalsOf, type MadePurchase } from './purchase/state.js';
 import { failAuthentication, settleCharge } from './purchase/decisions.js';
 import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
 
-/** Money is pence; ids are the provider's. */
+/** Money is pence; `charge_id`, `dispute_id` and `refund_ref` are the provider's ids. */
 export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
-  /** `total`: all refunds of this charge. `others`: external ones, read at the provider where `unsureCharge` asks. */
+  /**
+   * `total`: sum of all refunds of this charge. `others`: external ones, read at the provider where `unsureCharge`
+   * requires it.
+   */
   | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number; readonly others?: number }
-  /** A refund of ours that the provider had accepted. `others`: as above. */
+  /** Failure of a refund of ours that the provider had accepted. `others`: as for `refunded`. */
   | {
       readonly kind: 'refund failed';
       readonly refund_id: string;
@@ -58,7 +61,7 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'refund failed': {
       const { others } = news;
       const charge_id = unsureCharge(state, news);
-      // Before the failure was reported, an external refund may have been taken for this one.
+      // Before the failure was reported, an external refund may have been mistaken for this one.
       return [
         ...failed(state, news),
         ...(charge_id === undefined || others === undefined
@@ -85,8 +88,8 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
 }
 
 /**
- * The charge whose external refunds must be read at the provider: a reported total may include a refund of ours that
- * was refused or failed since, and an external refund may have been taken for a failed one of ours.
+ * The charge whose external refunds must be read at the provider. A reported total may include a refund of ours that
+ * was refused or failed since. An external refund may have been mistaken for a failed one of ours.
  */
 export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
   if (news.kind === 'refund failed') {
@@ -115,7 +118,7 @@ function failed(
   return failRefund(refunds.get(refund_id), { attempt, provider, refund_ref, code });
 }
 
-/** Another charge than the purchase's: it is refunded whole, and no gift depends on it. */
+/** True for a charge other than the purchase's own: it is refunded whole, and no gift depends on it. */
 function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boolean {
   return (charge !== undefined && charge.charge_id !== chargeId) || refunds.has(lateChargeRefundId(chargeId));
 }

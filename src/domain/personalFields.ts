@@ -1,7 +1,7 @@
 /**
- * Whose the personal fields of events are. The log holds them encrypted under a key of the subject named here
- * (docs/design.md#personal-data). Numbers of receivers and messages of purchases are no fields of this kind: the
- * events hold an id, or a sealed text, instead.
+ * Personal fields of events, and their subjects. The log holds these fields encrypted under a key of the subject
+ * (docs/design.md#personal-data). Phone numbers of receivers and messages of purchases are not among them: the events
+ * hold an id, or a sealed text, instead.
  */
 import { type AccessRequest, subjectOfCall } from './access.js';
 import type { AccountKind } from './account.js';
@@ -16,14 +16,15 @@ import { idOf } from './streamName.js';
 import { isDisputeCause } from './supportActions.js';
 
 /**
- * `user` by id, `phone` by number in E.164, `username` normalised, `paymentMethod` by reference, `purchase`
- * (what was written in it) by the transaction's id, `webhookSecret` (its data key signs), `supportText` by what support wrote about: the id of a gift or
- * transaction, or as `subjectOfCall` has it.
+ * Kinds of subjects, and the texts that name them: `user` by id, `phone` by number in E.164, `username` normalised,
+ * `paymentMethod` by reference, `purchase` (the text written in it) by the transaction's id. `supportText` is named by
+ * its topic: the id of a gift or transaction, or the result of `subjectOfCall`. The data key of a `webhookSecret`
+ * signs.
  */
 export type SubjectKind =
   'user' | 'phone' | 'username' | 'paymentMethod' | 'purchase' | 'supportText' | 'webhookSecret';
 
-/** Finds a subject; `text` is unique within the kind. */
+/** Name by which a subject is found; `text` is unique within the kind. */
 export interface PersonName {
   readonly kind: SubjectKind;
   readonly text: string;
@@ -41,17 +42,17 @@ export const purchaseSubject = (transactionId: string): PersonName => ({ kind: '
 
 export const supportTextSubject = (id: string): PersonName => ({ kind: 'supportText', text: id });
 
-/** What the key store finds a subject by. */
+/** Keyed hash by which the key store finds a subject. */
 export const lookupOf = (hash: KeyedHash, { kind, text }: Readonly<Record<keyof PersonName, string>>): string =>
   hash('subject', `${kind}\0${text}`);
 
-/** Whether the key store keeps, for a subject of this kind, the text that its id stands for; else it keeps a data key. */
+/** Whether the key store holds the text that the id of such a subject represents; otherwise it holds a data key. */
 export const keepsText = (kind: SubjectKind): boolean => kind === 'phone' || kind === 'username';
 
 interface PersonalFields<F extends string> {
-  /** Top-level fields, with what is read once the subject was erased. */
+  /** Top-level fields, each with the value that is read once the subject was erased. */
   readonly fields: Readonly<Record<F, unknown>>;
-  /** Absent: the fields of this event hold nothing personal. */
+  /** Subject of an event's personal fields; `undefined`: the fields of this event hold nothing personal. */
   readonly subjectOf: (stream: string, data: object) => PersonName | undefined;
 }
 
@@ -68,7 +69,10 @@ const PAYMENT_METHOD = {
   subjectOf: (stream) => paymentMethodSubject(idOf(stream)),
 } as const satisfies PersonalFields<PersonalOf<'PaymentMethodAdded'>>;
 
-/** Read as empty with the rest of its entry; ours for the end of an erased one, which has no key any more. */
+/**
+ * The reason is read as empty once its user was erased. `ERASURE_REASON` is not encrypted: an erased user has no key
+ * any more.
+ */
 const USER_RETIRED = {
   fields: { reason: '' },
   subjectOf: (stream, data) =>
@@ -79,7 +83,7 @@ const PAYMENT_METHOD_RETIRED = {
   subjectOf: PAYMENT_METHOD.subjectOf,
 } as const satisfies PersonalFields<'reason'>;
 
-/** In the stream of a gift, of its notification or of a transaction. */
+/** Support's reason, in the stream of a gift, of its notification or of a transaction. */
 const SUPPORT_TEXT = {
   fields: { reason: '' },
   subjectOf: (stream) => supportTextSubject(idOf(stream)),
@@ -89,7 +93,7 @@ const BLOCK = {
   fields: { reason: '', ticket: '' },
   subjectOf: (stream, data) => (isDisputeCause((data as Block).cause) ? undefined : SUPPORT_TEXT.subjectOf(stream)),
 } as const satisfies PersonalFields<'reason' | 'ticket'>;
-/** A message parked is its gift's; all other work concerns the whole purchase. */
+/** A parked notification belongs to its gift; all other parked work concerns the whole purchase. */
 const PARKED = {
   ...SUPPORT_TEXT,
   subjectOf: (stream, data) => {
@@ -97,7 +101,7 @@ const PARKED = {
     return supportTextSubject(parkedNameOf(stream) === 'notification' ? entity : transaction_id);
   },
 } as const satisfies PersonalFields<'reason'>;
-/** The record of a call repeats its reason. */
+/** Records of access repeat the reason that the caller gave. */
 const ACCESS = {
   ...SUPPORT_TEXT,
   subjectOf: (_, data) => {
@@ -108,8 +112,8 @@ const ACCESS = {
 } as const satisfies PersonalFields<'reason'>;
 
 /**
- * Reasons that must name no person (docs/decisions.md#encrypted-fields). Those of disputes are the provider's codes,
- * those of cancelled gifts are ours.
+ * Events whose reasons must name no person (docs/decisions.md#encrypted-fields). Reasons of disputes are the provider's
+ * codes, and those of cancelled gifts are texts of this service.
  */
 type WithClearReason =
   | EntryRetired<CatalogueKind | Exclude<AccountKind, 'user' | 'paymentMethod'>>['type']
@@ -135,8 +139,8 @@ type WithPersonalFields = {
 }[keyof Classes];
 
 /**
- * By event type; a type with personal fields or with support's text that is missing here, and one that has neither, do
- * not compile.
+ * Personal fields by event type. A type with personal fields or with support's text that is missing here, and a listed
+ * type that has neither, do not compile.
  */
 export const PERSONAL_FIELDS = {
   UserAdded: USER,

@@ -1,28 +1,29 @@
-// The full metadata: the small set knows little more than lengths, and `/mobile` takes +800 and +979 for mobile.
+// The full metadata is needed: the small set knows little more than lengths, and `/mobile` mistakes +800 and +979 for
+// mobile numbers.
 import { type NumberType, type PhoneNumber, parsePhoneNumberFromString } from 'libphonenumber-js/max';
 import { INVISIBLE } from '../lib/invisible.js';
 
-/** E.164 has 15 digits; the rest is punctuation. */
+/** Maximum length in characters of a text that is read: E.164 has 15 digits, and the rest is punctuation. */
 const MAX_LENGTH = 40;
 
-/** Contact books add invisible characters. */
+/** Invisible characters, which contact books add. */
 const UNSEEN = new RegExp(`[${INVISIBLE}]`, 'gu');
 
-/** Links and contact cards write numbers so (RFC 3966). */
+/** Prefix with which links and contact cards write numbers (RFC 3966). */
 const TEL = /^tel:/i;
 
-/** The shortest numbers of the world have 7 digits with their country's. */
+/** The shortest numbers in the world have 7 digits, including those of the country code. */
 const E164 = /^\+\d{7,15}$/;
 
 /** Numbers for examples: Ofcom's for drama, which the library lacks, and Twilio's for tests (`+15005550001`). */
 const FOR_EXAMPLES = /^\+(?:447700900\d{3}|1500555000\d)$/;
 
-/** Other types can't receive SMS everywhere. North American numbers do not show whether they are mobile. */
+/** Types of numbers that can receive SMS everywhere. North American numbers do not show whether they are mobile. */
 const CAN_RECEIVE_SMS: ReadonlySet<NumberType> = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE']);
 
 /**
- * E.164 (`+447700900123`); a number without a country is British (docs/decisions.md#phone-numbers). For what is new:
- * a number that is only looked up is read by `readPhoneNumber`.
+ * The number in E.164 (`+447700900123`); a number without a country is British (docs/decisions.md#phone-numbers). This
+ * is for new numbers: a number that is only looked up is read by `readPhoneNumber`.
  * @returns `undefined` for an unassigned number, or one that can't receive SMS
  */
 export function normalisePhoneNumber(text: string): string | undefined {
@@ -32,7 +33,7 @@ export function normalisePhoneNumber(text: string): string | undefined {
   return parsed.isValid() && CAN_RECEIVE_SMS.has(parsed.getType()) ? parsed.number : undefined;
 }
 
-/** As `normalisePhoneNumber`, also numbers that are not valid: the log may hold them from when they were. */
+/** As `normalisePhoneNumber`, but also for numbers that are no longer valid, since the log may hold them. */
 export function readPhoneNumber(text: string): string | undefined {
   return parse(text)?.number;
 }

@@ -8,8 +8,8 @@ import { trimmed } from '../lib/invisible.js';
 const OTHER_WIDTH = /[\u3000\uff01-\uffee]/g;
 
 /**
- * UsernameCaseMapped (RFC 8265 3.3): usual width, lower case, composed, no outer blanks; `ＡDA ` is `ada`. Personal.
- * Accepts any text.
+ * The username in the profile UsernameCaseMapped (RFC 8265 3.3): usual width, lower case, composed, no outer blanks;
+ * `ＡDA ` is `ada`. Personal. Accepts any text.
  */
 export function normaliseUsername(username: string): string {
   const narrow = username.replace(OTHER_WIDTH, (character) => character.normalize('NFKC'));
@@ -22,12 +22,12 @@ const PARTS = /^[\p{Ll}\p{Lo}\p{Lm}\p{Mn}\p{Mc}\p{Nd}!-~]+(?: [\p{Ll}\p{Lo}\p{Lm
 const NEVER =
   /[\u302e-\u302f\u0640\u07fa\u3031-\u3035\u303b\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\p{Default_Ignorable_Code_Point}]/u;
 
-/** RFC 8265 3.1: also refuses compatibility characters, such as `ﬁ`. */
+/** Whether a username is valid (RFC 8265 3.1), which also excludes compatibility characters, such as `ﬁ`. */
 export function isUsername(normalised: string): boolean {
   return PARTS.test(normalised) && !NEVER.test(normalised) && normalised.normalize('NFKC') === normalised;
 }
 
-/** OpaqueString (RFC 8265 4.2): ASCII spaces, composed. Secret. */
+/** The password in the profile OpaqueString (RFC 8265 4.2): ASCII spaces, composed. Secret. */
 export function opaqueString(password: string): string {
   return password.replace(/\p{Zs}/gu, ' ').normalize('NFC');
 }

@@ -1,2 +1,2 @@
-/** In UTF-16 code units (docs/decisions.md#acting-person). */
+/** Maximum length of a reason in UTF-16 code units (docs/decisions.md#acting-person). */
 export const MAX_REASON = 500;

@@ -1,12 +1,14 @@
-/** Where a receiver's day is, as far as their number and language tell (docs/decisions.md#reminders). */
+/**
+ * A receiver's time zones and local day, as far as their phone number and locale tell (docs/decisions.md#reminders).
+ */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max';
 
-/** Where neither tells: numbers without a country are British, too (docs/decisions.md#phone-numbers). */
+/** Zones where neither tells: numbers without a country count as British, too (docs/decisions.md#phone-numbers). */
 const DEFAULT_ZONES = ['Europe/London'];
 const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;
 
-/** Minutes after midnight. */
+/** Hours of a day, in minutes after midnight; `to` is excluded. */
 export interface Hours {
   readonly from: number;
   readonly to: number;
@@ -14,11 +16,11 @@ export interface Hours {
 
 export interface LocalDay {
   readonly day: string;
-  /** When the first zone's hours end: ISO 8601, UTC. */
+  /** Time at which the hours end in the first zone to reach their end (ISO 8601, UTC). */
   readonly until: string;
 }
 
-/** All that are possible. */
+/** All time zones in which the receiver may be. */
 export function zonesOf({
   phone_number,
   locale,
@@ -30,7 +32,7 @@ export function zonesOf({
   return zonesIn(country ?? (phone_number === null ? regionOf(locale) : undefined)) ?? DEFAULT_ZONES;
 }
 
-/** `en-GB`, `en_GB`. */
+/** Region of a locale such as `en-GB` or `en_GB`. */
 function regionOf(locale: string | null): string | undefined {
   return /^[a-z]{2,3}(?:[-_][a-z]{4})?[-_]([a-z]{2})$/i.exec(locale ?? '')?.[1]?.toUpperCase();
 }
@@ -42,7 +44,7 @@ function zonesIn(country: string | undefined): readonly string[] | undefined {
   return zones.length === 0 ? undefined : zones;
 }
 
-/** TypeScript knows neither yet. Node 20 has the property alone, Node 26 the method alone. */
+/** TypeScript declares neither member yet. Node 20 has only the property, Node 26 only the method. */
 interface LocaleZones {
   readonly timeZones?: readonly string[];
   getTimeZones?(): readonly string[] | undefined;
@@ -53,7 +55,7 @@ export function dayWithin(zones: readonly string[], { from, to }: Hours, now: st
   const times = zones.map((zone) => localTime(zone, now)).sort((one, other) => one.ahead - other.ahead);
   const [first, last] = [times[0], times.at(-1)];
   if (first === undefined || last === undefined) return undefined;
-  // Where no hour suits all of a country, that of its middle counts.
+  // Where no time is within the hours of all zones of a country, only its middle zone counts.
   const asked = last.ahead - first.ahead < to - from ? times : [times[Math.floor(times.length / 2)] ?? first];
   if (!asked.every(({ minutes }) => minutes >= from && minutes < to)) return undefined;
   const latest = asked.at(-1) ?? first;
@@ -64,7 +66,7 @@ export function dayWithin(zones: readonly string[], { from, to }: Hours, now: st
 interface LocalTime {
   readonly day: string;
   readonly minutes: number;
-  /** Minutes ahead of UTC. */
+  /** Minutes by which the zone is ahead of UTC. */
   readonly ahead: number;
 }
 
@@ -79,7 +81,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
 }
 
 function localTime(zone: string, now: string): LocalTime {
-  // `2027-03-01 09:00`
+  // The formatted time is like `2027-03-01 09:00`.
   const [day = '', time = ''] = formatOf(zone).format(Date.parse(now)).split(' ');
   const [hour = 0, minute = 0] = time.split(':').map(Number);
   const minutes = hour * 60 + minute;

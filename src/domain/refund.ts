@@ -26,9 +26,9 @@ export type SkipReason = 'redeemed' | 'code_out' | 'disputed' | 'cancelled';
 export type SkippedGifts = Readonly<Partial<Record<SkipReason, readonly string[]>>>;
 
 /**
- * The process that appended this asks the provider next. `gift_ids`: none for a charge that bought nothing. Each
- * `attempt` (from 1) has its own idempotency key at the provider, whose life starts at `at`. `cause`: why, where
- * support did not request the refund.
+ * The process that appended this event requests the refund from the provider next. `gift_ids`: none for a charge that
+ * bought nothing. Each `attempt` (from 1) has its own idempotency key at the provider, whose life starts at `at`.
+ * `cause`: the reason for a refund that support did not request.
  */
 export type RefundStarted = DomainEvent<
   'RefundStarted',
@@ -57,7 +57,7 @@ export type GiftsRefunded = DomainEvent<
   }
 >;
 
-/** The gifts stay cancelled, and a person must act. */
+/** The provider refused the attempt. The gifts stay cancelled, and a person must act. */
 export type RefundRefused = DomainEvent<
   'RefundRefused',
   {
@@ -87,16 +87,18 @@ export type Refund =
   | {
       readonly status: 'started' | 'refused' | 'refunded';
       readonly started: RefundStarted['data'];
-      /** The first request of the present attempt. */
+      /** Time of the present attempt's first request. */
       readonly startedAt: string;
       readonly ref?: string;
       readonly code?: string;
-      /** An external refund was reported since the last event. It may be this one, made by hand, so no attempt follows. */
+      /**
+       * An external refund was reported since the last event. It may be this one, made by hand, so no attempt follows.
+       */
       readonly outside?: true;
     }
   | { readonly status: 'nothing'; readonly kept: SkippedGifts };
 
-/** By id, in order of time. */
+/** Refunds by their id, in order of time. */
 export type Refunds = ReadonlyMap<string, Refund>;
 
 export function evolveRefunds(refunds: Refunds, event: Happened<RefundEvent>): Refunds {
@@ -127,7 +129,7 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
   }
 }
 
-/** An external refund may stand for a refused or unanswered one. */
+/** Marks refused and unanswered refunds of the charge: an external refund may be one of them, made by hand. */
 export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
   const after = new Map(refunds);
   for (const [id, refund] of refunds) {
@@ -141,7 +143,7 @@ export function madeByHand(refund: Refund | undefined): boolean {
   return refund?.status === 'refused' && refund.outside === true;
 }
 
-/** Without skipped gifts. */
+/** Ids of the gifts that refunds hold, without skipped gifts. */
 export function giftsInRefunds(refunds: Refunds): Set<string> {
   const held = new Set<string>();
   for (const refund of refunds.values()) {
@@ -151,7 +153,7 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   return held;
 }
 
-/** In pence. Refused refunds do not count. */
+/** Sum of our refunds of the charge in pence, unanswered ones included. Refused refunds do not count. */
 export function givenBack(refunds: Refunds, chargeId: string): number {
   let sum = 0;
   for (const refund of refunds.values())
@@ -164,7 +166,7 @@ export function givenBack(refunds: Refunds, chargeId: string): number {
 
 export const lateChargeRefundId = (chargeId: string): string => `late-${chargeId}`;
 
-/** For a charge that bought nothing. */
+/** Starts the refund of a charge that bought nothing, once for each charge. */
 export function refundLateCharge(
   refunds: Refunds,
   charge: Required<Pick<RefundStarted['data'], 'provider' | 'charge_id' | 'amount' | 'payment_reference' | 'cause'>>,
@@ -175,16 +177,19 @@ export function refundLateCharge(
     : [{ type: 'RefundStarted', data: { refund_id, attempt: 1, gift_ids: [], kept: {}, ...charge } }];
 }
 
-/** Who asked for it and why stands in the request; a bulk refund needs no key of each gift so. */
+/**
+ * Reason of a gift's cancellation for a refund. The person and their reason are in `RefundRequested`, so that a bulk
+ * refund needs no data key of each gift.
+ */
 const REFUNDED = 'refunded';
 
-/** `already`: by this refund. */
+/** `already`: this refund has cancelled the gift before. */
 export type Cancellation =
   { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: SkipReason };
 
 /**
- * Support decides about expired gifts.
- * @param disputed even if the gift is not blocked for it yet
+ * Expired gifts are cancelled, too: support decides whether to refund them.
+ * @param disputed the payment is disputed, even if the gift is not blocked for the dispute yet
  */
 export function cancelForRefund(
   gift: IssuedGift,
@@ -214,7 +219,9 @@ export function settleRefund(
   ];
 }
 
-/** The provider could not deliver the present attempt; its answer may not be recorded yet. */
+/**
+ * Records that the provider could not deliver the money of the present attempt, whose answer may not be recorded yet.
+ */
 export function failRefund(
   refund: Refund | undefined,
   failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>,
@@ -225,7 +232,7 @@ export function failRefund(
   return [{ type: 'RefundFailed', data: { refund_id, gift_ids, amount, ...failed } }];
 }
 
-/** After an attempt that was refused, or certainly never reached the provider. */
+/** Starts the next attempt, after one that was refused or certainly never reached the provider. */
 export function startAgain(refund: Refund | undefined): RefundStarted[] {
   if (refund === undefined || !('started' in refund) || refund.status === 'refunded') return [];
   return [{ type: 'RefundStarted', data: { ...refund.started, attempt: refund.started.attempt + 1 } }];

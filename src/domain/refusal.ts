@@ -65,11 +65,11 @@ export const REFUSALS = {
 
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** Nothing was appended. */
+/** The domain refused a command; nothing was appended. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: RefusalCode;
-  /** The field of the request, such as `purchase.receivers[1].phone_number`; empty: no field. */
+  /** The refused field of the request, such as `purchase.receivers[1].phone_number`; empty: no field. */
   readonly field: string;
   constructor(code: RefusalCode, field = '') {
     super(REFUSALS[code]);

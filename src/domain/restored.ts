@@ -3,8 +3,8 @@ import type { DomainEvent } from './decider.js';
 export const RESTORED_STREAM = 'log-restored';
 
 /**
- * All earlier events came from a backup of another log, up to `position` there (null: an empty log). `hash` is of the
- * backup's events, `backed_up_at` its start (ISO 8601, UTC). `without_key`: the log's HASH_KEY is lost.
+ * All earlier events came from a backup of another log, up to `position` there (null: an empty log). `hash` is the hash
+ * of the backup's events, `backed_up_at` the backup's start (ISO 8601, UTC). `without_key`: the log's HASH_KEY is lost.
  */
 export type LogRestored = DomainEvent<
   'LogRestored',

@@ -1,4 +1,7 @@
-/** When the gifts of a purchase are sent to their receivers (docs/decisions.md#scheduled-sending). In the transaction's stream. */
+/**
+ * When the gifts of a purchase are sent to their receivers (docs/decisions.md#scheduled-sending). The events are in the
+ * transaction's stream.
+ */
 import { timeWithZone } from '../lib/writtenTime.js';
 import type { DomainEvent } from './decider.js';
 import { Refusal } from './refusal.js';
@@ -8,17 +11,20 @@ import { Refusal } from './refusal.js';
 /** The buyer names another time (ISO 8601, UTC); null: nothing is sent until one is named. */
 export type SendRescheduled = DomainEvent<'SendRescheduled', { readonly send_at: string | null }>;
 
-/** The time has come: it is fixed from here on, and the gifts are released one by one. */
+/** The time of sending has come: it is fixed from now on, and the gifts are released one by one. */
 export type SendStarted = DomainEvent<'SendStarted', { readonly send_at: string }>;
 
-/** Every gift is released that could be. */
+/** Every gift that could be released is released. */
 export type SendFinished = DomainEvent<'SendFinished', Readonly<Record<never, never>>>;
 
 export type SendingEvent = SendRescheduled | SendStarted | SendFinished;
 
 // State
 
-/** Of a purchase whose buyer named a time. `sendAt`: ISO 8601, UTC; null: not before a time is named. */
+/**
+ * State of sending, for a purchase whose buyer named a time. `sendAt`: ISO 8601, UTC; null: nothing is sent before a
+ * time is named.
+ */
 export interface Sending {
   readonly status: 'scheduled' | 'started' | 'finished';
   readonly sendAt: string | null;
@@ -39,7 +45,7 @@ export function evolveSending(sending: Sending | undefined, event: SendingEvent)
 
 // Decisions
 
-/** A leap year, so that the same day of the next year can be named. */
+/** Number of days ahead at most: a leap year, so that the same day of the next year can be named. */
 const MOST_DAYS = 366;
 const DAY_MS = 86_400_000;
 
@@ -50,13 +56,13 @@ interface Sendable {
 }
 
 export interface SendingFacts {
-  /** ISO 8601, UTC. */
+  /** Time of the decision (ISO 8601, UTC). */
   readonly now: string;
   /** The last valid day of the gifts (UTC). */
   readonly expires_on: string;
 }
 
-/** @returns ISO 8601, UTC. @throws Refusal `invalid_send_at` */
+/** @returns the time of sending, ISO 8601, UTC. @throws Refusal `invalid_send_at` */
 export function sendTime(text: string, { now, expires_on }: SendingFacts, field: string): string {
   const time = timeWithZone(text);
   const ahead = time === undefined ? 0 : time - Date.parse(now);
@@ -66,19 +72,19 @@ export function sendTime(text: string, { now, expires_on }: SendingFacts, field:
   return sendAt;
 }
 
-/** @returns ISO 8601, UTC. @throws Refusal `invalid_send_at` where the gifts are expired */
+/** @returns the time of sending, ISO 8601, UTC. @throws Refusal `invalid_send_at` where the gifts are expired */
 export function atOnce({ now, expires_on }: SendingFacts, field: string): string {
   if (now.slice(0, 10) > expires_on) throw new Refusal('invalid_send_at', field);
   return now;
 }
 
-/** @throws Refusal `nothing_to_send`: sent at once, or already, or declined */
+/** @throws Refusal `nothing_to_send`: the gifts were sent at once or already, or the purchase was declined */
 export function reschedule(state: Sendable, sendAt: string | null): SendRescheduled[] {
   if (state.status === 'declined' || state.sending?.status !== 'scheduled') throw new Refusal('nothing_to_send');
   return state.sending.sendAt === sendAt ? [] : [{ type: 'SendRescheduled', data: { send_at: sendAt } }];
 }
 
-/** Only of a purchase that is paid for. */
+/** Starts the sending only of a purchase that is paid for. */
 export function startSend({ status, sending }: Sendable, now: string): SendStarted[] {
   if (status !== 'charged' || sending?.status !== 'scheduled') return [];
   if (sending.sendAt === null || sending.sendAt > now) return [];

@@ -7,10 +7,10 @@ export function kindOf(stream: string): string {
 
 export const idOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
 
-/** Their names end in a keyed hash of 22 characters (`keyedHash.ts`). */
+/** Kinds of streams whose names end in a keyed hash of 22 characters (`keyedHash.ts`). */
 const HASHED: ReadonlySet<string> = new Set(['username', 'phone', 'voucherCode']);
 const HASH_LENGTH = 22;
 
-/** `mask` replaces a keyed hash, which is secret. */
+/** Name of a stream in which `mask` replaces the keyed hash, which is secret. */
 export const shownStream = (stream: string, mask: string): string =>
   HASHED.has(kindOf(stream)) ? stream.slice(0, -HASH_LENGTH) + mask : stream;

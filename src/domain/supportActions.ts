@@ -13,12 +13,15 @@ export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeI
 
 export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
 
-/** `id`: of a block for a ticket. The ticket may name a person, so it is no part of the cause, which is never erased. */
+/**
+ * `id`: id of a block for a ticket. The ticket may name a person, so it is no part of the cause, which is never erased.
+ */
 export const supportCause = (id?: string): string => (id === undefined ? SUPPORT : `${TICKET}${id}`);
 
 /**
- * What blocks for this ticket, or for support without one; `undefined`: nothing does. A block whose ticket was erased is
- * named by the id in its cause, as it is shown. @throws UnavailableError
+ * Cause of the block for this ticket, or of support's block without a ticket; `undefined`: there is none. A block whose
+ * ticket was erased is named by the id in its cause, as it is shown.
+ * @throws UnavailableError
  */
 export function supportCauseIn({ blockedBy = [] }: IssuedGift, ticket: string | undefined): string | undefined {
   return blockedBy.find((one) =>
@@ -28,7 +31,7 @@ export function supportCauseIn({ blockedBy = [] }: IssuedGift, ticket: string | 
   )?.cause;
 }
 
-/** As support knows it. @throws UnavailableError */
+/** Cause of a block as shown to support, with the ticket in place of the block's id. @throws UnavailableError */
 export function shownCause({ cause, ticket = '' }: Block): string {
   return ticket === '' ? cause : supportCause(ticket);
 }
@@ -49,7 +52,8 @@ export function unblock(gift: IssuedGift, why: Block): GiftUnblocked[] {
 }
 
 /**
- * Refused with a voucher, whose code the present receiver may have noted. A blocked gift may be reassigned.
+ * A gift with a voucher is refused, since the present receiver may have noted the code. A blocked gift may be
+ * reassigned.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_has_voucher`, `gift_expired`
  */
 export function reassign(

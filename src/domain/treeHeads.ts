@@ -4,15 +4,15 @@
  */
 import type { DomainEvent } from './decider.js';
 
-/** Has one event. A copied log keeps it, and so its leaves. */
+/** Stream of the one `TreeStarted`. A copied log retains that event, and so its leaves. */
 export const TREE_STREAM = 'log-tree';
 
-/** A copied log keeps those of the log it was copied from, too. */
+/** Stream of one log's signed heads. A copied log also retains those of the log from which it was copied. */
 export const treeHeadStream = (logId: string): string => `treeHeads-${logId}`;
 
 /**
- * How all leaves of the log are made (docs/evidence.md#salted-hashes). `apart`: names of the fields that a proof may keep.
- * Secret: `salt_key`, 32 random bytes in base64; without it, hidden fields can't be guessed.
+ * How all leaves of the log are made (docs/evidence.md#salted-hashes). `apart`: names of the fields that a proof may
+ * keep. Secret: `salt_key`, 32 random bytes in base64; without it, hidden fields can't be guessed.
  */
 export type TreeStarted = DomainEvent<'TreeStarted', { readonly salt_key: string; readonly apart: readonly string[] }>;
 
@@ -20,15 +20,15 @@ export type TreeStarted = DomainEvent<'TreeStarted', { readonly salt_key: string
 export interface ContinuedHead {
   readonly log_id: string;
   readonly size: number;
-  /** In base64. */
+  /** Root hash of the tree, in base64. */
   readonly root: string;
-  /** Signed by a key of that log. */
+  /** The signed head, signed by a key of that log. */
   readonly note: string;
 }
 
 /**
- * `note`: the signed head (C2SP calls it a checkpoint). `position`: of its last event, in the log that signed it.
- * `continues`: in the first head of a log that has heads of another one.
+ * `note`: the signed head (C2SP calls it a checkpoint). `position`: position of the head's last event in the log that
+ * signed it. `continues`: present in the first head of a log that has heads of another log.
  */
 export type TreeHeadSigned = DomainEvent<
   'TreeHeadSigned',

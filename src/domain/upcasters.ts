@@ -4,7 +4,7 @@
  */
 import type { AnyDomainEvent } from './fieldClasses.js';
 
-/** From one version to the next. Pure. */
+/** Pure function that turns an event's data of one version into data of the next version. */
 export type Upcaster = (data: Readonly<Record<string, unknown>>) => object;
 
 /** The first upcaster of a type makes version 2. A type without upcasters is at version 1. */
@@ -16,13 +16,16 @@ export function changedTypes(upcasters: Upcasters = UPCASTERS): ReadonlyMap<stri
   return new Map(Object.entries(upcasters));
 }
 
-/** For an event's metadata. */
+/** Schema version for an event's metadata; without a field for version 1. */
 export function schemaNote(type: string, upcasters: Upcasters = UPCASTERS): { readonly schema?: number } {
   const steps = Object.hasOwn(upcasters, type) ? upcasters[type as keyof Upcasters] : undefined;
   return steps === undefined || steps.length === 0 ? {} : { schema: steps.length + 1 };
 }
 
-/** A later release wrote the event. @param schema absent: 1 */
+/**
+ * True where a later release wrote the event.
+ * @param schema absent: 1
+ */
 export function isOfLaterVersion(type: string, schema = 1, upcasters: Upcasters = UPCASTERS): boolean {
   return schema > (schemaNote(type, upcasters).schema ?? 1);
 }

@@ -4,10 +4,10 @@ import { BASE32 } from './base32.js';
 const CODE_LENGTH = 12;
 const DAY_MS = 86_400_000;
 
-/** Their brands have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
+/** Ids of the integrations whose brands have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
 export const V1_INTEGRATIONS: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6']);
 
-/** Luhn's algorithm modulo 32: finds every single wrong character and most swaps. */
+/** Check character by Luhn's algorithm modulo 32, which finds every single wrong character and most swaps. */
 function checkCharacter(code: string): string {
   let sum = 0;
   let factor = 2;
@@ -19,7 +19,7 @@ function checkCharacter(code: string): string {
   return BASE32.charAt((32 - (sum % 32)) % 32);
 }
 
-/** 60 random bits and a check character, from at least 12 random bytes. */
+/** A code of 60 random bits and a check character, made from at least 12 random bytes. */
 export function generateCode(random: Uint8Array): string {
   const code = Array.from(random.subarray(0, CODE_LENGTH), (byte) => BASE32.charAt(byte & 31)).join('');
   return code + checkCharacter(code);
@@ -27,10 +27,13 @@ export function generateCode(random: Uint8Array): string {
 
 export const PINS = 10_000;
 
-/** From a random whole number below `PINS`. */
+/** PIN of four digits, from a random whole number below `PINS`. */
 export const pinOf = (random: number): string => String(random).padStart(4, '0');
 
-/** The end of the gift's last valid day (UTC), or `segmentDays` after `now` (ISO 8601) if that is earlier. */
+/**
+ * Time at which a voucher expires: the end of the gift's last valid day (UTC), or `segmentDays` after `now` (ISO 8601)
+ * if that is earlier.
+ */
 export function voucherExpiry(now: string, expiresOn: string, segmentDays: number): string {
   const endOfGift = Date.parse(expiresOn) + DAY_MS - 1;
   return new Date(Math.min(endOfGift, Date.parse(now) + segmentDays * DAY_MS)).toISOString();

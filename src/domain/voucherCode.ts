@@ -11,16 +11,16 @@ export function voucherCodeOfStream(stream: string): { segment_id: string; hash:
 
 // Events
 
-/** Again after a withdrawal. Secret: `code`, `pin`. */
+/** An import added the code, for the first time or again after a withdrawal. Secret: `code`, `pin`. */
 export type VoucherCodeAdded = DomainEvent<
   'VoucherCodeAdded',
   { readonly segment_id: string; readonly code: string; readonly pin: string | null }
 >;
 
-/** Only for a free code. Secret: `pin`. */
+/** An import changed the PIN of a free code. Secret: `pin`. */
 export type VoucherCodeChanged = DomainEvent<'VoucherCodeChanged', { readonly pin: string | null }>;
 
-/** For ever. */
+/** The code belongs to this gift for ever. */
 export type VoucherCodeAssigned = DomainEvent<'VoucherCodeAssigned', { readonly gift_id: string }>;
 
 /** An import pruned the free code. */

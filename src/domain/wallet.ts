@@ -10,13 +10,13 @@ export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id:
 
 export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_id: string; readonly amount: number }>;
 
-/** Recorded, so that the purchase stays refused after a top-up. */
+/** The refusal of a debit is recorded, so that the purchase stays refused after a top-up. */
 export type WalletDebitRefused = DomainEvent<
   'WalletDebitRefused',
   { readonly transaction_id: string; readonly amount: number }
 >;
 
-/** `cause` is the refund's id: each counts once. */
+/** `cause`: id of the refund, or `discarded-{transaction id}`; each cause credits once. */
 export type WalletCredited = DomainEvent<
   'WalletCredited',
   { readonly transaction_id: string; readonly amount: number; readonly cause: string }
@@ -26,13 +26,13 @@ export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | 
 
 // State
 
-/** The latest first: a linked list, so that adding one takes constant time. */
+/** Decided debits and credits, the latest first: a linked list, so that adding one takes constant time. */
 interface Decided {
   readonly kind: 'debited' | 'refused' | 'credited';
-  /** The transaction's or the refund's. */
+  /** Id of the debited transaction, or cause of the credit. */
   readonly id: string;
   readonly amount: number;
-  /** The credited transaction. */
+  /** Id of the credited transaction. */
   readonly of?: string;
   readonly earlier: Decided | undefined;
 }
@@ -76,7 +76,7 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
   },
 };
 
-/** `undefined`: no decision yet. */
+/** `undefined`: the debit is not decided yet. */
 export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
   for (let one = state.decided; one !== undefined; one = one.earlier) {
     if ((one.kind === 'debited' || one.kind === 'refused') && one.id === transactionId) return one.kind;
@@ -91,7 +91,7 @@ export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebit
   return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
 }
 
-/** Not yet credited. */
+/** Pence of the transaction's debit that are not credited yet. */
 export function leftOf(state: Wallet, transactionId: string): number {
   let left = 0;
   for (let one = state.decided; one !== undefined; one = one.earlier) {
@@ -107,13 +107,13 @@ export function isCredited(state: Wallet, refundId: string): boolean {
   return false;
 }
 
-/** Ignored where it exceeds the rest of the debit. */
+/** No event for a repeat, or for an amount that exceeds the rest of the debit. */
 export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
   if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
   return [{ type: 'WalletCredited', data: asked }];
 }
 
-/** A debit is credited, a later one refused. */
+/** Credits a debit that was made; otherwise records its refusal, so that a later one is refused. */
 export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
   const decided = debitOf(state, asked.transaction_id);
   if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });

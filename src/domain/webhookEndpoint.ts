@@ -1,13 +1,14 @@
 /**
- * Where the owner of an endpoint has the events of the feed sent (docs/decisions.md#webhook-endpoints). Stream
- * `webhookEndpoint-{id}`. What is asked of the deliveries stands here too, so that it outlives the process that took it.
+ * A webhook endpoint: the URL to which its owner has events of the feed sent (docs/decisions.md#webhook-endpoints).
+ * Stream `webhookEndpoint-{id}`. Requests to the deliveries are events of this stream, too, so that they outlive the
+ * process that accepted them.
  */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { Refusal } from './refusal.js';
 
 export const webhookEndpointStream = (id: string): string => `webhookEndpoint-${id}`;
 
-/** A client gets what was bought through it, a merchant the redemptions at its locations. */
+/** A client gets the events of purchases made through it, a merchant those of redemptions at its locations. */
 export interface EndpointOwner {
   readonly kind: 'client' | 'merchant';
   readonly id: string;
@@ -15,29 +16,29 @@ export interface EndpointOwner {
 
 export const ownerName = ({ kind, id }: EndpointOwner): string => `${kind}:${id}`;
 
-/** The endpoints that one owner may have at a time. */
+/** Number of endpoints that one owner may have at a time. */
 export const MOST_ENDPOINTS = 20;
 
 /**
- * The endpoints that one owner may create within 24 hours: the events of deleted ones stay in the log for ever
+ * Number of endpoints that one owner may create within 24 hours: events of deleted endpoints stay in the log for ever
  * (docs/limits.md#webhook-endpoints).
  */
 export const MOST_CREATED_A_DAY = 100;
 
-/** Characters. */
+/** Maximum length of an endpoint's description in characters. */
 export const LONGEST_DESCRIPTION = 256;
 
 // Events
 
 export interface EndpointSettings {
   readonly url: string;
-  /** Of the feed's entries; null: all, also of later releases. */
+  /** Types of the feed's entries to deliver; null: all types, also those of later releases. */
   readonly types: readonly string[] | null;
-  /** Names no person (docs/decisions.md#webhook-endpoints). */
+  /** The owner's description, which must name no person (docs/decisions.md#webhook-endpoints). */
   readonly description: string | null;
 }
 
-/** `secret_id`: of the signing secret in the key store. Events up to this one are not delivered. */
+/** `secret_id`: id of the signing secret in the key store. Events before this one in the log are not delivered. */
 export type WebhookEndpointCreated = DomainEvent<
   'WebhookEndpointCreated',
   EndpointSettings & { readonly owner: EndpointOwner; readonly secret_id: string }
@@ -45,7 +46,7 @@ export type WebhookEndpointCreated = DomainEvent<
 
 export type WebhookEndpointChanged = DomainEvent<'WebhookEndpointChanged', Partial<EndpointSettings>>;
 
-/** `previous_until`: how long earlier secrets sign at most, too (ISO 8601, UTC). */
+/** `previous_until`: latest time until which earlier secrets also sign (ISO 8601, UTC). */
 export type WebhookSecretRotated = DomainEvent<
   'WebhookSecretRotated',
   { readonly secret_id: string; readonly previous_until: string }
@@ -59,21 +60,21 @@ export type DisabledBy = 'owner' | 'failures' | 'gone' | 'inactive';
 
 export type WebhookEndpointDisabled = DomainEvent<'WebhookEndpointDisabled', { readonly cause: DisabledBy }>;
 
-/** Events up to this one, and after the disabling, are not delivered but on request. */
+/** Events between the disabling and this event are delivered only on request. */
 export type WebhookEndpointEnabled = DomainEvent<'WebhookEndpointEnabled', Nothing>;
 
 export type WebhookEndpointDeleted = DomainEvent<'WebhookEndpointDeleted', Nothing>;
 
-/** The event's own id is the message's. */
+/** A request for a ping message, whose id is the id of this event. */
 export type WebhookPingRequested = DomainEvent<'WebhookPingRequested', Nothing>;
 
-/** `position`: of the feed's entry, in this log. */
+/** A request to send an entry of the feed again. `position`: position of the entry in this log. */
 export type WebhookResendRequested = DomainEvent<
   'WebhookResendRequested',
   { readonly event_id: string; readonly position: string }
 >;
 
-/** Everything that was not delivered of what happened since then (ISO 8601, UTC). */
+/** A request to deliver all undelivered events that happened since `since` (ISO 8601, UTC). */
 export type WebhookRecoverRequested = DomainEvent<'WebhookRecoverRequested', { readonly since: string }>;
 
 type Nothing = Readonly<Record<never, never>>;
@@ -91,7 +92,7 @@ export type WebhookEndpointEvent =
 
 // State
 
-/** `until`: ISO 8601, UTC; absent: the present one. */
+/** `until`: time at which the secret stops signing (ISO 8601, UTC); absent for the present secret. */
 export interface SigningSecret {
   readonly id: string;
   readonly until?: string;
@@ -103,9 +104,9 @@ export type WebhookEndpoint =
   | (EndpointSettings & {
       readonly status: 'enabled' | 'disabled';
       readonly owner: EndpointOwner;
-      /** The newest first. */
+      /** Signing secrets, the newest first. */
       readonly secrets: readonly SigningSecret[];
-      /** When events that are limited happened in the day before the last one, by type. */
+      /** Times of the events that `MOST_A_DAY` limits, by type, within the 24 hours before the last one. */
       readonly recent: Readonly<Partial<Record<string, readonly string[]>>>;
     });
 
@@ -149,7 +150,10 @@ function evolved(state: LiveEndpoint, event: Happened<WebhookEndpointEvent>): We
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Of one endpoint: each is an event for ever (docs/limits.md#webhook-endpoints). What a day brings can be undone in it. */
+/**
+ * Number of these events that one endpoint takes within 24 hours, since each stays in the log for ever
+ * (docs/limits.md#webhook-endpoints). Whatever a day of them changed can be undone within that day.
+ */
 export const MOST_A_DAY = {
   WebhookEndpointChanged: 100,
   WebhookEndpointEnabled: 100,
@@ -181,7 +185,7 @@ export function refuseTooMany(state: WebhookEndpoint, events: readonly WebhookEn
 const isLive = (state: WebhookEndpoint): state is LiveEndpoint =>
   state.status === 'enabled' || state.status === 'disabled';
 
-/** Each adds one to the headers of a delivery. */
+/** Number of secrets that may sign at a time: each adds one signature to the headers of a delivery. */
 const MOST_SECRETS = 5;
 
 export function rotated(
@@ -192,14 +196,14 @@ export function rotated(
   return [{ id: secret_id }, ...before].slice(0, MOST_SECRETS);
 }
 
-/** Of those that sign at a time (ISO 8601, UTC): the newest first. */
+/** Ids of the secrets that sign at the time `at` (ISO 8601, UTC), the newest first. */
 export function signingSecretIds(secrets: readonly SigningSecret[], at: string): string[] {
   return secrets.filter(({ until }) => until === undefined || until > at).map(({ id }) => id);
 }
 
 // Decisions
 
-/** How long earlier secrets sign at most, too, unless the owner says otherwise. */
+/** Longest time in seconds for which earlier secrets also sign after a rotation; the default of `rotateSecret`. */
 export const LONGEST_GRACE_SECONDS = 24 * 3_600;
 
 /** @throws Refusal `webhook_endpoint_not_found` */
@@ -208,7 +212,7 @@ export function liveEndpoint(state: WebhookEndpoint): LiveEndpoint {
   return state;
 }
 
-/** `disabled`: absent leaves it as it is. */
+/** `disabled`: absent where the endpoint stays enabled or disabled as it is. */
 export interface EndpointChange extends Partial<EndpointSettings> {
   readonly disabled?: boolean;
 }
@@ -231,7 +235,7 @@ export function changeEndpoint(
   return events;
 }
 
-/** Nothing for one that is disabled or gone. */
+/** No event for an endpoint that is disabled or deleted. */
 export function disableEndpoint(state: WebhookEndpoint, cause: DisabledBy): WebhookEndpointDisabled[] {
   return state.status === 'enabled' ? [{ type: 'WebhookEndpointDisabled', data: { cause } }] : [];
 }
@@ -261,5 +265,5 @@ export function requestDelivery<E extends DeliveryRequested>(state: WebhookEndpo
   return [request];
 }
 
-/** Who receives a gift, as webhooks name it. */
+/** Kinds of a gift's receiver, as webhooks name them. */
 export const RECEIVER_KINDS = ['user', 'phone number', 'nobody'] as const;

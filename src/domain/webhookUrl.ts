@@ -1,17 +1,20 @@
-/** Where webhooks may go (docs/decisions.md#webhook-endpoints). The host of a name is looked at when it is resolved. */
+/**
+ * URLs that webhooks may be sent to (docs/decisions.md#webhook-endpoints). The addresses of a host name are checked
+ * when it is resolved.
+ */
 import { type AddressRules, allowedAddresses } from '../lib/publicAddress.js';
 
 export const LONGEST_URL = 2_048;
 
 /**
- * What is wrong, in words that follow the field's name; `undefined`: nothing. Where private addresses are allowed, for
- * development, `http://` is as well.
+ * Describes a URL's fault in a phrase that follows the field's name; `undefined`: there is no fault. Where private
+ * addresses are allowed, for development, `http://` is allowed as well.
  */
 export function webhookUrlFault(text: string, rules: AddressRules): string | undefined {
   if (text.length > LONGEST_URL) return `: at most ${LONGEST_URL} characters`;
-  // What a parser of addresses would pass over or mend.
+  // Refuses characters that a URL parser would skip or correct.
   if (!/^[!-[\]-~]+$/.test(text) || !URL.canParse(text)) return 'must be an address, in ASCII';
-  // `https:host` and `https:/host` are the same address to a parser, not to all who read it.
+  // A URL parser reads `https:host` and `https:/host` as `https://host`, but not every other reader does.
   const schemes = rules.privateAddresses ? ['https://', 'http://'] : ['https://'];
   if (!schemes.some((scheme) => text.toLowerCase().startsWith(scheme) && text.charAt(scheme.length) !== '/'))
     return `must begin with ${schemes.join(' or ')} and a host`;
@@ -22,7 +25,10 @@ export function webhookUrlFault(text: string, rules: AddressRules): string | und
   return address === undefined || allowedAddresses(rules)(address) ? undefined : 'must be a public address';
 }
 
-/** Without the brackets of IPv6; `undefined`: a name. The parser has written odd forms of IPv4 as four decimals. */
+/**
+ * IP address of a URL's host, without the brackets of IPv6; `undefined`: the host is a name. The URL parser has already
+ * rewritten unusual forms of IPv4 as four decimals.
+ */
 export function literalAddress(hostname: string): string | undefined {
   if (hostname.startsWith('[')) return hostname.slice(1, -1);
   return /^\d+\.\d+\.\d+\.\d+$/.test(hostname) ? hostname : undefined;

@@ -40,7 +40,7 @@ export function ownProducts(catalogue: Catalogue, brand: Brand, userId: string |
   return catalogue.productsOf(brand.id).filter((product) => catalogue.sellable(product, userId));
 }
 
-/** A consolidated brand accepts none (docs/contract.md#brand). */
+/** Consolidated products that a brand accepts; a consolidated brand accepts none (docs/contract.md#brand). */
 export function consolidatedProducts(
   catalogue: Catalogue,
   brand: Brand,
@@ -60,7 +60,7 @@ export function categoryEntity(catalogue: Catalogue, category: Category, userId:
   };
 }
 
-/** In the order of `ids`. */
+/** Products that can be sold to the user, in the order of `ids`. */
 export function sellableProducts(
   catalogue: Catalogue,
   ids: readonly string[],

@@ -6,7 +6,7 @@ export type EmbeddedKind =
 export type Embedded = Readonly<Partial<Record<EmbeddedKind, readonly object[]>>>;
 
 export interface EmbeddedCollector {
-  /** A requested kind without entities is `[]`. */
+  /** Requests a kind of entities; a requested kind without entities is `[]` in the result. */
   request(kind: EmbeddedKind): void;
   /** Calls `make` only for a new entity. */
   add(kind: EmbeddedKind, id: string, make: () => object): void;

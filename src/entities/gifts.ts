@@ -29,7 +29,7 @@ const THEME_INFO = { clientIds: [], name: '', type: '', label: '', id: '' } as c
 export const GIFT_STATUSES = ['pending', 'sent', 'redeemed', 'cancelled'] as const;
 export type GiftStatus = (typeof GIFT_STATUSES)[number];
 
-/** `gift_status`. */
+/** Value of the API's field `gift_status`. */
 export const giftStatus = (joined: JoinedGift): GiftStatus => STATUS[statusOf(joined)][0];
 
 function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
@@ -43,12 +43,15 @@ export function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolea
   return isSomebody(receiver) || claimed_by !== undefined;
 }
 
-/** ISO 8601, UTC. `undefined`: not yet, or never, since it was cancelled before (docs/decisions.md#scheduled-sending). */
+/**
+ * Time at which the gift was sent (ISO 8601, UTC). `undefined`: it was not sent yet, or never will be, since it was
+ * cancelled before (docs/decisions.md#scheduled-sending).
+ */
 export function sentAt({ gift, transaction }: JoinedGift): string | undefined {
   const { payment, settled_at, send_at, sent_at } = transaction;
   if (payment !== 'charged') return undefined;
   if (send_at === undefined) return settled_at;
-  // Nothing of a gift is folded after its cancellation.
+  // No event of a gift is folded after its cancellation, so `updated_at` is no later than that.
   return gift.cancelled === true && sent_at !== undefined && gift.updated_at < sent_at ? undefined : sent_at;
 }
 
@@ -120,10 +123,10 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
-/** There are no conversations: `conversation_id` is empty (docs/contract.md#message). */
+/** The message of a gift; `conversation_id` is empty, since there are no conversations (docs/contract.md#message). */
 export function messageEntity({ id, gift, transaction, message = '' }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
-  // Earlier releases accepted lone surrogates, which strict JSON readers refuse.
+  // Earlier releases accepted messages with lone surrogates, which strict JSON readers refuse.
   return {
     id: gift.message_id,
     created_at: time,
@@ -168,7 +171,7 @@ export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   };
 }
 
-/** By the segment's kind (docs/decisions.md#voucher-data). */
+/** Data of a voucher by its segment's type (docs/decisions.md#voucher-data). */
 function voucherData(
   { code, pin }: Pick<VoucherDocument, 'code' | 'pin'>,
   voucherType: string,

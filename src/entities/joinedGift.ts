@@ -15,9 +15,9 @@ export interface JoinedGift {
   readonly id: string;
   readonly gift: GiftDocument;
   readonly transaction: TransactionDocument;
-  /** The purchase's message, where it was asked for and is there. */
+  /** The purchase's message, where it was requested and exists. */
   readonly message?: string;
-  /** `undefined` while the phone number has no owner (docs/decisions.md#gift-owner). */
+  /** Id of the gift's owner; `undefined` while the phone number has no owner (docs/decisions.md#gift-owner). */
   readonly owner: string | undefined;
 }
 
@@ -39,7 +39,10 @@ export async function findGift(models: GiftModels, id: string, since?: Position)
   return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
-/** Of any purchases, in the order of `ids`; `undefined` where the read models know none. @throws UnavailableError */
+/**
+ * Gifts of any purchases, in the order of `ids`; `undefined` for an id that the read models do not know.
+ * @throws UnavailableError
+ */
 export async function findGifts(models: GiftModels, ids: readonly string[]): Promise<(JoinedGift | undefined)[]> {
   const gifts = await models.gifts.getMany(ids);
   const [transactions, phones] = await Promise.all([
@@ -54,7 +57,7 @@ export async function findGifts(models: GiftModels, ids: readonly string[]): Pro
   });
 }
 
-/** Each document once, by the id that gifts name it by. */
+/** Documents to which gifts refer, each read once, by the id in the gift. */
 async function byId<B extends object>(
   model: ReadModel<B>,
   prefix: string,
@@ -66,7 +69,7 @@ async function byId<B extends object>(
   return new Map(ids.map((id, index) => [id, documents[index]]));
 }
 
-/** `phone`: the entry of the receiver's number. */
+/** `phone`: the account document of the receiver's phone number. */
 export function joinedGift(
   id: string,
   gift: GiftDocument,
@@ -76,7 +79,7 @@ export function joinedGift(
   return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
 }
 
-/** The gifts of one purchase with its message, where these relations embed it. @throws UnavailableError */
+/** The gifts of one purchase with its message, where `relations` embed the message. @throws UnavailableError */
 export async function withMessage(
   { subjects }: { readonly subjects: Pick<Subjects, 'secrets'> },
   joined: readonly JoinedGift[],
@@ -88,12 +91,12 @@ export async function withMessage(
   return joined.map((gift) => ({ ...gift, message }));
 }
 
-/** The last valid day (UTC). */
+/** The gift's last valid day (UTC). */
 export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'transaction'>): string {
   return gift.expires_on ?? transaction.expires_on;
 }
 
-/** In the order given. @throws UnavailableError */
+/** Joins gifts of one purchase, in the order of `gifts`. @throws UnavailableError */
 export async function joinGifts(
   models: Pick<GiftModels, 'accounts'>,
   transaction: TransactionDocument,
@@ -109,8 +112,8 @@ export async function joinGifts(
 }
 
 /**
- * A gift right after one of its events, from the streams: the same whatever the read models hold now. `history` ends
- * with that event.
+ * A gift as it was right after one of its events. Its own document is folded from the streams, whatever the read model
+ * of gifts holds now. `history` ends with that event.
  * @throws UnavailableError
  */
 export async function giftAfter(

@@ -10,10 +10,10 @@ import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
 import { reservedId, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
 
-/** With its metadata an entry must fit into an event of 1,000,000 bytes. */
+/** Maximum size of an entry: with its metadata it must fit into an event of 1,000,000 bytes. */
 const MAX_ENTRY_BYTES = 900_000;
 
-/** In histories: users of the command line, and parts of the service; among persons: numbers. */
+/** Prefixes of names that are no users: command-line users and parts of the service in histories, and phone numbers. */
 const RESERVED_PREFIXES = /^(?:cli|system|phone):/i;
 
 export interface CheckInput extends ReferenceInput {

@@ -2,12 +2,12 @@
 import { ARRAY_NAMES, type ArrayName } from './file.js';
 
 export interface ImportFault {
-  /** `products[3].brand_id`; empty: the whole file. */
+  /** Location of the fault, such as `products[3].brand_id`; empty: the whole file. */
   readonly place: string;
   readonly fault: string;
 }
 
-/** The file was refused. `appended`: events appended before another import interfered; mostly 0. */
+/** The file was refused. `appended`: number of events appended before another import interfered; mostly 0. */
 export class ImportFaultsError extends Error {
   override readonly name = 'ImportFaultsError';
   readonly faults: readonly ImportFault[];
@@ -20,11 +20,11 @@ export class ImportFaultsError extends Error {
 }
 
 export interface FaultCollector {
-  /** `path` starts with `.` or `[`, or is empty. */
+  /** Adds a fault of one entry; `path` starts with `.` or `[`, or is empty. */
   add(array: ArrayName, index: number, path: string, fault: string): void;
-  /** For the whole file, or a field at its top. */
+  /** Adds a fault of the whole file, or of a field at its top level. */
   addToFile(place: string, fault: string): void;
-  /** In the order of the file's arrays and entries. */
+  /** All faults, in the order of the file's arrays and entries. */
   all(): ImportFault[];
 }
 

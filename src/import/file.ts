@@ -39,12 +39,12 @@ export const DEFAULTS = {
   voucher_codes: { pin: null },
 } as const;
 
-/** Fields with a default are optional. */
+/** An entry of type `V` as the file has it: fields with a default are optional. */
 type Given<V, A extends keyof typeof DEFAULTS> = Omit<V, keyof (typeof DEFAULTS)[A]> & {
   readonly [F in keyof V & keyof (typeof DEFAULTS)[A]]?: NonNullable<V[F]>;
 };
 
-/** Pence. */
+/** A top-up of a wallet; `amount` is pence. */
 interface FileTopUp {
   readonly id: string;
   readonly amount: number;
@@ -74,7 +74,7 @@ export interface FileArrays {
 
 export type ArrayName = keyof FileArrays;
 
-/** The names of the entries' streams start with their kind. */
+/** Kind of each array's entries, with which the names of their streams start. */
 export const KIND_OF_ARRAY = {
   integrations: 'integration',
   merchants: 'merchant',
@@ -98,5 +98,5 @@ export interface Placed<E> {
   readonly entry: E;
 }
 
-/** Entries whose shape is right. */
+/** The file's entries whose shape is valid. */
 export type CheckedFile = { readonly [A in ArrayName]?: readonly Placed<FileArrays[A]>[] };

@@ -8,12 +8,13 @@ import type { GivenSecret, WantedImport } from './wanted.js';
 const PARALLEL = 4;
 
 /**
- * Limits in KiB, and in KiB times passes: from the cheapest to the costliest default of known libraries. Below, a stolen
- * log gives passwords away; above, anybody who guesses keeps a core busy.
+ * Limits of a hash's cost in KiB, and in KiB times passes: from the cheapest to the costliest default of known
+ * libraries. Below them, passwords can be guessed from a stolen log; above them, every guess at a log-in keeps a core
+ * busy.
  */
 const LEAST = { memory: 4_096, work: 12_288 };
 const MOST = { memory: 131_072, work: 262_144 };
-/** With the present one. A failed log-in takes a check of each. */
+/** Number of different costs, including the present one: a failed log-in takes a check at each. */
 const MOST_COSTS = 4;
 
 const PARAMETERS = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(\$.*)$/;
@@ -54,7 +55,7 @@ function storedCosts({ entries: { user, client } }: LogState): Set<string> {
   return costs;
 }
 
-/** Adds the cost of a good hash to `costs`. */
+/** Fault of a hash; adds the cost of a good hash to `costs`. */
 async function faultOf(hash: string, costs: Set<string>): Promise<string | undefined> {
   const [, m, t, p, encoded] = PARAMETERS.exec(hash) ?? [];
   const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];

@@ -1,6 +1,7 @@
 /**
  * ImportCatalogue (docs/decisions.md#import-file): brings the catalogue and accounts of a file into the log. The whole
- * file is checked first. Entries that are in the log already append nothing, so a repeat finishes an interrupted import.
+ * file is checked first. Entries that are in the log already append nothing, so a repeat finishes an interrupted
+ * import.
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';
@@ -22,9 +23,9 @@ import type { PersonName } from '../domain/personalFields.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Proposal, Subjects } from '../runtime/personal/subjects.js';
 
-/** Appends at a time: one fsync serves many. */
+/** Number of concurrent appends: one fsync serves many. */
 const IN_FLIGHT = 64;
-/** Where others change the same entries meanwhile. */
+/** Number of attempts where others change the same entries concurrently. */
 const ATTEMPTS = 10;
 export const PRUNE_WITHOUT_YES = 10;
 
@@ -32,7 +33,7 @@ export interface ImportDeps {
   readonly events: EventStore;
   readonly hash: KeyedHash;
   readonly subjects: Subjects;
-  /** ISO 8601, UTC, milliseconds. */
+  /** The present time (ISO 8601, UTC, milliseconds). */
   readonly now: () => string;
 }
 
@@ -40,7 +41,7 @@ export interface ImportOptions {
   readonly by: Caller;
   /** Retires entries that are missing from the file's arrays. `yes`: also more than `PRUNE_WITHOUT_YES`. */
   readonly prune?: { readonly reason: string; readonly yes: boolean } | undefined;
-  /** Faults of the file's text. */
+  /** Faults that were found in the file's text before this import. */
   readonly textFaults?: readonly ImportFault[] | undefined;
   readonly dryRun?: boolean | undefined;
   readonly signal?: AbortSignal;
@@ -51,17 +52,17 @@ export interface ImportOptions {
 export interface ImportReport {
   readonly dryRun: boolean;
   readonly changes: readonly ImportChange[];
-  /** Entries that were in the log already. */
+  /** Number of entries that were in the log already. */
   readonly unchanged: number;
   readonly events: number;
   readonly position?: Position;
-  /** Streams of users and payment methods with altered fields: what the file says of these was written anew. */
+  /** Streams of users and payment methods with altered fields: their entries in the file were written again. */
   readonly unread: readonly string[];
-  /** Clients through which staff and others log in, and of which no entry says whether they may. */
+  /** Ids of the clients through which staff and others log in, and whose entries do not say whether staff may. */
   readonly mixedClients: readonly string[];
 }
 
-/** Ended by the signal. A repeat finishes the import. */
+/** The signal ended the import. A repeat finishes it. */
 export class ImportInterruptedError extends Error {
   override readonly name = 'ImportInterruptedError';
   readonly appended: number;
@@ -71,7 +72,7 @@ export class ImportInterruptedError extends Error {
   }
 }
 
-/** Nothing was appended. */
+/** The import would prune more than `PRUNE_WITHOUT_YES` entries; nothing was appended. */
 export class PruneNeedsYesError extends Error {
   override readonly name = 'PruneNeedsYesError';
   readonly pruned: number;
@@ -82,8 +83,8 @@ export class PruneNeedsYesError extends Error {
 }
 
 /**
- * @throws ImportFaultsError, PruneNeedsYesError, ImportInterruptedError; UnavailableError: a repeat finishes the import;
- * ConflictError where others changed the same entries during all attempts
+ * @throws ImportFaultsError, PruneNeedsYesError, ImportInterruptedError; UnavailableError: a repeat finishes the
+ * import; ConflictError where others changed the same entries during all attempts
  */
 export async function importCatalogue(
   deps: ImportDeps,
@@ -101,7 +102,7 @@ export async function importCatalogue(
     unread: new Set(),
   };
   let secrets: SecretHashes = new Map();
-  /** Of the first attempt: later ones find its changes in the log. */
+  /** Number of unchanged entries in the first attempt: later attempts find its changes in the log. */
   let unchanged: number | undefined;
   for (let attempt = 1; ; attempt++) {
     const { plan, hashes, proposals, mixedClients } = await check(run, parsed, secrets);
@@ -114,7 +115,7 @@ export async function importCatalogue(
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
     const kept = await deps.subjects.keep(proposals);
     const conflict = kept ? await appendAll(run, plan) : undefined;
-    // A number may have been erased with its previous holder meanwhile: its new one gets it under another id.
+    // A number may have been erased concurrently with its previous holder: the new holder gets it under another id.
     if (kept && conflict === undefined && (await deps.subjects.stand(proposals))) {
       const { changes, events, position } = run;
       const unread = [...run.unread];
@@ -132,7 +133,7 @@ export async function importCatalogue(
   }
 }
 
-/** All attempts of one import. */
+/** State of one import over all its attempts. */
 interface Run {
   readonly deps: ImportDeps;
   readonly options: ImportOptions;

@@ -1,4 +1,7 @@
-/** The log's state of all that an import touches or refers to. One read of the log: reading each stream is slow. */
+/**
+ * State of all entries in the log that an import touches or refers to. It takes one read of the log, since reading each
+ * stream is slow.
+ */
 import {
   type AccountKinds,
   type Reservation,
@@ -25,14 +28,14 @@ export interface Stored<S> {
 export interface KindEntries extends CatalogueKinds, AccountKinds {}
 
 export interface LogState {
-  /** By kind and id; empty for kinds that the file neither has nor refers to. */
+  /** Entries by kind and id; empty for kinds that the file neither has nor refers to. */
   readonly entries: { readonly [K in IdKind]: ReadonlyMap<string, Stored<Entry<KindEntries[K]>>> };
   readonly reservations: Readonly<Record<ReservationKind, ReadonlyMap<string, Stored<Reservation>>>>;
-  /** By segment and hash, as in the stream's name. */
+  /** Voucher codes by segment and hash, as in the stream's name. */
   readonly codes: ReadonlyMap<string, Stored<VoucherCode>>;
-  /** By reference: amounts of the top-ups in the log, by id. */
+  /** Wallets by reference; each has the amounts of its top-ups in the log in pence, by the top-up's id. */
   readonly wallets: ReadonlyMap<string, Stored<ReadonlyMap<string, number>>>;
-  /** Streams of users and payment methods with altered fields: these count as absent. */
+  /** Streams of users and payment methods with altered fields: such fields count as absent. */
   readonly unread: ReadonlySet<string>;
 }
 
@@ -44,7 +47,7 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
     kinds.add(KIND_OF_ARRAY[array]);
     for (const kind of Object.values(REFERENCES[array])) kinds.add(kind);
   }
-  // Clients, for `mixedClients.ts`.
+  // `mixedClients.ts` needs the clients of the log.
   if (file.users !== undefined) kinds.add('username').add('phone').add('client');
   if (file.payment_methods?.some(({ entry }) => entry.top_ups !== undefined) === true) kinds.add('wallet');
 

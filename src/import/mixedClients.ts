@@ -6,7 +6,7 @@ import type { Entry } from '../domain/entry.js';
 import type { LogState, Stored } from './logState.js';
 import type { Wanted, WantedImport } from './wanted.js';
 
-/** Their ids, as they are after the import. */
+/** Ids of these clients, by the entries as they are after the import. */
 export function mixedClients({ users, clients }: WantedImport, log: LogState): string[] {
   const all = [...liveAfter(log.entries.user, users).values()].filter(({ active }) => active);
   const ids = (staff: boolean): readonly string[] =>

@@ -20,9 +20,12 @@ import { reservedId, type Wanted, type WantedImport } from './wanted.js';
 
 export interface ImportChange {
   readonly action: 'add' | 'change' | 'retire';
-  /** `top_ups`: money put into a wallet. */
+  /** Array of the changed entry; `top_ups`: money put into a wallet. */
   readonly array: ArrayName | 'top_ups';
-  /** A payment method's reference, a code's segment and hash, a top-up's `{reference}/{id}`, else the entry's id. */
+  /**
+   * Id of the changed entry: a payment method's reference, a code's segment and hash, a top-up's `{reference}/{id}`,
+   * else the entry's id.
+   */
   readonly id: string;
   /** Names of the changed fields. */
   readonly fields?: readonly string[];
@@ -32,18 +35,20 @@ export interface PlannedAppend {
   readonly stream: string;
   readonly expected: StreamAppend['expected'];
   readonly events: readonly DomainEvent[];
-  /** Empty for reservations, which follow from their users. */
+  /** Reported changes; empty for reservations, which follow from their users. */
   readonly changes: readonly ImportChange[];
-  /** Event types that must not be appended meanwhile; absent: any. A wallet in use is debited all the time. */
+  /**
+   * Types of events that must not be appended concurrently; absent: all types. A wallet in use is debited all the time.
+   */
   readonly conflictsWith?: readonly string[];
 }
 
 export interface ImportPlan {
-  /** Each phase starts once the previous one is in the log. */
+  /** Appends by phase; each phase starts once the previous one is in the log. */
   readonly phases: readonly (readonly PlannedAppend[])[];
-  /** Entries that are in the log already. */
+  /** Number of entries that are in the log already. */
   readonly unchanged: number;
-  /** Entries to retire. */
+  /** Number of entries to retire. */
   readonly pruned: number;
 }
 
@@ -51,11 +56,11 @@ export interface PlanInput {
   readonly wanted: WantedImport;
   readonly log: LogState;
   readonly secrets: SecretHashes;
-  /** Entries that are missing from the file are retired with this reason; absent: they stay. */
+  /** Reason for which entries that are missing from the file are retired; absent: they stay. */
   readonly pruneReason?: string | undefined;
 }
 
-/** Referenced entries come first. */
+/** Order in which arrays are written: referenced entries come first. */
 const ORDER = [
   'integrations',
   'merchants',

@@ -24,13 +24,13 @@ const ID = new RegExp(ID_PATTERN);
 export interface ReferenceInput {
   readonly shaped: Shaped;
   readonly log: LogState;
-  /** Entries that are missing from the file's arrays will be retired. */
+  /** True where entries that are missing from the file's arrays will be retired. */
   readonly prune: boolean;
 }
 
 /**
- * A reference must be in the file, or live in the log and not be pruned; once in a list. References of entries with other
- * faults are checked, too.
+ * A referenced entry must be in the file, or live in the log and not be pruned. A list must name it once. References of
+ * entries with other faults are checked, too.
  */
 export async function checkReferences(input: ReferenceInput, faults: FaultCollector): Promise<void> {
   for (const array of ARRAY_NAMES) {
@@ -67,7 +67,7 @@ function checkOne(
   kind: IdKind,
   add: (fault: string) => void,
 ): void {
-  // A fault of its shape.
+  // The check of shapes reports malformed ids.
   if (typeof id !== 'string' || !ID.test(id)) return;
   const declared = shaped.declared.get(ARRAY_OF[kind]);
   if (declared?.has(id) === true) return;

@@ -10,7 +10,7 @@ export interface EntrySchema {
   readonly properties: Readonly<Record<string, object>>;
 }
 
-/** So that an entry fits into one event. */
+/** Maximum number of items in a list, so that an entry fits into one event. */
 const MAX_ITEMS = 20_000;
 
 /** Ids are part of stream names and URLs. */
@@ -22,7 +22,7 @@ const id = {
   description: 'must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and start with a letter, a digit or _',
 };
 const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };
-/** Engines can't store NUL and halves of surrogate pairs. */
+/** Schema of a text without NUL and halves of surrogate pairs, which engines can't store. */
 const text = (minLength: number, maxLength: number): object => ({
   type: 'string',
   minLength,
@@ -31,7 +31,7 @@ const text = (minLength: number, maxLength: number): object => ({
   description: 'must be well-formed text without NUL characters',
 });
 const VISIBLE = String.raw`[^\s\p{Cc}\p{Cs}${INVISIBLE}]+`;
-/** For values that are compared or typed in: a blank at an end, such as a CR, would go unseen. */
+/** Schema for values that are compared or typed in: a blank at an end, such as a CR, would remain unnoticed. */
 const exact = (maxLength: number): object => ({
   type: 'string',
   minLength: 1,
@@ -64,7 +64,7 @@ const entry = (properties: Readonly<Record<string, object>>, optional: readonly 
   properties,
 });
 
-/** Besides those with a default. */
+/** Names of the optional fields besides those with a default. */
 const OTHER_OPTIONAL = ['password', 'password_hash', 'secret', 'secret_hash', 'top_ups'];
 
 const PROPERTIES: Readonly<Record<ArrayName, Readonly<Record<string, object>>>> = {

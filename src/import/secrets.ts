@@ -1,14 +1,14 @@
-/** Passwords and secrets of a file. A plain one that the hash in the log verifies keeps that hash. */
+/** Passwords and secrets of a file. A plain secret that the hash in the log verifies keeps that hash. */
 import { hashPassword, verifyPassword } from '../lib/passwordHash.js';
 import { inParallel } from '../lib/async/inParallel.js';
 import type { Entry } from '../domain/entry.js';
 import type { LogState, Stored } from './logState.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 
-/** libuv's threads do the hashing: 4 by default. */
+/** Number of concurrent hashes: libuv's threads do the hashing, 4 by default. */
 const PARALLEL = 4;
 
-/** By `user-{id}` and `client-{id}`. */
+/** Hashes of the secrets, by `user-{id}` and `client-{id}`. */
 export type SecretHashes = ReadonlyMap<string, string>;
 
 interface Task {
@@ -17,7 +17,10 @@ interface Task {
   readonly present: string | undefined;
 }
 
-/** `known`: hashes of an earlier attempt. Ends early, without an error, when `signal` is aborted. */
+/**
+ * Hashes of all secrets of the file; `known`: hashes of an earlier attempt. Ends early, without an error, when `signal`
+ * is aborted.
+ */
 export async function secretHashes(
   wanted: WantedImport,
   log: LogState,

@@ -5,12 +5,12 @@ import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
 import { ENTRY_SCHEMAS } from './schemas.js';
 
-/** Of a segment's `configuration`. */
+/** Maximum number of levels in a segment's `configuration`. */
 const MAX_DEPTH = 16;
 
 export interface Shaped {
   readonly file: CheckedFile;
-  /** Entries of any shape. */
+  /** All entries that are objects, of any shape. */
   readonly objects: ReadonlyMap<ArrayName, readonly Placed<Readonly<Record<string, unknown>>>[]>;
   /** All ids, also of faulty entries: a reference to such an entry is no further fault. */
   readonly declared: ReadonlyMap<ArrayName, ReadonlySet<string>>;
@@ -21,7 +21,7 @@ const validators = lazily(() => {
   return new Map(ARRAY_NAMES.map((array) => [array, ajv.compile(ENTRY_SCHEMAS[array])]));
 });
 
-/** Compiling takes time that other commands need not spend. */
+/** Makes a value at its first use: compiling takes time that other commands need not spend. */
 function lazily<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
@@ -87,7 +87,7 @@ export function idField(array: ArrayName): string {
   return array === 'payment_methods' ? 'reference' : array === 'voucher_codes' ? 'code' : 'id';
 }
 
-/** `/top_ups/0` and a missing `amount` are `.top_ups[0].amount`. */
+/** Path of an error in a fault's form: `/top_ups/0` and a missing `amount` are `.top_ups[0].amount`. */
 function pathOf(error: ErrorObject): string {
   const parts = error.instancePath
     .split('/')

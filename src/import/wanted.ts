@@ -22,7 +22,7 @@ export interface Wanted<V> {
   readonly value: V;
 }
 
-/** `value.phone_number`: E.164, not always valid; null where there is none, or it is no number. */
+/** `value.phone_number`: E.164, not always valid; null where the user has none, or where the text is no number. */
 export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
   readonly usernameId: string;
@@ -31,7 +31,7 @@ export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly phoneUnreadable: boolean;
 }
 
-/** The id of what a user reserves; `undefined`: they have no number. */
+/** Id of the username or number that a user reserves; `undefined`: they have no number. */
 export function reservedId(kind: ReservationKind, { usernameId, phoneId }: WantedUser): string | undefined {
   return kind === 'username' ? usernameId : phoneId;
 }
@@ -44,7 +44,7 @@ export interface WantedPaymentMethod extends Wanted<PaymentMethod> {
   readonly topUps: readonly { readonly id: string; readonly amount: number }[];
 }
 
-/** `id`: segment and hash, as in the stream's name. */
+/** A voucher code. `id`: segment and hash, as in the stream's name. */
 export interface WantedCode extends Wanted<{
   readonly segment_id: string;
   readonly code: string;
@@ -66,7 +66,7 @@ export interface WantedImport {
 }
 
 type Of<A extends ArrayName> = NonNullable<WantedImport[A]>[number];
-/** The id of a username or a number, known or proposed. */
+/** Returns the id of a username or a number, known or proposed. */
 export type ReservedIds = (name: PersonName) => string;
 
 type Makers = {
@@ -134,7 +134,10 @@ function reservationsOf({
   };
 }
 
-/** The subjects of personal data in a file: what its users reserve, and whose data keys its events need. */
+/**
+ * The subjects of personal data in a file: the names its users reserve, and the subjects whose data keys its events
+ * need.
+ */
 export async function subjectsIn(file: CheckedFile): Promise<readonly PersonName[]> {
   const names: PersonName[] = [];
   await inSlices(file.users ?? [], ({ entry }) => {

@@ -1,4 +1,4 @@
-/** Compares as engines and the ports do: by the bytes of UTF-8, which differs from UTF-16 beyond U+D7FF. */
+/** Compares texts by the bytes of their UTF-8, as engines and ports do; UTF-16 order differs beyond U+D7FF. */
 export function byBytes(one: string, other: string): number {
   if (one === other) return 0;
   const beyond = /[\ud800-\uffff]/;

@@ -1,9 +1,9 @@
 /**
- * The time of everything that the business decides. A sandbox moves it ahead (docs/sandbox.md#the-clock). What concerns
- * machines (leases, deadlines, presence, log lines) goes by the system's clock instead.
+ * The clock of all business decisions. A sandbox moves it ahead (docs/sandbox.md#the-clock). Technical times (leases,
+ * deadlines, presence, log lines) are those of the system's clock instead.
  */
 
-/** Ahead of the system's clock, milliseconds; 0 unless this is a sandbox. */
+/** Milliseconds by which this clock is ahead of the system's clock; 0 unless this is a sandbox. */
 let offsetMs = 0;
 const moved = new Set<() => void>();
 
@@ -20,33 +20,33 @@ function formatted(now: () => number): () => string {
   };
 }
 
-/** Milliseconds since the epoch. */
+/** The time by this clock, milliseconds since the epoch. */
 export const clockMs = (): number => Date.now() + offsetMs;
 
-/** ISO 8601, UTC, milliseconds. Formatted once per millisecond. */
+/** The time by this clock: ISO 8601, UTC, milliseconds. Formatted once per millisecond. */
 export const currentTime = formatted(clockMs);
 
 /** The system's clock: ISO 8601, UTC, milliseconds. */
 export const systemTime = formatted(() => Date.now());
 
-/** Milliseconds of a clock that is never set back, and goes ahead where a sandbox's does. */
+/** Milliseconds of a monotonic clock that jumps ahead together with a sandbox's clock. */
 export const clockTicks = (): number => performance.now() + offsetMs;
 
 export const clockOffset = (): number => offsetMs;
 
-/** Ends the waits that are over by the new time. An offset that is not ahead of the present one changes nothing. */
+/** Moves the clock ahead and ends the waits that are over by the new time. A lower or equal offset changes nothing. */
 export function moveClock(toOffsetMs: number): void {
   if (toOffsetMs <= offsetMs) return;
   offsetMs = toOffsetMs;
   for (const look of moved) look();
 }
 
-/** Puts the clock back to the system's, for a service that starts anew: nothing may wait by it meanwhile. */
+/** Sets the clock back to the system's, for a service that starts again: no wait of `afterTicks` may be pending. */
 export function resetClock(): void {
   offsetMs = 0;
 }
 
-/** Calls `then` once, when `ms` have passed by the clock. @returns ends the wait */
+/** Calls `then` once, when `ms` have passed by the clock. @returns a function that ends the wait */
 export function afterTicks(ms: number, then: () => void): () => void {
   const due = clockTicks() + ms;
   let timer: NodeJS.Timeout;
@@ -69,5 +69,5 @@ export function afterTicks(ms: number, then: () => void): () => void {
   return end;
 }
 
-/** The most that two processes' clocks may differ, ms. */
+/** Milliseconds by which the clocks of two processes may differ at most. */
 export const CLOCK_SLACK_MS = 5_000;

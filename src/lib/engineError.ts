@@ -1,4 +1,4 @@
-/** These settings give no usable engine; the message names the setting and what to change. */
+/** An engine can't be used with these settings; the message names the setting and the change to make. */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly setting: string;
@@ -11,14 +11,17 @@ export class EngineError extends Error {
 /** The server does not answer in time. A starting service retries, as long as its settings allow. */
 export class NoAnswerError extends EngineError {}
 
-/** Node's and OpenSSL's words, which gRPC's errors only quote. */
+/** Messages of Node and OpenSSL about unverified certificates, which gRPC's errors only quote. */
 const UNVERIFIED =
   /self[- ]signed certificate(?: in certificate chain)?|unable to [a-z ]*certificate|(?:unsuitable|invalid)[a-z ]* certificate(?: purpose)?|certificate (?:has expired|is not yet valid|revoked|not trusted|rejected|signature failure|chain too long)|hostname\/IP does not match certificate's altnames/i;
 
-/** Where an authority is named for clients that take one in their address. */
+/** Remedy text: where the certificate authority is set for clients that accept one in their address. */
 export const AUTHORITY_IN_ADDRESS = 'by tlsCAFile=… in the address, or in NODE_EXTRA_CA_CERTS (files, PEM)';
 
-/** `undefined`: no certificate is the cause. @param remedy where the authority is named, in words */
+/**
+ * The error as a fault of the server's certificate; `undefined`: no certificate is the cause.
+ * @param remedy text that says where the certificate authority is set
+ */
 export function certificateFault(error: unknown, setting: string, remedy: string): EngineError | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const [reason] = UNVERIFIED.exec(cause.message) ?? [];

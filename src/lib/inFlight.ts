@@ -1,15 +1,15 @@
 /**
- * What is under way: items that come and go with every request. A `Map` grows new tables all the time for these, and V8
- * keeps whatever was in its old tables until the next major collection.
+ * Items in progress, which are added and removed with every request. A `Map` allocates new tables all the time for
+ * them, and V8 retains the items of its old tables until the next major collection.
  */
 export interface InFlight<T> {
-  /** @returns its number, from 1; free again after `take` */
+  /** Adds an item. @returns the item's number, from 1; it may be given to another item after `take` */
   put(item: T): number;
   get(number: number): T | undefined;
   take(number: number): T | undefined;
   size(): number;
   values(): T[];
-  /** Takes all. */
+  /** Removes all items and returns them. */
   clear(): T[];
 }
 

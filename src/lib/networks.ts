@@ -3,7 +3,8 @@ import ipaddr from 'ipaddr.js';
 export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * Whether one of the networks has an address. A network of IPv4 addresses mapped into IPv6 counts as that of IPv4.
+ * Whether one of the networks contains an address. A network of IPv4 addresses mapped into IPv6 counts as the IPv4
+ * network.
  * @throws Error for a malformed CIDR
  */
 export function inNetworks(cidrs: readonly string[]): (address: Address) => boolean {

@@ -6,5 +6,5 @@ function packageRoot(): URL {
     if (existsSync(new URL('package.json', at)) || at.pathname === '/') return at;
 }
 
-/** Holds package.json and the examples. */
+/** The folder that holds package.json and the examples. */
 export const PACKAGE_ROOT = packageRoot();

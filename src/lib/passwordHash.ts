@@ -20,12 +20,12 @@ export async function verifyPassword(passwordHash: string, password: string): Pr
   return verify(passwordHash, password);
 }
 
-/** In the spelling of the PHC string; `undefined`: it is not a hash that an import takes. */
+/** The cost of a hash, as spelt in its PHC string; `undefined`: an import does not accept the hash. */
 export function costOf(passwordHash: string): string | undefined {
   return /^\$argon2id\$v=19\$(m=\d+,t=\d+,p=\d+)\$/.exec(passwordHash)?.[1];
 }
 
-/** No password fits. Checking one takes what it takes for hashes of this cost. */
+/** A hash that no password matches. Verifying a password takes as long as with a real hash of this cost. */
 export function hashOfNobody(cost: string): string {
   const random = (bytes: number): string => randomBytes(bytes).toString('base64').replaceAll('=', '');
   return `$argon2id$v=19$${cost}$${random(SALT_BYTES)}$${random(HASH_BYTES)}`;

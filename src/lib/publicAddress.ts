@@ -2,21 +2,23 @@ import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { inNetworks } from './networks.js';
 
-/** RFC 4291: what else there is, is no host on the Internet. */
+/** The range of all public IPv6 hosts (RFC 4291). */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
-/** RFC 9637, which the library does not know. */
+/** The range for documentation of RFC 9637, which the library does not know. */
 const DOCUMENTATION = ipaddr.IPv6.parseCIDR('3fff::/20');
-/** Azure answers here what a machine alone should know: metadata, certificates, health. */
+/** The address at which Azure serves data for the machine itself only: metadata, certificates, health. */
 const AZURE_PLATFORM = '168.63.129.16';
-/** The second half of an ISATAP address before its IPv4 address, with and without the bit of a global one: RFC 5214 6.1. */
+/**
+ * Bytes 8 to 11 of an ISATAP address (RFC 5214 6.1), before its IPv4 address, with and without the bit of a global one.
+ */
 const ISATAP = /^0[02]005efe$/;
-/** RFC 6052. */
+/** The NAT64 prefix of RFC 6052: IPv6 addresses that represent IPv4 ones. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Whether a host of the public Internet may have the address. False for a text that is no address in its usual form,
- * and for what may lead to a private one: tunnels, multicast, anycast of special services. Of an IPv6 address that
- * stands for an IPv4 one (mapped, or by NAT64) it is that one which counts.
+ * Whether a host of the public Internet may have the address. False for a text that is no address in its usual form.
+ * Also false for addresses that may lead to a private one: tunnels, multicast, anycast of special services. An IPv6
+ * address that represents an IPv4 one (mapped, or by NAT64) is judged by that one.
  */
 export function isPublicAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return isPublicIPv4(ipaddr.IPv4.parse(address));
@@ -32,7 +34,7 @@ export function isPublicAddress(address: string): boolean {
 const isPublicIPv4 = (address: ipaddr.IPv4): boolean =>
   address.range() === 'unicast' && address.toString() !== AZURE_PLATFORM;
 
-/** Which addresses requests of this service may go to: public ones, or any, and none of the refused networks (CIDRs). */
+/** Addresses to which this service may send requests: public ones, or any, and none of the refused networks (CIDRs). */
 export interface AddressRules {
   readonly privateAddresses: boolean;
   readonly refusedNetworks: readonly string[];

@@ -3,7 +3,7 @@ export function shortened(text: string, most = 64): string {
   return text.length <= most ? text : `${text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** As it stands in JSON, without the quotes. */
+/** The text with JSON's escapes, without the quotes. */
 export function inJson(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -1,9 +1,9 @@
 /** Names that a JSON object has twice: `JSON.parse` silently drops all values but the last (RFC 7493 2.3). */
 
 export interface RepeatedName {
-  /** `users[3].name`. */
+  /** Path of the member, for example `users[3].name`. */
   readonly place: string;
-  /** Offsets in the text: of the repeated name, and of its previous occurrence. */
+  /** Offset of the repeated name in the text; `before` is that of its previous occurrence. */
   readonly at: number;
   readonly before: number;
 }
@@ -11,15 +11,15 @@ export interface RepeatedName {
 interface Open {
   /** An object's names so far, with their offsets; `undefined`: a list. */
   readonly names: Map<string, number> | undefined;
-  /** The current name or index. */
+  /** Name or index of the current member. */
   step: string | number;
   expectsName: boolean;
 }
 
-/** Characters of a name. */
+/** Characters of a name that a path shows at most. */
 const SHOWN = 64;
 
-/** At most `most`, in the order of the text, which must be JSON. */
+/** The first `most` repeated names, in the order of the text, which must be JSON. */
 export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): RepeatedName[] {
   const found: RepeatedName[] = [];
   const open: Open[] = [];
@@ -70,7 +70,7 @@ function backslashesBefore(text: string, end: number): number {
   return count;
 }
 
-/** `"\u0069d"` and `"id"` are one name. */
+/** A name without escapes: `"\u0069d"` and `"id"` are the same name. */
 function nameIn(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end);
   return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;

@@ -3,15 +3,15 @@ const DAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const TIME = String.raw`\d\d:\d\d:\d\d`;
 
-/** JavaScript takes much else for a date: `-5` is a day in May. */
+/** The forms of a date in the header. JavaScript accepts many other texts as dates: `-5` is a day in May. */
 const HTTP_DATE = new RegExp(
   String.raw`^(?:${DAY}, \d\d ${MONTH} \d{4} ${TIME} GMT|${DAY}[a-z]*, \d\d-${MONTH}-\d\d ${TIME} GMT|${DAY} ${MONTH} [ \d]\d ${TIME} \d{4})$`,
 );
 
-/** A wrong header, or a server's clock that is ahead, must not stop all calls for long. */
+/** Longest wait, milliseconds: a wrong header, or a server's clock that is ahead, must not stop all calls for long. */
 const MOST_MS = 3_600_000;
 
-/** @returns milliseconds, at most `mostMs`; `undefined`: absent or malformed, which is the same */
+/** @returns milliseconds to wait, at most `mostMs`; `undefined` for an absent and for a malformed header */
 export function retryAfterMs(header: string | null | undefined, now: number, mostMs = MOST_MS): number | undefined {
   const value = header?.trim() ?? '';
   if (/^\d+$/.test(value)) return Math.min(mostMs, Number(value) * 1_000);

@@ -1,14 +1,14 @@
-/** Authenticated encryption, so that a log, a store or a backup alone does not give its content away. */
+/** Authenticated encryption, so that a log, a store or a backup does not reveal its content without the keys. */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM. `binding` is authenticated: what was sealed with one binding opens with no other. */
+/** AES-256-GCM under one key. `binding` is authenticated: a text sealed with one binding opens with no other. */
 export interface Seal {
-  /** A nonce, the tag and the ciphertext, as base64url. */
+  /** Encrypts bytes. @returns a nonce, the tag and the ciphertext, as base64url */
   seal(plain: Uint8Array, binding: string): string;
-  /** @throws Error where key or binding is another, or the text was changed */
+  /** Decrypts a sealed text. @throws Error where the key or the binding differs, or the text was changed */
   open(sealed: string, binding: string): Buffer;
 }
 

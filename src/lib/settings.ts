@@ -1,17 +1,17 @@
-/** `undefined`: absent or empty. */
+/** Reads an environment variable; `undefined`: absent or empty. */
 export type ReadText = (name: string) => string | undefined;
 
-/** Parses a text. `fault` takes words that follow the variable's name, never with a secret's value. */
+/** Parses a variable's text. `fault` takes a message that follows the variable's name, never with a secret's value. */
 export type Kind<T> = (text: string, fault: (words: string) => void) => T | undefined;
 
 export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly name: string;
   readonly kind: Kind<T>;
-  /** `undefined`: the setting is optional. */
+  /** Value of an absent variable; `undefined`: the setting is optional. */
   readonly fallback: D;
-  /** In words (`PAYMENTS is stripe`): where it holds, an absent variable is a fault. */
+  /** Condition as text (`PAYMENTS is stripe`); where it holds, an absent variable is a fault. */
   readonly requiredWhere?: string;
-  /** For the README and `.env.example`. */
+  /** Texts about the setting in the README and `.env.example`. */
   readonly shown: { readonly fallback: string; readonly meaning: string };
 }
 
@@ -24,7 +24,7 @@ export type Values<S extends Settings> = { readonly [K in Always<S>]: ValueOf<S[
   readonly [K in Exclude<keyof S, Always<S>>]?: ValueOf<S[K]>;
 };
 
-/** @param shown the default in words, where the value says too little */
+/** @param shown text about the default, where its value says too little */
 export function setting<T>(name: string, kind: Kind<T>, fallback: T, meaning: string, shown?: string): Setting<T, T> {
   return { name, kind, fallback, shown: { fallback: shown ?? String(fallback), meaning } };
 }
@@ -43,7 +43,7 @@ export function required(name: string, kind: Kind<string>, where: string, meanin
   };
 }
 
-/** Adds every fault to `faults`, and uses the default instead. */
+/** Reads all settings of a table. Every fault is added to `faults`, and the default is used instead of its value. */
 export function readSettings<S extends Settings>(table: S, text: ReadText, faults: string[]): Values<S> {
   const values: Record<string, unknown> = {};
   for (const [key, { name, kind, fallback, requiredWhere }] of Object.entries(table)) {
@@ -74,7 +74,7 @@ export function oneOf<T extends string>(words: readonly T[]): Kind<T> {
   };
 }
 
-/** @param words describe the pattern. The value is never shown. */
+/** The kind of texts that match a pattern. @param words describe the pattern in faults, which never show the value */
 export function matching(pattern: RegExp, words: string): Kind<string> {
   return (text, fault) => {
     if (!pattern.test(text)) fault(`must be ${words}`);
@@ -84,7 +84,7 @@ export function matching(pattern: RegExp, words: string): Kind<string> {
 
 export const partsOf = (text: string): string[] => text.split(',').map((part) => part.trim());
 
-/** `undefined` unless the text is an http or https address without query and fragment. */
+/** The address; `undefined` unless the text is an http or https address without query and fragment. */
 export function webAddress(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url !== undefined && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' ? url : undefined;

@@ -1,14 +1,14 @@
-/** Unpaired surrogates stop later strict parsers (I-JSON, RFC 7493 2.1). */
+/** Finds unpaired surrogates, which strict parsers refuse (I-JSON, RFC 7493 2.1), and names deceiving characters. */
 import { unescape } from 'node:querystring';
 
 /**
- * For a class in a pattern: characters that make a text show other than it is, or act on a terminal. Control characters
- * but tab and line ends, and what embeds, overrides and isolates directions (UAX 9). Marks of direction are not among
- * them: Arabic and Hebrew text has them.
+ * Characters, for a class in a pattern, that make a text look different from its content, or control a terminal. These
+ * are control characters except tab and line ends, and embeddings, overrides and isolates of direction (UAX 9).
+ * Direction marks are not among them, since Arabic and Hebrew texts use them.
  */
 export const DECEIVING = String.raw`\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069`;
 
-/** Follows the name of a field. */
+/** Message about an unpaired surrogate, which follows the name of a field. */
 export const HALF_A_CHARACTER = 'must not have half of a character (an unpaired surrogate)';
 
 /**
@@ -38,10 +38,10 @@ export function malformedPlace(value: unknown): string | undefined {
 const mayHoldText = (value: unknown): boolean =>
   typeof value === 'string' ? !value.isWellFormed() : typeof value === 'object' && value !== null;
 
-/** The bytes of a surrogate, which no valid UTF-8 contains. */
+/** The percent-encoded bytes of a surrogate, which no valid UTF-8 contains. */
 const ENCODED_SURROGATE = /%ed%[ab][\da-f]/i;
 
-/** Its decoded name. @param text a query or form, without `?` */
+/** The decoded name of the first parameter with an encoded surrogate. @param text a query or form, without `?` */
 export function malformedParameter(text: string): string | undefined {
   if (!ENCODED_SURROGATE.test(text)) return undefined;
   const [name = ''] =

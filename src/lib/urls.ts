@@ -1,4 +1,4 @@
-/** Without a trailing slash; an IPv6 host in brackets. */
+/** The http address of a host and port, without a trailing slash; an IPv6 host is put in brackets. */
 export function addressOf(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,18 +1,18 @@
-/** Times as callers and operators write them: RFC 3339, with what its notes leave open (docs/decisions.md#times). */
+/** Parses times given by callers and operators: RFC 3339 with its permitted variants (docs/decisions.md#times). */
 
 const TIME =
   /^(\d{4}-\d\d-\d\d)[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(?:(Z)|([+-])(\d\d):?([0-5]\d))?$/i;
-/** Of all zones that there are. */
+/** The largest offset of any time zone from UTC, in minutes. */
 const MOST_MINUTES = 14 * 60;
 
 export interface WrittenTime {
-  /** The clock that was read, as if it were UTC, ms. */
+  /** The written local time as if it were UTC, milliseconds since the epoch. */
   readonly wall: number;
-  /** How far that clock is ahead of UTC, ms; `undefined`: not said. */
+  /** Milliseconds by which the local time is ahead of UTC; `undefined`: the text has no zone. */
   readonly ahead: number | undefined;
 }
 
-/** `undefined`: not a time, or one of a day that there is not. */
+/** Parses a time, with or without a zone; `undefined`: the text is no time, or its day does not exist. */
 export function writtenTime(text: string): WrittenTime | undefined {
   const [, day = '', hour, minute, second = 0, fraction = '', utc, sign, hours, minutes] = TIME.exec(text) ?? [];
   const midnight = startOfDay(day);
@@ -25,13 +25,13 @@ export function writtenTime(text: string): WrittenTime | undefined {
   return ahead > MOST_MINUTES ? undefined : { wall, ahead: (sign === '-' ? -ahead : ahead) * 60_000 };
 }
 
-/** Milliseconds since the epoch; `undefined`: not a time, or one without a zone. */
+/** Milliseconds since the epoch of a time with a zone; `undefined`: the text is no time, or has no zone. */
 export function timeWithZone(text: string): number | undefined {
   const { wall = 0, ahead } = writtenTime(text) ?? {};
   return ahead === undefined ? undefined : wall - ahead;
 }
 
-/** Of `2026-05-04`, in UTC, ms; `undefined`: not a day. */
+/** Start in UTC of a day such as `2026-05-04`, milliseconds since the epoch; `undefined`: the text is no day. */
 export function startOfDay(day: string): number | undefined {
   if (!/^\d{4}-\d\d-\d\d$/.test(day)) return undefined;
   const midnight = Date.parse(`${day}T00:00:00Z`);

@@ -2,14 +2,16 @@ import type { Channel } from '../domain/notification.js';
 import { attempt, id, object, text, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Once for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
- * `locale` null: English.
+ * A notification, sent at most once for this gift and attempt. Personal: `to` (a phone number in E.164, or device
+ * tokens), `message`, `sender_name`. `locale` null: English.
  */
 export interface SendRequest {
   readonly gift_id: string;
-  /** From 1, the default. A further attempt is deliberate, and its `launch_url` differs. */
+  /**
+   * Number of the attempt, counted from 1, the default. A further attempt is deliberate, and its `launch_url` differs.
+   */
   readonly attempt?: number;
-  /** All notifications of one purchase count once against a limit. */
+  /** Id of the purchase, all of whose notifications together count once against a limit. */
   readonly transaction_id: string;
   readonly buyer_id: string;
   readonly channel: Channel;
@@ -19,18 +21,18 @@ export interface SendRequest {
   readonly message: string;
   readonly launch_url: string;
   readonly locale: string | null;
-  /** Of a reminder: the last valid day (UTC). */
+  /** Last valid day of the gift (UTC); present only in a reminder. */
   readonly expires_on?: string;
 }
 
-/** Final: the provider took the message, or never will. */
+/** Final outcome: the provider accepted the message, or never will. */
 export type SendReply =
   | { readonly outcome: 'sent'; readonly provider: string; readonly message_id: string; readonly simulated: boolean }
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
 /**
- * `started_at` (ISO 8601, UTC): it can't have been sent before. Personal: `to`, the receiver's present address (empty:
- * none).
+ * `started_at` (ISO 8601, UTC): the message can't have been sent before this time. Personal: `to`, the receiver's
+ * present address (empty: none).
  */
 export interface SendLookup {
   readonly gift_id: string;
@@ -41,7 +43,7 @@ export interface SendLookup {
   readonly launch_url: string;
 }
 
-/** `never`: no worker has tried to send it, so sending it is safe; `unknown`: it may have been sent. */
+/** `never`: no worker has tried to send the message, so sending it is safe; `unknown`: it may have been sent. */
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
 
 export function notificationKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {

@@ -2,8 +2,8 @@
 import { attempt, id, object, workerRequest, yes } from './workerRequest.js';
 
 /**
- * Once for this transaction. `customer`: the card processor's customer id. `started_at` (ISO 8601, UTC): when this was
- * first requested; providers forget it a day later.
+ * A charge, made at most once for this transaction. `customer`: the card processor's customer id. `started_at` (ISO
+ * 8601, UTC): when the charge was first requested; providers forget the request a day later.
  */
 export interface ChargeRequest {
   readonly transaction_id: string;
@@ -13,7 +13,10 @@ export interface ChargeRequest {
   readonly started_at: string;
 }
 
-/** Final. `amount`: as the provider reports it, if it does. `simulated`: no money was moved. */
+/**
+ * Final outcome of a charge. `amount`: the amount that the provider reports, if it does. `simulated`: no money was
+ * moved.
+ */
 export type ChargeReply =
   | {
       readonly outcome: 'charged';
@@ -25,8 +28,8 @@ export type ChargeReply =
   | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
 /**
- * The buyer has to authenticate (`action`: how, in the provider's word) before the provider takes the money.
- * `payment_id`: the provider's.
+ * The buyer has to authenticate before the provider takes the money. `action`: the provider's name for the method.
+ * `payment_id`: the provider's id of the payment.
  */
 export interface AuthenticationReply {
   readonly outcome: 'authentication';
@@ -36,18 +39,18 @@ export interface AuthenticationReply {
   readonly simulated: boolean;
 }
 
-/** `payment_id` null: not known. */
+/** A request for a charge's outcome. `payment_id`: null where it is not known. */
 export interface ChargeLookup {
   readonly transaction_id: string;
   readonly payment_id: string | null;
 }
 
-/** `unknown`: the provider does not know it (any more). */
+/** `unknown`: the provider does not know the charge (any more). */
 export type ChargeLookupReply = ChargeReply | AuthenticationReply | { readonly outcome: 'unknown' };
 
 /**
- * Cancel a payment that waits for its buyer. The reply is `charged` where that was too late, else `declined` with this
- * `code`.
+ * A request to cancel a payment that waits for its buyer. The reply is `charged` where it was too late, else `declined`
+ * with this `code`.
  */
 export interface ChargeCancellation {
   readonly transaction_id: string;
@@ -72,18 +75,18 @@ export interface PaymentSearch {
   readonly payment_id: string;
 }
 
-/** `unknown`: none of ours. */
+/** `unknown`: the payment belongs to no transaction of ours. */
 export type PaymentSearchReply =
   { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
 
 /**
- * `amount` is at least 1. Once for this refund and attempt: a further attempt follows only after the one before was
- * refused, or certainly never reached the provider. `provider`, `charge_id`: from the charge's reply. `started_at` (ISO
- * 8601, UTC): when this attempt was first requested.
+ * A refund, made at most once for this refund and attempt. A further attempt follows only after the one before was
+ * refused, or certainly never reached the provider. `amount` is at least 1. `provider`, `charge_id`: from the charge's
+ * reply. `started_at` (ISO 8601, UTC): when this attempt was first requested.
  */
 export interface RefundRequest {
   readonly refund_id: string;
-  /** From 1. */
+  /** Number of the attempt, counted from 1. */
   readonly attempt: number;
   readonly transaction_id: string;
   readonly amount: number;
@@ -93,7 +96,7 @@ export interface RefundRequest {
   readonly started_at: string;
 }
 
-/** Final for this attempt. `refund_ref` is the provider's id. `simulated`: no money was moved. */
+/** Final outcome of this attempt. `refund_ref` is the provider's id of the refund. `simulated`: no money was moved. */
 export type RefundReply =
   | {
       readonly outcome: 'refunded';
@@ -112,8 +115,8 @@ export interface RefundLookup {
 }
 
 /**
- * `never`: the provider never received this attempt. `others`: pence of the charge that others gave back at the
- * provider since it was first requested; absent: none.
+ * `never`: the provider never received this attempt. `others`: pence of the charge that external refunds returned since
+ * the attempt was first requested; absent: none.
  */
 export type RefundLookupReply = RefundReply | { readonly outcome: 'never'; readonly others?: number };
 

@@ -1,36 +1,36 @@
-/** What the deliveries keep of their attempts, for the owner of the endpoint to look at. */
+/** Records that the deliveries store of their attempts, for the owner of the endpoint to read. */
 
-/** Kept of an endpoint. */
+/** Number of attempts retained for each endpoint. */
 export const MOST_ATTEMPTS = 100;
 
-/** Of the text of an answer, bytes. */
+/** Maximum number of bytes stored of the text of an answer. */
 export const MOST_SHOWN = 1_024;
 
-/** Starts the keys of all attempts. */
+/** Prefix of the keys of all attempts. */
 export const ATTEMPTS = 'webhookAttempt/';
 
-/** Starts the keys of an endpoint's attempts, which are in no order. */
+/** Prefix of the keys of an endpoint's attempts, which are in no order. */
 export const attemptRecords = (endpointId: string): string => `${ATTEMPTS}${endpointId}/`;
 
-/** The value of a record. Times are ISO 8601, UTC, milliseconds. */
+/** An attempt to deliver a message, as stored. Times are ISO 8601, UTC, milliseconds. */
 export interface WebhookAttempt {
-  /** Random. */
+  /** Random id of the attempt. */
   readonly id: string;
-  /** The message: of a feed's entry its id, of a ping that of the event that asked for it. */
+  /** Id of the message: the id of the feed's entry, or for a ping the id of the event that requested it. */
   readonly event_id: string;
-  /** Of the feed's entry, in the log; absent: a ping. */
+  /** Position of the feed's entry in the log; absent for a ping. */
   readonly position?: string;
-  /** Id of the gift or transaction that the message is about; absent: a ping. */
+  /** Id of the gift or transaction that the message is about; absent for a ping. */
   readonly about?: string;
   readonly type: string;
   readonly at: string;
-  /** Absent: there was no answer. */
+  /** HTTP status of the answer; absent: there was no answer. */
   readonly status?: number;
-  /** Why there was none: words for the owner, without addresses. */
+  /** Why there was no answer: a text for the owner, without addresses. */
   readonly error?: string;
-  /** How the answer began, at most `MOST_SHOWN` bytes; empty once a person whom it may name was erased. */
+  /** Beginning of the answer, at most `MOST_SHOWN` bytes; empty once a person whom it may name was erased. */
   readonly response: string;
   readonly duration_ms: number;
-  /** Absent: it is not tried again. */
+  /** Time of the message's next attempt; absent: there is no further attempt. */
   readonly next_at?: string;
 }

@@ -1,6 +1,7 @@
 /**
- * `retry_later`: nothing was done; ask again after at least `after_ms` (milliseconds). `limited`: a limit of our own
- * defers it, however long. `impossible`: it can never be done, for a cause that a person must handle.
+ * `retry_later`: nothing was done; repeat the request after at least `after_ms` (milliseconds). `limited`: a limit of
+ * our own defers the request, however long. `impossible`: the request can never be carried out, for a cause that a
+ * person must handle.
  */
 export type WorkerFailure =
   | { readonly outcome: 'retry_later'; readonly after_ms: number; readonly limited: boolean; readonly cause: string }
@@ -10,7 +11,7 @@ export function isFailure(reply: { readonly outcome: string }): reply is WorkerF
   return reply.outcome === 'retry_later' || reply.outcome === 'impossible';
 }
 
-/** As `retry_later`. */
+/** Thrown in a worker, which then replies `retry_later` with these fields. */
 export class RetryLaterError extends Error {
   override readonly name = 'RetryLaterError';
   readonly afterMs: number;

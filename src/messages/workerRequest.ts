@@ -4,7 +4,7 @@ import type { WorkerFailure } from './workerFailure.js';
 
 export interface WorkerRequest<Q extends object, R extends object> {
   readonly subject: string;
-  /** One worker of each queue group gets the request. */
+  /** Name of the queue group, of which one worker gets the request. */
   readonly queue: string;
   readonly request: Check<Q>;
   readonly reply: Check<R | WorkerFailure>;
@@ -19,7 +19,10 @@ export type Check<T> = (message: unknown) => T;
 
 const ajv = new Ajv({ ...OWN_SCHEMAS, discriminator: true });
 
-/** Compiled with the first message: all of them would slow down the start of every process and command. */
+/**
+ * The schema is compiled with the first message: compiling all schemas would slow down the start of every process and
+ * command.
+ */
 function check<T>(what: string, schema: Schema): Check<T> {
   let compiled: ValidateFunction<T> | undefined;
   return (message) => {

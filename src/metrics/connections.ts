@@ -1,9 +1,9 @@
 import type { Exposition } from './exposition.js';
 
-/** Of one listener (docs/limits.md#connections). */
+/** Connections of one listener (docs/limits.md#connections). */
 export interface ConnectionsShown {
   readonly open: number;
-  /** By reason. */
+  /** Number of refused connections, by reason. */
   readonly refused: Readonly<Record<string, number>>;
 }
 

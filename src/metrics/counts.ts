@@ -1,4 +1,4 @@
-/** Label values come from the program, so there are few. */
+/** Counts by one or two labels. Label values come from the program, so there are few. */
 import type { Sample } from './exposition.js';
 
 export interface Counts {
@@ -6,7 +6,10 @@ export interface Counts {
   samples(): Iterable<Sample>;
 }
 
-/** @param zeros shown from the start: an alert sees no increase in a series that starts with its first failure */
+/**
+ * @param zeros first labels that are shown from the start, with 0: an alert sees no increase in a series that starts
+ * with its first failure
+ */
 export function counts(labels: 1 | 2, zeros: readonly string[] = []): Counts {
   const byFirst = new Map(zeros.map((first) => [first, new Map([['', 0]])]));
   return {

@@ -5,7 +5,7 @@ import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 import { histogram } from './histogram.js';
 
-/** Commands whose last append failed, to recognise a retry. */
+/** The most commands to remember whose last append failed, to recognise a retry. */
 const REMEMBERED = 1_000;
 
 type RetryReason = 'conflict' | 'unknown_outcome';

@@ -1,12 +1,15 @@
 import type { Metric, Registry } from 'prom-client';
 import type { Histogram } from './histogram.js';
 
-/** In the order of the metric's label names. */
+/** Values of labels, in the order of the metric's label names. */
 export type LabelValues = readonly (string | number)[];
 
 export type Sample = readonly [labels: LabelValues, value: number];
 
-/** Label values come from the program (route patterns, subjects, names of projections), never from callers. */
+/**
+ * A metric's name and labels. Label values come from the program (route patterns, subjects, names of projections),
+ * never from callers.
+ */
 export interface MetricText {
   readonly name: string;
   readonly help: string;
@@ -64,7 +67,7 @@ function named({ labels = [] }: MetricText, values: LabelValues): Record<string,
   return Object.fromEntries(labels.map((label, at) => [label, values[at] ?? '']));
 }
 
-/** Buckets are cumulative; the last is the count. */
+/** Values of a histogram. Buckets are cumulative; the last is the count. */
 function valuesOf(name: string, labels: Value['labels'], { bounds, counts, sum }: Histogram): Value[] {
   const values: Value[] = [];
   let count = 0;

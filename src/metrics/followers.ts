@@ -6,11 +6,11 @@ const ALTERED: ReadonlySet<string> = new Set(['LogAlteredError', 'WitnessDisagre
 
 export interface FollowersShown {
   readonly health: () => readonly FollowerHealth[];
-  /** By work: since when it has no leader; `undefined`: it has one. */
+  /** Time since when each work has no leader; `undefined`: it has one. */
   readonly withoutLeader: () => Iterable<readonly [work: string, since: Date | undefined]>;
-  /** Whether outward work waits. */
+  /** Whether outward work is held. */
   readonly outwardHeld: () => boolean;
-  /** By work: how often a process has taken the lead. */
+  /** How often a process has taken the lead, by work. */
   readonly leaderChanges: () => Iterable<readonly [work: string, count: number]>;
 }
 

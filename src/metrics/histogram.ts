@@ -1,10 +1,10 @@
-/** For answers to callers, seconds. */
+/** Default bounds, for the time of an answer to a caller, in seconds. */
 const DURATION_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const;
 
 export interface Histogram {
   /** Ascending upper bounds, without the last bucket (everything). */
   readonly bounds: readonly number[];
-  /** By bucket, not cumulative; the last is above every bound. */
+  /** Number of values in each bucket, not cumulative; the last bucket is above every bound. */
   readonly counts: Float64Array;
   readonly sum: number;
   observe(value: number): void;

@@ -1,7 +1,7 @@
 import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 
-/** docs/limits.md */
+/** Limits whose refusals are counted (docs/limits.md). */
 export const LIMITS = [
   'client',
   'user',

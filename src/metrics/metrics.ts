@@ -25,8 +25,9 @@ export interface Metrics {
   readonly providers: ProviderCallWatch;
   measure(engines: Engines): Engines;
   /**
-   * Call it once. @param processes `undefined` where this process runs no process managers @param webhooks `undefined`
-   * where it delivers none
+   * Shows the metrics of engines, projections and followers. Call it once.
+   * @param processes `undefined` where this process runs no process managers
+   * @param webhooks `undefined` where this process delivers no webhooks
    */
   watch(
     engines: Engines,

@@ -1,9 +1,9 @@
-/** Names are those that dashboards for Node know. */
+/** Metrics of the Node process, under the names that dashboards for Node know. */
 import { statfs } from 'node:fs/promises';
 import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Exposition } from './exposition.js';
 
-/** Each measurement wakes the process up. */
+/** Milliseconds between two measurements of the event loop's delay; each wakes the process up. */
 const RESOLUTION_MS = 50;
 const NANOSECONDS = 1e9;
 

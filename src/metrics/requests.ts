@@ -1,12 +1,12 @@
-/** Once a route was answered, counting allocates nothing. */
+/** Counts of requests by route. Once a route was answered, counting allocates nothing. */
 import { counts } from './counts.js';
 import type { Exposition } from './exposition.js';
 import { type Histogram, histogram } from './histogram.js';
 
-/** @param route a pattern; absent: no route of ours */
+/** @param route pattern of the route; absent: the request matched no route */
 export type RequestTally = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
-/** Any other method, which a client may make up, counts as `other`. */
+/** Methods that are counted under their names. Any other method, which a client may make up, counts as `other`. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']);
 
 interface RouteTally {
@@ -72,10 +72,10 @@ const STAFF_GETS = [
   'redeemGift',
 ] as const;
 
-/** `operation`: of the API's description. */
+/** Counts a refusal. `operation`: its name in the API's description. */
 export type StaffTally = (operation: string) => void;
 
-/** docs/decisions.md#staff-accounts */
+/** Counts requests refused since a gift would come to a staff account (docs/decisions.md#staff-accounts). */
 export function countStaffRefused(show: Exposition): StaffTally {
   const refused = counts(1, STAFF_GETS);
   show.counter(

@@ -1,4 +1,7 @@
-/** Read from the engines at most once a second. Any process shows it, also when the leader is dead. */
+/**
+ * Metrics of the state that all processes share, read from the engines at most once a second. Any process shows them,
+ * also when the leader is dead.
+ */
 import { within } from '../lib/async/within.js';
 import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
@@ -12,7 +15,7 @@ import { buildPosition, logProgress, modelBuilds } from '../ops/status/buildStat
 import { parkedWork } from '../ops/status/parkedWork.js';
 
 const FRESH_MS = 1_000;
-/** ms after which an engine's value is left out. */
+/** Milliseconds after which an engine's value is left out. */
 const DEADLINE_MS = 1_500;
 
 export interface StateOptions {
@@ -84,7 +87,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     };
   };
 
-  /** The build of this program's version, and the active one of another release. */
+  /** Samples of the build of this program's version, and of the active build of another release. */
   const projectionSamples = (projection: Projection) => {
     const builds = modelBuilds(store, projection);
     return [

@@ -22,7 +22,7 @@ export class DeadlineError extends Error {
   }
 }
 
-/** The other side's handler threw. */
+/** The handler of a request threw an error in the answering process. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError';
 }
@@ -43,9 +43,9 @@ export interface Bus {
    * requester as RemoteError.
    */
   serve<P>(subject: string, queue: string, handler: (payload: P) => Promise<object>): Promise<Unsubscribe>;
-  /** Reaches every subscriber in every process; resolves when handed over. */
+  /** Sends a message to every subscriber in every process; resolves once the bus has taken the message. */
   publish(subject: string, payload: object): Promise<void>;
-  /** An error of the handler is logged. */
+  /** Calls the handler with each message of the subject, in every subscribed process. Its errors are logged. */
   subscribe<P>(subject: string, handler: (payload: P) => void): Promise<Unsubscribe>;
   ping(): Promise<void>;
   close(): Promise<void>;

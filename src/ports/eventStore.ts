@@ -29,13 +29,13 @@ export interface Caller {
 
 /** The personal fields of an event, as the log holds them (docs/design.md#personal-data). */
 export interface EncryptedFields {
-  /** The subject whose key opens them. */
+  /** Id of the subject whose data key decrypts the fields. */
   readonly subject: string;
-  /** The fields as a JSON object: a nonce of 12 bytes, the tag of 16 and the ciphertext of AES-256-GCM, as base64url. */
+  /** The fields as a JSON object, encrypted: nonce (12 bytes), tag (16) and ciphertext of AES-256-GCM, in base64url. */
   readonly box: string;
 }
 
-/** For auditors. */
+/** The circumstances of an event, for auditors. */
 export interface EventMetadata {
   /** The command that appended the event. A repeated command finds its own events by it. */
   readonly commandId: string;
@@ -53,7 +53,10 @@ export interface EventMetadata {
   readonly simulated?: boolean;
   /** The event's trace, where tracing was on: a W3C `traceparent`. No decision depends on it. */
   readonly traceparent?: string;
-  /** Absent: none of its fields is personal, or they stand in the clear. Readers other than copies get none. */
+  /**
+   * The event's encrypted fields. Absent: the event has no personal fields, or has them in the clear. Only copies and
+   * backups read it; other readers get the fields decrypted in `data`.
+   */
   readonly personal?: EncryptedFields;
 }
 
@@ -63,31 +66,31 @@ export interface NewEvent {
   readonly type: string;
   /** The time of the decision: ISO 8601, UTC, milliseconds. */
   readonly at: string;
-  /** JSON-serialisable. */
+  /** The event's content, JSON-serialisable. */
   readonly data: object;
   readonly metadata: EventMetadata;
 }
 
 export interface RecordedEvent extends NewEvent {
   readonly stream: string;
-  /** From 0, without gaps, within the stream. */
+  /** Number of the event within its stream: from 0, without gaps. */
   readonly revision: number;
   readonly position: Position;
 }
 
 /**
- * An event whose data and metadata are the texts that the log keeps of them: what was appended as JSON, in its order,
- * unless the log was altered since. Then they may be no JSON at all.
+ * An event whose data and metadata are the texts that the log stores: the appended JSON, with its members in their
+ * order. In an altered log they may be no JSON at all.
  */
 export interface EventTexts extends Omit<RecordedEvent, 'data' | 'metadata'> {
   readonly data: string;
   readonly metadata: string;
 }
 
-/** `found` counts all. */
+/** Events at positions that the engine never assigns. `found` is the number of all, `first` has the first of them. */
 export interface Strays {
   readonly found: number;
-  /** Their positions are numbers, and have no other form. */
+  /** Their positions are plain decimal numbers, not the fixed-width strings of `Position`. */
   readonly first: readonly Omit<RecordedEvent, 'data' | 'metadata'>[];
 }
 
@@ -101,7 +104,7 @@ export interface StreamAppend {
 }
 
 export interface Appended {
-  /** Of the last event appended. */
+  /** Revision of the last event appended. */
   readonly revision: number;
   readonly position: Position;
 }
@@ -126,17 +129,17 @@ export interface TextBatch extends Omit<EventBatch, 'events'> {
 }
 
 export interface ReadOptions {
-  /** Default 1,000. */
+  /** Events in a batch at most; default 1,000. */
   readonly batchSize?: number;
-  /** Ends the iteration without an error. */
+  /** A signal whose abort ends the iteration without an error. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * Only `follow`, at the log's end: after a few batches as they come, there is one every so many ms. What comes after
-   * a quiet time comes at once, and so does what `hurry` asks for. Engines where a batch costs little ignore it.
+   * Least milliseconds between two batches of `follow` at the log's end. The first few batches after a quiet time, and
+   * batches requested by `hurry`, are delivered at once. Engines where a batch costs little ignore it.
    */
   readonly gatherMs?: number | undefined;
   /**
-   * Only `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end.
+   * Called by `follow` only, with each failure that it waits out, and with `undefined` while it waits at the log's end.
    * Must not throw.
    */
   readonly onTrouble?: ((error: Error | undefined) => void) | undefined;
@@ -144,14 +147,14 @@ export interface ReadOptions {
 
 /** A log on this machine, at the moment of the call: no acknowledged append is missing. */
 export interface LocalLog {
-  /** `undefined` while the log is empty. @throws UnavailableError */
+  /** Position of the log's last event; `undefined` while the log is empty. @throws UnavailableError */
   end(): Position | undefined;
   /** Position of the stream's last event; `undefined` while it has none. @throws UnavailableError */
   lastOf(stream: string): Position | undefined;
 }
 
 export interface EventStore {
-  /** Created with the log, never changed. */
+  /** The log's id, created with the log and never changed. */
   readonly logId: string;
   /** `embedded` or `eventstoredb`, as shown by `/readyz`, metrics and the command line. */
   readonly engine: string;
@@ -189,41 +192,40 @@ export interface EventStore {
   readAll(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * As `readAll`, in less time: nothing is parsed, so that an event of which nothing can be parsed is delivered, too.
-   * Absent where an engine keeps no texts.
+   * As `readAll`, in less time: data and metadata are not parsed, so events with malformed JSON are delivered too.
+   * Absent where an engine stores no texts.
    * @throws UnavailableError
    */
   readTexts?(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<TextBatch>;
 
   /**
-   * Events at positions that this engine gives to none: its file was altered. No other method knows of them. Absent
-   * where no event can stand at such a position.
-   * @param limit of those that are named
+   * Events at positions that this engine never assigns: its file was altered. No other method finds them. Absent where
+   * an engine can't have events at such positions.
+   * @param limit how many of them the answer describes at most
    * @throws UnavailableError
    */
   strays?(limit: number): Promise<Strays>;
 
   /**
    * As `readAll`, and then all later appends of any process (within 50 ms on the embedded engine), until `signal` ends
-   * it. The next batch is fetched only on demand. It survives lost connections and restarted servers. An empty batch is
-   * delivered when only filtered events were appended, so that `position` advances: within 100 ms, at once
-   * where `hurry` asks for it.
+   * it. The next batch is fetched only on demand. It survives lost connections and restarted servers. When only
+   * filtered events were appended, an empty batch advances `position`: within 100 ms, or at once after `hurry`.
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
   /**
-   * A caller waits for the events up to `position`: no follower of this process gathers them, for a second at most.
-   * Absent where none gathers.
+   * Called while a reader waits for the events up to `position`. For at most a second, no follower of this process
+   * delays their batches by `gatherMs`. Absent where an engine ignores `gatherMs`.
    */
   hurry?(position: Position): void;
 
   /**
-   * Whether a text from outside has the form of a position: digits of the engine's width, from 0 to the greatest number
-   * of its log (2^63-1; 2^53-1 on the embedded engine). Pass no other text to `readAll` or `follow`.
+   * Whether a text from outside has the form of a position: digits of the engine's width, at most 2^63-1 (2^53-1 on the
+   * embedded engine). No other text may be passed to `readAll` or `follow`.
    */
   isPosition(text: string): boolean;
 
-  /** `undefined` while the log is empty. @throws UnavailableError */
+  /** Position of the log's last event; `undefined` while the log is empty. @throws UnavailableError */
   end(): Promise<Position | undefined>;
 
   /**
@@ -258,7 +260,7 @@ export interface EventStore {
    */
   seal(): Promise<void>;
 
-  /** @throws UnavailableError */
+  /** Whether the log is sealed. @throws UnavailableError */
   sealed(): Promise<boolean>;
 
   /** Resolves when the engine answers. @throws UnavailableError */
@@ -269,9 +271,9 @@ export interface EventStore {
 }
 
 export interface TimesWithin {
-  /** Default: no limit. */
+  /** Earliest time, included; default: no limit. */
   readonly from?: string | undefined;
-  /** Default: no limit. */
+  /** Latest time, included; default: no limit. */
   readonly to?: string | undefined;
   readonly after?: Position | undefined;
 }
@@ -310,5 +312,5 @@ export class EventTooLargeError extends Error {
   }
 }
 
-/** Of one append: data and metadata as JSON in UTF-8. */
+/** Bytes of one append at most: data and metadata of its events as JSON in UTF-8. */
 export const MAX_APPEND_BYTES = 1_000_000;

@@ -6,28 +6,28 @@
 /** A movement of money, also one that failed. */
 export interface LedgerEntry {
   readonly kind: 'charge' | 'refund';
-  /** As in events: `charge_id`, `refund_ref`. */
+  /** The movement's id, as events have it: `charge_id` of a charge, `refund_ref` of a refund. */
   readonly id: string;
-  /** The transaction given to the provider with it; null: none. */
+  /** The transaction id that was given to the provider with the movement; null: none. */
   readonly transactionId: string | null;
-  /** In the currency's smallest unit, pence. Absent: unknown to the ledger. */
+  /** Amount in the currency's smallest unit, pence. Absent: unknown to the ledger. */
   readonly amount?: number;
-  /** ISO 4217, lower case. */
+  /** ISO 4217 code, lower case. */
   readonly currency: string;
-  /** ISO 8601, UTC. */
+  /** Time of the movement: ISO 8601, UTC. */
   readonly at: string;
   /** Whether money has moved or is on its way. */
   readonly moved: boolean;
-  /** In the provider's own words. */
+  /** The movement's status as the provider names it. */
   readonly status: string;
 }
 
 /** Every method throws ProviderError, RetryLaterError or UnavailableError when the ledger can't be read. */
 export interface PaymentLedger {
-  /** As in `provider` of events. */
+  /** The provider's name, as in the `provider` field of events. */
   readonly provider: string;
   /**
-   * Entries from `from` (ms since the epoch) until before `to`, in pages, in any order. Callers ask for one span after
+   * Entries from `from` (ms since the epoch) until before `to`, in pages, in any order. Callers request one span after
    * the other, in order of time. Entries without moved money may be left out.
    */
   list(from: number, to: number): AsyncIterable<readonly LedgerEntry[]>;

@@ -5,10 +5,10 @@
  * - A document has its log position; an older write never replaces a newer one. So a batch that is repeated, or written
  * late by a process that lost its lease, changes nothing.
  * - A batch's checkpoint is stored with or after its documents, never before, and never goes back.
- * - A collection's new version is built beside the old one. A pointer that changes by compare-and-set then swaps
+ * - A collection's new version is built alongside the old one. A pointer that changes by compare-and-set then swaps
  * readers over at once. So a process that was frozen while it swapped can't put an outdated version over a newer one.
  * - A document whose stored body is damaged is read as an `UnreadableBody`; the others stay readable.
- * - Queries find a document by the fields of its body. Where a file was altered they may not: `misindexed` tells.
+ * - Queries find a document by the fields of its body. In an altered file they may miss it: `misindexed` finds those.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  * - `scrub` leaves no byte of replaced and deleted records and personal documents in the store's files.
  */
@@ -29,33 +29,33 @@ export interface UnreadableBody {
 export interface IndexSpec {
   readonly fields: readonly string[];
   /**
-   * For documents whose ids rise with time, where most values have few of them: an engine may keep the index in parts,
-   * by id, so that new documents change few of its pages. A query that uses it names one value, not null, for each of
-   * its fields, and sorts by id. Its time grows a little with the range of ids (about a second for 10^10 documents).
-   * Not for personal collections: ids may be kept beside their documents.
+   * For documents whose ids rise with time, when most indexed values have few documents. An engine may divide the
+   * index into parts, by id, so that new documents change few of its pages. A query that uses it names one value, not
+   * null, for each of its fields, and sorts by id. Its time grows a little with the range of ids (about a second for
+   * 10^10 documents). Not for personal collections: the engine may store ids apart from their documents.
    */
   readonly partitioned?: true;
 }
 
-/** One version of a collection, stored under both names. */
+/** One version of a collection, stored under its name and version number. */
 export interface CollectionSpec {
   /** Lower-case letters, digits and `_`. */
   readonly name: string;
-  /** Raised when the documents' shape or fold changes: a new version is built beside the old one. */
+  /** Raised when the documents' shape or fold changes: a new version is built alongside the old one. */
   readonly version: number;
   readonly indexes: readonly IndexSpec[];
-  /** Its documents hold personal data in the clear: what was replaced or deleted can be scrubbed from the store. */
+  /** The documents hold personal data in the clear: replaced and deleted ones can be scrubbed from the store. */
   readonly personal?: true;
 }
 
 export interface StoredDocument<B extends Body = Body> {
   readonly id: string;
-  /** Of the last event folded into it. */
+  /** Position of the last event folded into the document. */
   readonly position: Position;
   readonly body: B;
 }
 
-/** On one field, or on `id`. */
+/** A query's condition on one field of the body, or on `id`. */
 export type Condition =
   | Scalar
   | { readonly in: readonly Scalar[] }
@@ -78,7 +78,7 @@ export interface WriteBatch {
   readonly collection: CollectionSpec;
   /** At most 1,000 documents or 2 MB, in any order. Without documents only the checkpoint advances. */
   readonly documents: readonly StoredDocument[];
-  /** Absent when more batches of the same events follow. */
+  /** The projection's progress once this batch is stored; absent when more batches of the same events follow. */
   readonly checkpoint?: Checkpoint;
 }
 
@@ -87,7 +87,7 @@ export interface Correction {
   readonly id: string;
   /** The position that the stored document must have; `undefined`: there must be no document. */
   readonly expected: Position | undefined;
-  /** `undefined`: the document is deleted. */
+  /** The document to store; `undefined` deletes the stored one. */
   readonly document: StoredDocument | undefined;
 }
 
@@ -101,7 +101,7 @@ export interface Checkpoint {
 export interface StoredRecord<V = unknown> {
   readonly key: string;
   readonly value: V;
-  /** From 1, raised by each put. A record that was deleted or has expired starts again at 1. */
+  /** Number of puts: 1 for a new record. A record that was deleted or has expired starts again at 1. */
   readonly version: number;
   /** Milliseconds since the epoch, after which the record is gone; absent: never. */
   readonly expiresAt?: number;
@@ -110,7 +110,7 @@ export interface StoredRecord<V = unknown> {
 export interface PutOptions {
   /** 0: there must be no record; a number: the record's version; absent: no condition. */
   readonly expected?: number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, after which the record is gone; absent: never. */
   readonly expiresAt?: number;
 }
 
@@ -121,7 +121,7 @@ export interface ActivateOptions {
 
 /** Keys have at most 200 characters. */
 export interface Records {
-  /** @throws UnavailableError */
+  /** The record of a key, unless it has expired. @throws UnavailableError */
   get<V>(key: string): Promise<StoredRecord<V> | undefined>;
   /**
    * @param value plain JSON
@@ -132,17 +132,17 @@ export interface Records {
   /** @returns whether a record with the expected version was deleted. @throws UnavailableError */
   delete(key: string, expected?: number): Promise<boolean>;
   /**
-   * The records whose key starts with `prefix`, by key, without expired ones; only those after the key `after`.
+   * Unexpired records whose key starts with `prefix`, in key order; with `after`, only those with a greater key.
    * @throws UnavailableError
    */
   list<V>(prefix: string, limit?: number, after?: string): Promise<StoredRecord<V>[]>;
 }
 
-/** A document, a record or another row. */
+/** A stored document, record or other row as text, for searches over everything that the store holds. */
 export interface StoredText {
-  /** The engine's name of its collection, and its id. */
+  /** The engine's name of the row's collection, a space, and the row's id. */
   readonly place: string;
-  /** All its fields, as they are stored. */
+  /** All fields of the row, as they are stored. */
   readonly text: string;
 }
 
@@ -153,15 +153,15 @@ export interface ReadStore {
   readonly records: Records;
 
   /**
-   * Creates a missing collection and missing indexes. `deferIndexes`: a later call without it creates the secondary
-   * indexes.
+   * Creates a missing collection and missing indexes. With `deferIndexes` no secondary index is created; a later call
+   * without it creates them.
    */
   ensure(collection: CollectionSpec, options?: { deferIndexes?: boolean }): Promise<void>;
   /** Drops one version of a collection and its checkpoint, where they exist. */
   drop(collection: CollectionSpec): Promise<void>;
 
   get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
-  /** In one round trip, in the order of `ids`, `undefined` where there is no document. */
+  /** Reads documents in one round trip, in the order of `ids`; `undefined` where there is no document. */
   getMany<B extends Body>(
     collection: CollectionSpec,
     ids: readonly string[],
@@ -170,8 +170,8 @@ export interface ReadStore {
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): Promise<number>;
   /**
-   * Those of the ids whose documents queries find by other values than their bodies have, or miss. For verification:
-   * it reads the documents.
+   * The ids among these whose documents queries miss, or find by values that their bodies do not have. For
+   * verification: it reads the documents.
    */
   misindexed(collection: CollectionSpec, ids: readonly string[]): Promise<string[]>;
 
@@ -208,15 +208,15 @@ export interface ReadStore {
   deactivate(name: string, version: number): Promise<boolean>;
 
   /**
-   * What was replaced or deleted before, of records and of documents of personal collections, is in none of the store's
-   * files once it resolves; a server frees it by its own rules. Takes time with the number of both; reads and writes go
-   * on meanwhile. Safe to repeat.
+   * Removes replaced and deleted records, and personal collections' replaced and deleted documents, from the store's
+   * files; a server frees their bytes by its own rules. The time grows with the number of records and personal
+   * documents. Reads and writes continue concurrently. Safe to repeat.
    */
   scrub(): Promise<void>;
 
   /**
-   * All that is stored, in collections that no program knows of, too: for searches. Each row once, though what changes
-   * meanwhile may be missing.
+   * Every stored row once, for searches, including rows of collections that no program knows of. Rows that change
+   * during the scan may be missing.
    */
   texts(): AsyncIterable<readonly StoredText[]>;
 
@@ -227,5 +227,5 @@ export interface ReadStore {
 }
 
 export const MAX_BATCH_DOCUMENTS = 1_000;
-/** Of the bodies as JSON. */
+/** Bytes of the bodies of one batch, as JSON. */
 export const MAX_BATCH_BYTES = 2_000_000;

@@ -8,13 +8,16 @@ import type { EventStore, Position } from './eventStore.js';
 
 export type ReachedLog = Pick<EventStore, 'isPosition' | 'reaches'>;
 
-/** Checks, and ms between them, before data is discarded: a cluster's node may lag behind the leader. */
+/**
+ * Number of checks, and milliseconds between them, before data is discarded as beyond the log's end: a cluster's node
+ * may lag behind the leader.
+ */
 export const LOOKS = { most: 8, everyMs: 500 };
 const MAX_SHOWN = 40;
 
 /**
- * What is wrong with a stored position, in words that follow "the stored position"; `undefined`: nothing.
- * @param looks how often to check a log that does not reach it
+ * The fault of a stored position, as text that follows "the stored position"; `undefined` for a valid one.
+ * @param looks how often a log that does not reach the position is checked
  * @throws UnavailableError
  */
 export async function positionFault(events: ReachedLog, stored: unknown, looks = 1): Promise<string | undefined> {
@@ -39,7 +42,7 @@ export async function storedPosition(events: ReachedLog, stored: unknown): Promi
   return { position: undefined, invalid: shownPosition(stored) };
 }
 
-/** Any stored value as messages show it. */
+/** A stored value, of whatever type, as text for messages: at most 40 characters and an ellipsis. */
 export function shownPosition(stored: unknown): string {
   const text = typeof stored === 'string' ? stored : String(JSON.stringify(stored));
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;

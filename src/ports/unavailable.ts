@@ -1,9 +1,9 @@
-/** An engine did not answer, or can't now: a full disk, no connection, a deadline. Callers answer 503 or try again. */
+/** An engine does not answer: a full disk, no connection, a passed deadline. Callers answer 503 or try again. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
   /** The request may still have been carried out. */
   readonly outcomeUnknown: boolean;
-  /** The cause in words for the public, without path or address; absent: the engine can't be reached. */
+  /** The cause as a text for the public, without path or address; absent: the engine can't be reached. */
   readonly publicReason: string | undefined;
   constructor(message: string, options: { outcomeUnknown?: boolean; cause?: unknown; publicReason?: string } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -12,7 +12,7 @@ export class UnavailableError extends Error {
   }
 }
 
-/** What is stored of an event can't be what was appended: the data was altered, and asking again does not help. */
+/** The stored data of an event can't be the data that was appended: it was altered, and a retry does not help. */
 export class AlteredEventError extends UnavailableError {
   constructor(message: string, cause?: unknown) {
     super(message, { cause, publicReason: 'what its disk gives is damaged' });

@@ -22,8 +22,8 @@ export const MANAGERS = [purchaseManager, notificationManager, resendManager, re
 export const FEED_TYPES = feedTypes(MANAGERS);
 
 /**
- * An undelivered message asks for nothing: support may ask for a resend. Scheduled gifts are released by
- * `src/ops/schedule/`.
+ * Events that a process manager must follow. An undelivered message leads to no work: support may request a resend.
+ * Scheduled gifts are released by `src/ops/schedule/`.
  */
 type FeedEvent =
   | Exclude<PurchaseEvent, SendingEvent>
@@ -72,7 +72,7 @@ export function processManagers({
   };
 }
 
-/** One lookup for all receivers of a purchase; a failed one is repeated. */
+/** Names of buyers, with one lookup for all receivers of a purchase; a failed one is repeated. */
 function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
   return (purchase) => {

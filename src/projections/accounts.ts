@@ -91,7 +91,7 @@ export const accountsProjection: Projection<AccountDocument> = {
   },
 };
 
-/** No longer one is imported (docs/design.md#rules-of-events), with its kind in front. */
+/** Longest stream name of an imported account, its kind included (docs/design.md#rules-of-events). */
 const MAX_STREAM = 80;
 
 /** An account as the log has it now, however far the read model is behind. @throws UnavailableError */
@@ -102,7 +102,7 @@ export async function accountInLog(
   return stream.length > MAX_STREAM ? undefined : foldDocument(accountsProjection, await events.read(stream), stream);
 }
 
-/** As the read model shows it where that will do, else as the log has it. @throws UnavailableError */
+/** An account as the read model shows it, where `willDo` accepts that, else from the log. @throws UnavailableError */
 export async function accountAtLogEnd(
   {
     accounts,

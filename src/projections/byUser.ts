@@ -1,6 +1,6 @@
 /**
- * What a user's lists are found by: ids alone, and no fields (docs/read-models.md#lists-of-a-user). Who may use a
- * payment method at present is said by `accounts`.
+ * Index of a user's lists: documents with an id only, and no fields (docs/read-models.md#lists-of-a-user). `accounts`
+ * shows who may use a payment method at present.
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';

@@ -24,7 +24,7 @@ export function transactionStreams(events: Pick<Reads, 'read'>): DocumentStreams
   };
 }
 
-/** `model`: of gifts, without read-your-writes. */
+/** `model`: the read model of gifts, without read-your-writes. */
 export function giftStreams(
   events: Reads,
   model: Pick<ReadModel<GiftDocument>, 'get' | 'folded'>,
@@ -36,12 +36,12 @@ export function giftStreams(
       const history = await events.read(giftStream(id));
       return history.length === 0 ? shown : giftIn(events, id, history);
     },
-    // Its purchase may have been folded after the first look, and before the last.
+    // The purchase may have been folded since the read model was first read, so it is read again.
     search: async (id) => (await unfolded(id)) ?? model.get(id),
   };
 }
 
-/** `history`: of an issued gift. `until`: the place in the log; default: now. @throws UnavailableError */
+/** `history`: events of an issued gift. `until`: a position in the log; default: its end. @throws UnavailableError */
 export async function giftIn(
   events: Pick<Reads, 'read'>,
   id: string,
@@ -55,7 +55,10 @@ export async function giftIn(
   return foldDocument(giftsProjection, known, id, bought) ?? bought;
 }
 
-/** With the reminders that were sent, until that place in the log: they are not in the gift's stream. @throws UnavailableError */
+/**
+ * Adds the reminders sent up to a position of the log, which are not in the gift's stream.
+ * @throws UnavailableError
+ */
 export async function withReminders(
   events: Pick<Reads, 'read'>,
   id: string,
@@ -72,7 +75,7 @@ export async function withReminders(
   );
 }
 
-/** Holds some 30 MB. */
+/** Most gifts of unfolded purchases held in memory, which take some 30 MB. */
 const MOST_GIFTS = 200_000;
 
 interface UnfoldedPurchase {
@@ -81,8 +84,8 @@ interface UnfoldedPurchase {
 }
 
 /**
- * Finds gifts that are not issued and that the read model lacks: nothing but their purchase, which they do not name,
- * tells of them. Each purchase after the read model's progress is read once.
+ * Finds gifts that are not issued and that the read model lacks: only their purchase tells of them, which their ids do
+ * not name. Each purchase after the read model's progress is read once.
  */
 function unfoldedPurchases(
   events: Pick<Reads, 'readAll'>,

@@ -1,4 +1,4 @@
-/** One document a gift, from its purchase on. The payment is joined when read. */
+/** One document for each gift, from its purchase on. The payment is joined when read. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
 import { copyWith } from '../domain/copyWith.js';
@@ -29,7 +29,7 @@ export interface VoucherDocument {
   readonly segment_id: string;
   readonly expires_at: string;
   readonly created_at: string;
-  /** The last extension; absent: never. */
+  /** Time of the last extension; absent: there was none. */
   readonly updated_at?: string;
 }
 
@@ -44,7 +44,7 @@ export interface GiftDocument {
   /** The last valid day, if extended; absent: the purchase's. */
   readonly expires_on?: string;
   readonly claimed_by?: string;
-  /** Who got it and when, as `heldSince` says; absent: nobody yet. Holds `receiver.phone_id`, which is secret. */
+  /** Holder and time of receipt, by `heldSince`; absent: no holder yet. Holds `receiver.phone_id`, which is secret. */
   readonly held?: string;
   readonly cancelled?: true;
   /** When reminders were sent, in order: ISO 8601, UTC. */
@@ -56,8 +56,8 @@ export interface GiftDocument {
 }
 
 /**
- * `GiftIssued` repeats the purchase, no answer shows a block, the transaction says whether it was sent, and a date
- * whether it is expired.
+ * Events that change no document: `GiftIssued` repeats the purchase, and no answer shows a block. The transaction shows
+ * whether a gift was sent, and a date whether it is expired.
  */
 type NotFolded =
   | 'GiftIssued'
@@ -73,14 +73,14 @@ type Folded = Happened<GiftsPurchased | ReminderSent | Exclude<GiftEvent, { type
 export const userHolds = (userId: string): string => `u${userId}/`;
 export const numberHolds = (phoneId: string): string => `p${phoneId}/`;
 
-/** `{userHolds or numberHolds}{timeKey}`: sorts what one user or number got by its time. */
+/** `{userHolds or numberHolds}{timeKey}`: sorts the gifts of one user or number by the time of receipt. */
 function heldSince({ user_id, phone_id }: Receiver, time: string): string | undefined {
-  // One template: a text of more pieces is put together again by each that reads it.
+  // One template literal, since a string concatenated from several is put together again by each reader.
   if (user_id !== undefined) return `u${user_id}/${time}`;
   return phone_id === undefined ? undefined : `p${phone_id}/${time}`;
 }
 
-/** Computes the key once for the gifts of each purchase. */
+/** Caches the last time key, so that it is computed once for the gifts of each purchase. */
 function lastTimeKey(): (at: string) => string {
   let last = { at: '', key: '' };
   return (at) => {
@@ -89,7 +89,7 @@ function lastTimeKey(): (at: string) => string {
   };
 }
 
-/** Derives the ids once for each event. */
+/** Caches the gift ids of a purchase, so that they are derived once for each event. */
 function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds[] {
   const known = new WeakMap<object, readonly GiftIds[]>();
   return (event) => {
@@ -127,7 +127,7 @@ export function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | 
 
 type HeldAt = (receiver: Receiver, at: string) => string | undefined;
 
-/** `document` is of the caller's own making. */
+/** Changes `document` in place, which the caller must have made itself. */
 const withHeld = (document: GiftDocument, held: string | undefined): GiftDocument =>
   held === undefined ? document : Object.assign(document, { held });
 
@@ -141,7 +141,7 @@ function bought(
   held: HeldAt,
 ): GiftDocument {
   const since = held(receiver, at);
-  // Two literals: most documents that the projector makes are made here.
+  // Two object literals for speed: most documents that the projector makes are made here.
   return since === undefined
     ? { transaction_id, index, message_id, receiver, updated_at: at }
     : { transaction_id, index, message_id, receiver, held: since, updated_at: at };
@@ -194,7 +194,7 @@ function evolveGift(
   }
 }
 
-/** Of version 3 on. */
+/** Types of events that are folded from version 3 on. */
 type Later = ReminderSent['type'];
 
 const FIRST_TYPES = typesOf<Exclude<Folded['type'], Later>>({
@@ -239,7 +239,7 @@ function makeGifts(
   };
 }
 
-/** Without `held`. */
+/** Version 2, whose documents have no `held`. */
 const gifts2 = makeGifts({ version: 2, indexes: [] }, () => undefined);
 
 function makeGifts3(): Projection<GiftDocument> {

@@ -64,8 +64,8 @@ export type ReadModels = {
 };
 
 /**
- * Needs no close. `events`: the log behind the read models, for read-your-writes on gifts and purchases: single ones
- * are shown as the log has them, however far the read models are behind.
+ * Opens the read models, which need no close. `events`: the log, for read-your-writes on gifts and purchases. Single
+ * ones are shown as the log has them, however far the read models are behind.
  */
 export function openReadModels(store: ReadStore, events: LogEnds & Pick<EventStore, 'read' | 'readAll'>): ReadModels {
   const hurry = events.hurry?.bind(events);

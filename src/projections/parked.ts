@@ -1,4 +1,4 @@
-/** One document an entity with parked work. Reasons stay in the log, encrypted. */
+/** One document for each entity with parked work. Reasons stay in the log, encrypted. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import {
   evolveParked,
@@ -14,14 +14,14 @@ import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 /** `{parkedId}`. */
 export interface ParkedDocument extends ParkedWork {
   readonly name: ParkedName;
-  /** The last time: ISO 8601, UTC, milliseconds. */
+  /** Time of the last parking: ISO 8601, UTC, milliseconds. */
   readonly parked_at: string;
-  /** The last event; lists are in this order. */
+  /** Time of the last event; lists are in this order. */
   readonly changed_at: string;
   readonly changed: Position;
-  /** The last person to retry or discard it. */
+  /** The last person to retry or discard the work. */
   readonly by: Caller | null;
-  /** Its events in `parked-{name}`, in order. */
+  /** Revisions of its events in `parked-{name}`, in order. */
   readonly revisions: readonly number[];
 }
 

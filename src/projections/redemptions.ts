@@ -1,4 +1,4 @@
-/** The gift of each redemption, past ones included. The gift's stream has the rest. */
+/** The gift of each redemption, past ones included. The gift's stream has all other data. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { idOf } from '../domain/streamName.js';

@@ -1,4 +1,4 @@
-/** What was given back of each purchase; one without refunds and disputes has no document. */
+/** Money refunded of each purchase; a purchase without refunds and disputes has no document. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { Happened } from '../domain/decider.js';
 import { evolveGivenBack, type GivenBack, type GivenBackEvent } from '../domain/purchase/status.js';

@@ -1,6 +1,6 @@
 /**
- * What is due when: one document a purchase, however many gifts it has, and one of each gift that was extended. It only
- * says where to look; what is done is decided from the streams (docs/decisions.md#scheduled-work).
+ * When work is due: one document for each purchase, however many gifts it has, and one for each extended gift. It only
+ * tells which streams to read; these decide what is done (docs/decisions.md#scheduled-work).
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
@@ -17,10 +17,10 @@ type Folded = Happened<GiftsPurchased | PaymentCharged | SendingEvent | GiftExte
 export interface ScheduleDocument {
   /** The last valid day (UTC): of a purchase's gifts when they were bought, of a gift since it was extended. */
   readonly expires_on?: string;
-  /** ISO 8601, UTC; null: not before the buyer names a time; absent: it was sent at once, or all of it is sent. */
+  /** When gifts are to be sent (ISO 8601, UTC); null: the buyer names a time later; absent: at once, or all sent. */
   readonly send_at?: string | null;
   readonly charged?: true;
-  /** `timeKey` of `send_at`, once it is paid for and until all is sent. */
+  /** `timeKey` of `send_at`, once the purchase is paid for and until all its gifts are sent. */
   readonly send_due?: string;
 }
 

@@ -1,8 +1,8 @@
 /**
- * A time that sorts as text, in milliseconds: shorter than ISO 8601, since it stands in ids and indexes.
+ * A time that sorts as text, in milliseconds: shorter than ISO 8601, since it is part of ids and indexes.
  * @param at ISO 8601
  */
 export const timeKey = (at: string): string => Date.parse(at).toString(36).padStart(TIME_KEY_LENGTH, '0');
 
-/** Enough until the year 5188. */
+/** Number of characters of a time key: enough until the year 5188. */
 export const TIME_KEY_LENGTH = 9;

@@ -1,4 +1,4 @@
-/** One document a purchase; its gifts' ids follow from `seed` and `count`. */
+/** One document for each purchase; its gifts' ids follow from `seed` and `count`. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
@@ -16,7 +16,10 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 import { foldDocument } from '../runtime/readmodels/foldDocument.js';
 import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
 
-/** `{transactionId}`. Secret: `seed`. Personal: `message`, sealed. Money is pence, times are ISO 8601, UTC, milliseconds. */
+/**
+ * `{transactionId}`. Secret: `seed`. Personal: `message`, sealed. Money is in pence; times are ISO 8601, UTC,
+ * milliseconds.
+ */
 export interface TransactionDocument {
   readonly buyer_id: string;
   readonly seed: string;
@@ -28,12 +31,12 @@ export interface TransactionDocument {
   readonly message: SealedText;
   readonly expires_on: string;
   readonly payment: PaymentState;
-  /** Absent: the buyer need not authenticate. Both values are the provider's. */
+  /** The buyer's authentication, with the provider's values; absent: the buyer need not authenticate. */
   readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
-  /** When it is to be sent; null: not before the buyer names a time; absent: at once. */
+  /** When the gifts are to be sent; null: not before the buyer names a time; absent: at once. */
   readonly send_at?: string | null;
-  /** When that began. Of a purchase with `send_at`. */
+  /** When the sending began, for a purchase with `send_at`. */
   readonly sent_at?: string;
   readonly created_at: string;
   readonly updated_at: string;
@@ -71,7 +74,7 @@ function settled(
   document: TransactionDocument,
   event: Exclude<Settling, { type: 'GiftsPurchased' }>,
 ): TransactionDocument {
-  // The first answer counts: `settleCharge` lets no other follow.
+  // The first answer of the provider counts: `settleCharge` lets no other follow.
   if (document.payment !== 'pending') return document;
   if (event.type === 'PaymentAuthenticationRequired') {
     const { payment_id, action } = event.data;
@@ -91,7 +94,7 @@ function sent(document: TransactionDocument, event: Sending): TransactionDocumen
     : copyWith(document, { send_at, updated_at: event.at });
 }
 
-/** Its receivers are not to know of its gifts yet (docs/decisions.md#scheduled-sending). */
+/** Whether receivers must not see the purchase's gifts yet (docs/decisions.md#scheduled-sending). */
 const isUnsent = ({ send_at, sent_at }: Pick<TransactionDocument, 'send_at' | 'sent_at'>): boolean =>
   send_at !== undefined && sent_at === undefined;
 
@@ -132,7 +135,7 @@ export const transactionsProjection = makeTransactions(
   typesOf<Sending['type']>({ SendRescheduled: true, SendStarted: true }),
 );
 
-/** `undefined`: no purchase. */
+/** A transaction folded from the events of its stream; `undefined`: there are none. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
   const [first] = history;
   return first === undefined ? undefined : foldDocument(transactionsProjection, history, idOf(first.stream));

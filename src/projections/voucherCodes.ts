@@ -1,4 +1,4 @@
-/** Imported pools (docs/decisions.md#voucher-codes), too large for memory. */
+/** Voucher codes of imported pools (docs/decisions.md#voucher-codes), which are too large for memory. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';
@@ -57,7 +57,7 @@ function stateOf({ segment_id, code, pin, status, gift_id }: VoucherCodeDocument
     : { status: status === 'free' ? 'free' : 'withdrawn', segment_id, code, pin };
 }
 
-/** As of the read: only the code's stream says whether it is still free. */
+/** A code as of the read: only the code's stream tells whether it is still free. */
 export interface PoolCode {
   readonly stream: string;
   readonly code: string;
@@ -72,8 +72,8 @@ export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: 
 }
 
 /**
- * The gift's codes from this pool: none, or one without a voucher, if the process ended in between. @throws
- * UnavailableError
+ * The gift's codes from this pool: none, or one without a voucher, if the process ended between the assignments of the
+ * code and the voucher. @throws UnavailableError
  */
 export async function codesOfGift(
   codes: ReadModel<VoucherCodeDocument>,
@@ -87,7 +87,7 @@ export async function codesOfGift(
 
 /**
  * Free codes, from an offset hashed from the gift's id, and around the pool's end. Concurrent draws of different gifts
- * rarely meet; a repeated draw starts at the same place. @throws UnavailableError
+ * rarely meet; a repeated draw starts at the same offset. @throws UnavailableError
  */
 export async function freeCodes(
   codes: ReadModel<VoucherCodeDocument>,

@@ -1,4 +1,4 @@
-/** Webhook endpoints, and what was asked of their deliveries. No secret: the key store has them. */
+/** Webhook endpoints, and requests to their deliveries. Documents hold no secret: the key store has them. */
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
 import {
@@ -17,24 +17,27 @@ import { HIDDEN_FIELDS } from './hiddenFields.js';
 /** `endpoint/{id}`. Times are ISO 8601, UTC, milliseconds. */
 export interface EndpointDocument extends EndpointSettings {
   readonly endpoint_id: string;
-  /** `client:{id}` or `merchant:{id}`. */
+  /** Name of the owner: `client:{id}` or `merchant:{id}`. */
   readonly owner: string;
   readonly state: 'enabled' | 'disabled' | 'deleted';
   readonly created_at: string;
-  /** The newest first. */
+  /** Signing secrets, the newest first. */
   readonly secrets: readonly SigningSecret[];
-  /** Events after it are delivered: that of the creation, or of the last enabling. */
+  /** Position of the creation, or of the last enabling: events after it are delivered. */
   readonly from: Position;
   /** When the endpoint was created, or enabled last. */
   readonly enabled_at: string;
-  /** While it is disabled. */
+  /** Cause of the disabling, while the endpoint is disabled. */
   readonly disabled_by?: DisabledBy;
   readonly disabled_at?: string;
-  /** The last `request/` document; absent: none. */
+  /** Position of the last `request/` document; absent: there is none. */
   readonly requested?: Position;
 }
 
-/** `request/{endpoint id}/{position}`: stays once it was done. `id`: the event's, which a ping has as its message's id. */
+/**
+ * `request/{endpoint id}/{position}`: stays once the request is done. `id`: the event's id, which is also the message's
+ * id of a ping.
+ */
 export interface DeliveryRequest {
   readonly id: string;
   readonly at: string;
@@ -48,10 +51,10 @@ export type WebhookDocument = EndpointDocument | DeliveryRequest;
 
 export const endpointDocument = (endpointId: string): string => `endpoint/${endpointId}`;
 
-/** In log order; `''` goes before all. */
+/** Id of a request's document. Ids sort in log order, and that of position `''` before all. */
 export const requestDocument = (endpointId: string, position: Position): string => `request/${endpointId}/${position}`;
 
-/** Follows all of an endpoint's requests. */
+/** A text that sorts after the ids of all requests of an endpoint. */
 export const requestsEnd = (endpointId: string): string => `request/${endpointId}0`;
 
 export const positionOfRequest = (id: string): Position => id.slice(id.lastIndexOf('/') + 1);

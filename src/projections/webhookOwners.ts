@@ -10,7 +10,7 @@ export interface OwnerModels {
 }
 
 /**
- * Whether the owner of webhook endpoints may still be told anything: a client that is active, a merchant that is not
+ * Whether the owner of webhook endpoints may still be sent anything: a client that is active, a merchant that is not
  * retired.
  * @param owner `client:{id}` or `merchant:{id}` @throws UnavailableError
  */

@@ -1,4 +1,4 @@
-/** One per provider and process. It also honours the provider's `Retry-After`. */
+/** A circuit breaker, one per provider and process. It also honours the provider's `Retry-After`. */
 import {
   BrokenCircuitError,
   circuitBreaker,
@@ -16,10 +16,10 @@ import { RetryLaterError } from '../messages/workerFailure.js';
 import { ProviderError } from './providerErrors.js';
 
 export interface CircuitBreakerOptions {
-  /** In a row. */
+  /** Failures in a row that open the breaker. */
   readonly failures?: number;
   /**
-   * First opening, milliseconds, less up to half at random, so that processes don't all ask at once. It doubles each
+   * First opening, milliseconds, less up to half at random, so that processes don't all call at once. It doubles each
    * time the one request that is then let through fails, up to 30 s.
    */
   readonly openMs?: number;
@@ -28,9 +28,9 @@ export interface CircuitBreakerOptions {
 
 export interface RealProviderDeps {
   readonly logger: Logger;
-  /** Milliseconds since the epoch. */
+  /** Present time, milliseconds since the epoch. */
   readonly now: () => number;
-  /** Of one request; default the provider's `TIMEOUT_MS`. */
+  /** Longest time of one request; default the provider's `TIMEOUT_MS`. */
   readonly timeoutMs?: number;
   readonly circuitBreaker?: CircuitBreakerOptions;
 }
@@ -39,8 +39,8 @@ export interface RealProviderDeps {
 export type BreakerState = 'closed' | 'open' | 'half_open';
 
 /**
- * `answered`: also a refusal; `error`: the provider failed; `not_called`: the breaker is open, or the provider's pause
- * not over.
+ * `answered`: the provider answered, perhaps with a refusal; `error`: it failed; `not_called`: the breaker is open, or
+ * the provider's pause is not over.
  */
 type CallOutcome = 'answered' | 'error' | 'retry_later' | 'not_called';
 
@@ -68,7 +68,7 @@ export function openCircuitBreaker(
   { failures = FAILURES, openMs = OPEN_MS, watch }: CircuitBreakerOptions = {},
 ): CircuitBreaker {
   let breaker = newBreaker();
-  /** By the breaker's clock and by the monotonic one, milliseconds. */
+  /** Time of the last opening by the breaker's clock and by the monotonic one, milliseconds. */
   let openedAt = { clock: 0, steady: 0 };
   let pausedUntil = 0;
   let pauseMs = 0;
@@ -94,7 +94,7 @@ export function openCircuitBreaker(
     return made;
   }
 
-  /** After the clock was set back, an open breaker would wait for the old time to come again. */
+  /** Renews the breaker after the clock was set back: an open one would wait for the old time to come again. */
   function renewIfSetBack(): void {
     if (
       breaker.state !== CircuitState.Open ||
@@ -106,7 +106,7 @@ export function openCircuitBreaker(
   }
 
   const throughBreaker = async <T>(call: () => Promise<T>): Promise<T> => {
-    // More is left than the whole pause: the clock was set back.
+    // Where more is left than the whole pause, the clock was set back.
     if (pausedUntil - now() > pauseMs) pausedUntil = now() + pauseMs;
     const leftMs = pausedUntil - now();
     if (leftMs > 0) throw new NotCalledError(`${provider} asks for a pause`, leftMs);
@@ -149,7 +149,7 @@ const STATES: Readonly<Record<CircuitState, BreakerState>> = {
   [CircuitState.Closed]: 'closed',
   [CircuitState.Open]: 'open',
   [CircuitState.HalfOpen]: 'half_open',
-  // Only by hand.
+  // A breaker is isolated only by an explicit call, which this service never makes.
   [CircuitState.Isolated]: 'open',
 };
 

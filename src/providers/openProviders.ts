@@ -12,12 +12,12 @@ export interface ProviderDeps {
   readonly records: Records;
   readonly hash: KeyedHash;
   readonly logger: Logger;
-  /** Without a trailing slash. */
+  /** The service's URL as providers call it, without a trailing slash. */
   readonly publicUrl?: string | undefined;
   readonly watch?: ProviderCallWatch;
 }
 
-/** Absent: simulated. */
+/** The real providers; an absent one is simulated. */
 export interface Providers {
   readonly payments?: PaymentProvider;
   readonly notifications?: NotificationProvider;

@@ -1,9 +1,12 @@
-/** Messages are shown to support: no secrets, nothing personal. */
+/** Errors of providers. Their messages are shown to support, and hold no secrets and nothing personal. */
 
-/** Passes by itself: no connection, no answer in time, an error of the provider's own, our credentials refused. */
+/**
+ * A failure that passes by itself: no connection, no answer in time, an error of the provider's own, our credentials
+ * refused.
+ */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
-  /** The request may have been carried out all the same. */
+  /** Whether the request may have been carried out all the same. */
   readonly outcomeUnknown: boolean;
   constructor(message: string, options: { outcomeUnknown: boolean; cause?: unknown }) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -11,7 +14,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** Refused for good. Nothing was done, except what the message names. */
+/** A request that was refused for good. Nothing was done, except what the message names. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly code: string | undefined;

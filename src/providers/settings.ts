@@ -21,21 +21,21 @@ import type { StripeSettings } from './payments/stripeClient.js';
 
 export interface ProviderSettings extends Values<typeof CHOICES> {
   readonly stripe?: StripeSettings;
-  /** Secret. Absent: no webhooks are taken. */
+  /** Secret. Absent: no webhooks are accepted. */
   readonly stripeWebhookSecret?: string;
   readonly twilio?: TwilioSettings;
   readonly fcm?: FcmSettings;
-  /** A real provider's secret is set, and no setting says whether to use it. */
+  /** Warnings where a real provider's secret is set, and no setting says whether to use it. */
   readonly warnings?: readonly string[];
 }
 
 const STRIPE = 'PAYMENTS is stripe';
 const REAL = 'NOTIFICATIONS is real';
 
-/** A number in E.164, or an alphanumeric sender: up to 11 letters, digits and spaces, not digits alone. */
+/** A number in E.164, or an alphanumeric sender: up to 11 letters, digits and spaces, not digits only. */
 const SENDER = /^(?:\+[1-9]\d{7,14}|(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11})$/;
 
-/** Scheme, host and port alone; the value is never shown. */
+/** A web address of scheme, host and port only; faults never show the value. */
 const origin: Kind<string> = (text, fault) => {
   const url = webAddress(text);
   if (url !== undefined && url.username === '' && url.pathname === '/') return url.origin;
@@ -43,14 +43,14 @@ const origin: Kind<string> = (text, fault) => {
   return undefined;
 };
 
-/** With its path; the value is never shown. */
+/** A web address with its path; faults never show the value. */
 const address: Kind<string> = (text, fault) => {
   if (webAddress(text)?.username === '') return text;
   fault('must be an http or https address without query');
   return undefined;
 };
 
-/** Most places where variables are kept want it on one line. */
+/** An RSA key. Line ends may be escaped, since most stores of variables need it on one line. */
 const rsaKey: Kind<string> = (text, fault) => {
   const pem = text.replaceAll('\\n', '\n');
   if (!isRsaKey(pem)) fault('must be an RSA key in PEM (PKCS #8), with its line ends as they are or as \\n');
@@ -191,7 +191,8 @@ export function providerSettings(text: ReadText, faults: string[]): ProviderSett
 }
 
 /**
- * A drill sets `simulated` beside real secrets. Without that setting, an installation may believe that they are used.
+ * Warns of real secrets without a choice of provider: an operator may believe that they are used. A drill sets
+ * `simulated` beside them, which gives no warning.
  */
 function warningsOf(text: ReadText): Pick<ProviderSettings, 'warnings'> {
   const warnings = [

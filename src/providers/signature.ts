@@ -1,4 +1,4 @@
-/** The message is not signed by the provider, or too old. */
+/** The message is not signed by the provider, or its signature is too old. */
 export class SignatureError extends Error {
   override readonly name = 'SignatureError';
 }

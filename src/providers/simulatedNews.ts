@@ -1,9 +1,9 @@
-/** What a simulated provider would report later by itself, until a sandbox has noted it (`ops/sandbox/`). */
+/** Provider events that a simulated provider would report later by itself, for a sandbox to record (`ops/sandbox/`). */
 import type { PaymentNews } from '../domain/paymentNews.js';
 import type { Records } from '../ports/readStore.js';
 
 const PREFIX = 'simulatedNews/';
-/** As long as the simulated providers' ledgers. */
+/** Milliseconds for which events are stored: as long as the simulated providers' ledgers. */
 const KEPT_MS = 48 * 3_600_000;
 
 export type SimulatedNews =
@@ -16,12 +16,12 @@ export type SimulatedNews =
       readonly cause: string;
     };
 
-/** Once for each `id`. @param now milliseconds since the epoch @throws UnavailableError */
+/** Stores an event once for each `id`. @param now milliseconds since the epoch @throws UnavailableError */
 export async function reportLater(records: Records, id: string, news: SimulatedNews, now: number): Promise<void> {
   await records.put(PREFIX + id, news, { expected: 0, expiresAt: now + KEPT_MS });
 }
 
-/** @throws UnavailableError */
+/** The provider events still to be recorded. @throws UnavailableError */
 export async function reported(
   records: Pick<Records, 'list'>,
 ): Promise<readonly { readonly key: string; readonly value: SimulatedNews }[]> {

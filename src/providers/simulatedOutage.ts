@@ -4,8 +4,8 @@ import type { Records } from '../ports/readStore.js';
 const OUTAGE_MS = 3_600_000;
 
 /**
- * A simulated provider that takes no request of this key for an hour from the first one on.
- * @param what it is meanwhile, in words
+ * Refuses requests of this key as a simulated provider, for an hour from the first one on.
+ * @param what state of the provider during the outage, for the error's message
  * @throws RetryLaterError
  */
 export async function refuseDuringOutage(

@@ -16,7 +16,7 @@ export interface WorkerDeps {
   readonly bus: Pick<Bus, 'serve'>;
   readonly records: Records;
   readonly logger: Logger;
-  /** Milliseconds since the epoch; default the system's clock. */
+  /** Present time, milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
   /** Default: simulated. */
   readonly payments?: PaymentProvider;
@@ -24,7 +24,7 @@ export interface WorkerDeps {
   readonly notifications?: NotificationProvider;
 }
 
-/** `close` lets running requests finish. @throws UnavailableError */
+/** Serves the requests to providers on the bus. `close` lets running ones finish. @throws UnavailableError */
 export async function startWorkers({
   bus,
   records,
@@ -70,7 +70,7 @@ export async function startWorkers({
   };
 }
 
-/** `undefined`: it is unknown what was done, so there is no answer. */
+/** The answer after a failure; `undefined`: it is unknown what was done, so there is no answer. */
 function failureOf(error: unknown): WorkerFailure | undefined {
   if (error instanceof RetryLaterError)
     return { outcome: 'retry_later', after_ms: error.afterMs, limited: error.limited, cause: error.message };

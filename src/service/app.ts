@@ -53,19 +53,19 @@ import { startWorkers } from '../providers/workers.js';
 export type { App } from './resettable.js';
 
 export interface AppOptions {
-  /** Default: this release's. Tests deploy one release over another. */
+  /** The projections to fold; default: this release's. Tests use it to deploy one release over another. */
   readonly projections?: readonly Projection[];
   /** Wraps the engines, for tests; `subjects` open the personal data of their events. */
   readonly through?: (engines: Engines, subjects: Subjects) => Engines;
-  /** A sandbox could not start again after its reset. */
+  /** Called with the error when a sandbox could not start again after its reset. */
   readonly onLost?: ((error: unknown) => void) | undefined;
 }
 
-/** How long the projector gathers events beside requests, on an engine where a batch costs much. */
+/** Milliseconds between the projector's batches beside requests, on an engine where a batch costs much. */
 const GATHER_MS = 100;
 
 /**
- * Starts the roles. A failure closes everything. `startFailure` has words for most errors.
+ * Starts the roles. A failure closes everything. `startFailure` explains most errors.
  * @throws DataFileError, EngineError, UnavailableError, errors of the listener (a taken port), of SQLite or of the file
  * system
  */
@@ -138,7 +138,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           parts.start('simulated news', noteSimulatedNews({ events: engines.events, records, now: currentTime })),
         );
     }
-    /** Modules are loaded before the process is ready, since its files may be replaced later. */
+    /** The loading of the thread's modules. The process is ready after it, since its files may be replaced later. */
     let loaded: Promise<void> | undefined;
     const scratchWriter =
       listener === undefined
@@ -173,7 +173,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             logger,
             holder,
             followers: parts,
-            // Requests of this process wait for read models, and hurry them; those of another could not.
+            // Only where requests of this process can hurry the projector, which requests of other processes can't.
             ...(config.roles.has('api') ? { gatherMs: GATHER_MS } : {}),
           }),
         );
@@ -271,7 +271,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       ...(config.eventStoreUrl === undefined ? [found.events] : []),
       ...(config.mongodbUrl === undefined ? [found.store] : []),
     ];
-    // Readiness reports failures.
+    // Failures are ignored here, since readiness reports them.
     await Promise.allSettled([loaded, scratchWriter?.loaded, ...embedded.map(async (one) => one.ping())]);
     // From here on requests need the engines, so closing starts with the listeners.
     let leave = async (one: Listener): Promise<void> => one.close();
@@ -304,7 +304,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
   }
 }
 
-/** The thread opens embedded engines itself, so it can use no others, and no other projections. */
+/** Whether the projector runs on a thread, which opens embedded engines itself and folds this release's projections. */
 function projectsOnThread({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
   return (
     roles.has('api') &&
@@ -322,10 +322,10 @@ interface Opened extends Pick<Log, 'stored'> {
   readonly keys: Keys;
 }
 
-/** Never makes a key for a log that was made with another key. */
+/** Opens the engines and loads the keys, but never makes a key for a log that was made with another key. */
 async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<Opened> {
   const { subjects, keys: keyStore, stored, ...engines } = await openEngines(config, logger, open);
-  // Before anything is appended.
+  // The sandbox's clock is set before anything is appended.
   if (config.sandbox) await openSharedClock(engines.store.records, engines.events);
   await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
   await keyStore.ping();

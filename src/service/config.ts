@@ -24,7 +24,7 @@ import type { WitnessAddress } from '../runtime/evidence/witnessClient.js';
 import { PROVIDER_SETTINGS, type ProviderSettings, providerSettings } from '../providers/settings.js';
 import { telemetryFaults } from '../tracing/settings.js';
 
-/** Serve HTTP, fold read models, run process managers, work on bus messages. */
+/** The roles of a process, in this order: serve HTTP, fold read models, run process managers, work on bus messages. */
 export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
 
 export type ProcessRole = (typeof ROLES)[number];
@@ -60,7 +60,7 @@ const origins: Kind<readonly string[]> = (text, fault) => {
   return list;
 };
 
-/** Unchanged: a slash at the end may be part of the address. */
+/** An http or https address, used unchanged: a slash at the end may be part of it. */
 const address: Kind<string> = (text, fault) => {
   if (webAddress(text) !== undefined) return text;
   fault(`must be an http or https address without query, not ${JSON.stringify(text)}`);
@@ -99,7 +99,7 @@ const witnesses: Kind<readonly WitnessAddress[]> = (text, fault) => {
 
 const MOST_REMINDER_DAYS = 365;
 
-/** The latest reminder last. */
+/** Days before a gift's last valid day, in descending order: the latest reminder is the last one. */
 const reminderDays: Kind<readonly number[]> = (text, fault) => {
   if (text === 'none') return [];
   const days = partsOf(text).map((part) => (/^\d{1,3}$/.test(part) ? Number(part) : Number.NaN));
@@ -124,7 +124,7 @@ const flag: Kind<boolean> = (text, fault) => {
   return text === '1';
 };
 
-/** The value may hold a password, and is never shown. */
+/** Addresses of NATS servers. Faults never show the text, since it may contain a password. */
 const natsAddresses: Kind<string> = (text, fault) => {
   const good = partsOf(text).every((one) => URL.canParse(one) && ['nats:', 'tls:'].includes(new URL(one).protocol));
   if (!good) fault('must be an address that begins with nats:// or tls://');
@@ -133,7 +133,7 @@ const natsAddresses: Kind<string> = (text, fault) => {
   return text;
 };
 
-/** Node can't parse URLs with several hosts; the engines' clients can. */
+/** Addresses checked by a pattern only: Node can't parse URLs with several hosts, the engines' clients can. */
 const cluster = (pattern: RegExp, example: string): Kind<string> => matching(pattern, `an address such as ${example}`);
 
 const mongoAddress = cluster(/^mongodb(\+srv)?:\/\/[^/]/, 'mongodb://host:27017/gift');
@@ -381,7 +381,7 @@ const SETTINGS = {
   ),
 };
 
-/** In the README's order, without OpenTelemetry's own variables. */
+/** All settings in the README's order, without OpenTelemetry's own variables. */
 export const ALL_SETTINGS = [...Object.values(SETTINGS), ...PROVIDER_SETTINGS];
 
 /**
@@ -390,7 +390,7 @@ export const ALL_SETTINGS = [...Object.values(SETTINGS), ...PROVIDER_SETTINGS];
  */
 export interface Config extends Values<typeof SETTINGS>, ProviderSettings {}
 
-/** `faults` says what to change. */
+/** The settings have faults; each text in `faults` names a variable and the change to make. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly string[];
@@ -400,7 +400,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** An empty variable counts as absent. @throws ConfigError with every fault, without secrets */
+/** Reads all settings; an empty variable counts as absent. @throws ConfigError with every fault, without secrets */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const faults: string[] = [];
   const text = (name: string): string | undefined => {

@@ -3,7 +3,10 @@ import { EngineError } from '../lib/engineError.js';
 import { exhausted } from '../lib/files/folderErrors.js';
 import { makeFolder } from '../lib/files/folders.js';
 
-/** SQLite limits paths to 512 bytes, links followed (`MAX_PATHNAME`). File names in the folder have up to 30. */
+/**
+ * Most bytes of the data folder's path. SQLite limits paths to 512 bytes, links followed (`MAX_PATHNAME`), and file
+ * names in the folder have up to 30.
+ */
 const LONGEST = 470;
 
 /**

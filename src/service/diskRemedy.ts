@@ -1,6 +1,6 @@
 import { AlteredEventError, UnavailableError } from '../ports/unavailable.js';
 
-/** What helps if a file of the embedded engines can't be used; `undefined` for other errors. */
+/** The remedy, as text, where a file of the embedded engines can't be used; `undefined` for other errors. */
 export function diskRemedy(error: unknown): string | undefined {
   if (error instanceof AlteredEventError) return 'gift audit verify names what was altered';
   const waits = error instanceof UnavailableError;

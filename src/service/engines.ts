@@ -21,7 +21,7 @@ import { upcastEvents } from './upcastEvents.js';
 
 export type EngineSettings = Pick<Config, 'mongodbUrl' | 'natsUrl'> & PersonalSettings;
 
-/** See `EmbeddedStoreOptions.longLived`. */
+/** Whether an embedded engine stays open for long: see `EmbeddedStoreOptions.longLived`. */
 interface Lifetime {
   readonly longLived?: boolean;
 }
@@ -29,7 +29,7 @@ interface Lifetime {
 type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
 
 /**
- * Opens the event log alone, with events upcast to this release and in the clear, as for the command line.
+ * Opens only the event log, with events upcast to this release and in the clear, as for the command line.
  * @throws as `openEngines`
  */
 export async function openLog(settings: LogSettings & PersonalSettings, logger?: Logger): Promise<Log> {
@@ -43,7 +43,7 @@ export function readable(stored: EventStore, settings: PersonalSettings, logger?
 }
 
 /**
- * Before a folder is made or a file opened, so that nothing is changed.
+ * Checks the format of all files. Called before a folder is made or a file opened, so that nothing is changed.
  * @throws DataFileError for a file of the data folder that this program can't open
  */
 export function refuseForeignFiles(
@@ -55,7 +55,7 @@ export function refuseForeignFiles(
   if (mongodbUrl === undefined) refuseForeignReadStore(dataDir);
 }
 
-/** Opens the event log alone, with events as stored, for copies and backups. @throws as `openEngines` */
+/** Opens only the event log, with events as stored, for copies and backups. @throws as `openEngines` */
 export async function openStoredEvents(
   { dataDir, eventStoreUrl, longLived = false }: LogSettings,
   logger?: Logger,
@@ -81,8 +81,8 @@ export async function openStoredEvents(
 }
 
 /**
- * The read store must be empty or filled from this log, and not be ahead of it. An unavailable server passes this
- * check: processes that write to the store repeat it.
+ * Opens the read store, which must be empty or filled from this log, and not be ahead of it. An unavailable server
+ * passes this check: processes that write to the store repeat it.
  * @throws DataFileError for a foreign or damaged file; EngineError when the server can't be used, or the store does not
  * fit the log
  */
@@ -113,21 +113,21 @@ export async function openReadStore(
   );
 }
 
-/** `undefined`: the store fits the log. @throws UnavailableError */
+/** Why the store does not fit the log, as text after its name; `undefined`: it fits. @throws UnavailableError */
 async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<string | undefined> {
   const filledFrom = await store.boundTo(events.logId);
   if (filledFrom !== events.logId)
     return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
   const lost = await lostAnchor(store.records, events);
-  // Without the stream's name, which would identify a user.
+  // The message omits the stream's name, which would identify a user.
   return lost === undefined
     ? undefined
     : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
 }
 
 /**
- * `open` closes them. @throws DataFileError for a foreign or damaged file in the data folder; EngineError when a server
- * can't be used
+ * Opens all engines and adds them to `open`, which closes them.
+ * @throws DataFileError for a foreign or damaged file in the data folder; EngineError when a server can't be used
  */
 export async function openEngines(
   config: EngineSettings,

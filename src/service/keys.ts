@@ -10,25 +10,29 @@ import { keptText } from '../lib/files/keptText.js';
 export const TOKEN_KEY_FILE = 'token.key';
 export const HASH_KEY_FILE = 'hash.key';
 export const SEAL_KEY_FILE = 'seal.key';
-/** In DATA_DIR. */
+/** Name of the master key's file; all these key files are in DATA_DIR. */
 export const MASTER_KEY_FILE = 'master.key';
 
-/** Secret. */
+/** The keys of an installation, all secret. */
 export interface Keys {
-  /** The first signs access tokens, all verify. */
+  /** Keys of access tokens: the first signs, all verify. */
   readonly tokenKeys: readonly string[];
-  /** For every HMAC in stream names and command ids, and shortcodes. Losing it loses usernames, phone numbers and links. */
+  /**
+   * Key of every HMAC in stream names and command ids, and of shortcodes. Losing it loses usernames, phone numbers and
+   * links.
+   */
   readonly hashKey: Buffer;
-  /** The first wraps the secrets of the key store, all unwrap. Losing them loses all personal data. */
+  /** Keys of the key store's secrets: the first wraps, all unwrap. Losing them loses all personal data. */
   readonly masterKeys: readonly string[];
-  /** Sign the heads of the tree over the log. */
+  /** Keys that sign the heads of the tree over the log. */
   readonly sealKeys: readonly string[];
 }
 
 type KeySettings = Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey' | 'masterKeys' | 'sealKeys'>;
 
 /**
- * Makes missing keys in `token.key`, `hash.key`, `master.key` and `seal.key` (mode 0600); processes that start together share them.
+ * Loads the keys, and generates missing ones in `token.key`, `hash.key`, `master.key` and `seal.key` (mode 0600).
+ * Processes that start together share them.
  * @throws EngineError for an invalid key file or folder
  */
 export function loadKeys(config: KeySettings): Keys {
@@ -41,14 +45,14 @@ export function loadKeys(config: KeySettings): Keys {
   };
 }
 
-/** `undefined`: neither set nor kept. Makes no key. @throws EngineError for an invalid key file */
+/** The seal keys; `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
 export function findSealKeys(config: Pick<Config, 'dataDir' | 'sealKeys'>): readonly string[] | undefined {
   if (config.sealKeys !== undefined) return config.sealKeys;
   const file = join(config.dataDir, SEAL_KEY_FILE);
   return existsSync(file) ? [kept(file)] : undefined;
 }
 
-/** One line of printable text. */
+/** The form of a complete key file: one line of at least 43 printable characters. */
 const WHOLE = /^[\x20-\x7e]{43,}$/;
 
 function kept(file: string): string {
@@ -61,14 +65,14 @@ function kept(file: string): string {
   return key;
 }
 
-/** `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
+/** The hash key; `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
 export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
   if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
   const file = join(config.dataDir, HASH_KEY_FILE);
   return existsSync(file) ? Buffer.from(kept(file)) : undefined;
 }
 
-/** The master keys, set or kept; `undefined`: neither, and none is made. @throws EngineError when a kept key is invalid */
+/** The master keys; `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
 export function findMasterKeys(config: Pick<Config, 'dataDir' | 'masterKeys'>): readonly string[] | undefined {
   if (config.masterKeys !== undefined) return config.masterKeys;
   const file = join(config.dataDir, MASTER_KEY_FILE);

@@ -1,6 +1,6 @@
 /**
- * Checks the keys against the log. With another HASH_KEY than the log's, or without its key store, no username or phone
- * number would be found, and an import would add every user and voucher code again: such a process must not start.
+ * Checks the keys against the log. A process with another HASH_KEY than the log's, or without its key store, must not
+ * start. It would find no username or phone number, and an import would add every user and voucher code again.
  */
 import { EngineError } from '../lib/engineError.js';
 import { HASH_KEY_FILE, MASTER_KEY_FILE } from './keys.js';
@@ -15,31 +15,31 @@ import type { AlteredDataError } from '../runtime/personal/alteredData.js';
 import { UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
 import type { Subjects } from '../runtime/personal/subjects.js';
 
-/** The most streams checked: an import that broke off may have left a username without its user. */
+/** Most streams that are checked: several, since an interrupted import may have left a username without its user. */
 const MOST_STREAMS = 20;
 
 export interface CheckedLog {
   readonly events: Pick<EventStore, 'read' | 'readAll'>;
   readonly keys: Pick<KeyStore, 'byId' | 'removed'>;
-  /** A user who is being erased still tells that the key fits. */
+  /** Reads secrets also of users who are being erased: their rows still show whether the key fits. */
   readonly subjects: Pick<Subjects, 'secretsForErasure'>;
 }
 
-/** A stream that is found by a key: whether it would be by this one, and whether the key store has its row. */
+/** A stream of the log that is found by means of HASH_KEY. `fits` tells whether a given key finds it. */
 interface Probe {
   readonly fits: (hash: KeyedHash) => boolean;
-  /** Its row of the key store, or why that can't be opened. Absent: it needs none. */
+  /** State of the stream's row in the key store, or why the row can't be opened. Absent: the stream needs no row. */
   readonly row?: 'missing' | 'opened' | Closed;
 }
 
 type Closed = UnknownMasterKeyError | AlteredDataError;
 
 /**
- * Refuses a HASH_KEY under which none of the log's first usernames and voucher codes is found, a key store that has none
- * of the usernames, and a MASTER_KEY that opens none. A log with neither takes any. In a log that was restored without
- * its lost keys, only later events count.
- * @param findKey `undefined` where no key is set or kept; called once the log is seen to have one, since a process that
- * creates both makes the key first
+ * Refuses a HASH_KEY under which none of the log's first usernames and voucher codes is found. Refuses a key store that
+ * has none of the usernames, and a MASTER_KEY that opens none. Any keys fit a log without usernames and voucher codes.
+ * In a log that was restored without its lost keys, only later events count.
+ * @param findKey returns `undefined` where no key is set or stored. It is called only once the log has shown a username
+ * or voucher code, since a process that creates both makes the key first
  * @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
  */
 export async function refuseUnlessKeysFit(log: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
@@ -72,15 +72,15 @@ interface Probed {
   readonly fits: boolean;
   readonly probed: number;
   readonly usernames: number;
-  /** Usernames with a row. */
+  /** Number of usernames with a row in the key store. */
   readonly rows: number;
-  /** Rows that a given master key opens. */
+  /** Number of rows that one of the given master keys opens. */
   readonly opened: number;
-  /** Why the last one that none opens is closed. */
+  /** The error of the last row that none of the master keys opens. */
   readonly closed?: Closed;
 }
 
-/** Reads until a key fits and a row is found, or enough was seen. */
+/** Reads usernames and voucher codes until a key fits and a row is opened, or enough of them were read. */
 async function probe(log: CheckedLog, findKey: () => Buffer | undefined): Promise<Probed> {
   let found: Probed = { fits: false, probed: 0, usernames: 0, rows: 0, opened: 0 };
   for await (const { fits, row } of probes(log, await restoredWithoutKey(log))) {
@@ -98,7 +98,7 @@ async function probe(log: CheckedLog, findKey: () => Buffer | undefined): Promis
   return found;
 }
 
-/** The log's usernames and voucher codes after a position, in log order: they come early. */
+/** Probes of the log's usernames and voucher codes after a position, in log order: they are early in a log. */
 async function* probes({ events, keys, subjects }: CheckedLog, after: Position | undefined): AsyncGenerator<Probe> {
   for await (const batch of events.readAll(
     after,
@@ -109,7 +109,7 @@ async function* probes({ events, keys, subjects }: CheckedLog, after: Position |
     const [rows, removed] = [await keys.byId(ids), await keys.removed(ids)];
     const names = await namesIn(subjects, ids);
     for (const { type, stream, data } of batch.events) {
-      // Of an erased user.
+      // The username of an erased user has no row.
       if (removed.has(idOf(stream))) continue;
       if (type === 'VoucherCodeAdded') {
         const { segment_id, code } = data as VoucherCodeAdded['data'];
@@ -125,7 +125,10 @@ async function* probes({ events, keys, subjects }: CheckedLog, after: Position |
   }
 }
 
-/** A row that was altered, or wrapped under a key that is not given, must not keep the others from being seen. */
+/**
+ * Usernames of these ids, or the error of a row that can't be opened. An altered row, or one wrapped under a key that
+ * was not given, must not hide the others.
+ */
 async function namesIn(
   subjects: CheckedLog['subjects'],
   ids: readonly string[],
@@ -138,7 +141,7 @@ async function namesIn(
     const [id] = ids;
     if (id !== undefined && ids.length === 1) return new Map([[id, error]]);
   }
-  // One of them can't be opened: each by itself.
+  // One of the rows can't be opened, so each is read by itself.
   const names = new Map<string, string | Closed>();
   for (const id of ids) for (const [known, name] of await namesIn(subjects, [id])) names.set(known, name);
   return names;

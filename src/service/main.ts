@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * Handles signals before it loads the rest, which takes most of a second: the first process of a container gets no
- * signal without a handler (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
+ * Entry point of the service. It handles signals before it loads the rest, which takes most of a second. The first
+ * process of a container gets no signal without a handler
+ * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
 import { constants } from 'node:os';
 import type { StopSignal } from './service.js';

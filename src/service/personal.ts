@@ -22,7 +22,7 @@ export interface PersonalSettings
     Pick<Config, 'dataDir' | 'eventStoreUrl' | 'keysUrl' | 'tokenKeys' | 'hashKey' | 'masterKeys'>,
     Pick<EmbeddedStoreOptions, 'longLived' | 'openElsewhere'> {}
 
-/** What opens personal data. */
+/** The key store, the master keys and the subjects, which together open personal data. */
 export interface Personal {
   readonly keys: KeyStore;
   readonly master: MasterKeys;
@@ -33,13 +33,13 @@ export interface Personal {
 export interface Log extends Personal {
   /** Events with their personal fields in the clear. `close` closes the key store, too. */
   readonly events: EventStore;
-  /** What `events` reads, as the engine holds it: neither decrypted nor upcast. Closed with `events`. */
+  /** The log that `events` reads, with events as stored: neither decrypted nor upcast. Closed with `events`. */
   readonly stored: EventStore;
 }
 
 /**
- * The key store is opened when it is first needed: what only reads a log without personal data makes none. Keys of the
- * installation are made when a subject is first added.
+ * Opens the key store when it is first needed: a program that only reads a log without personal data creates none.
+ * Keys of the installation are generated when a subject is first added.
  */
 export function openPersonal(settings: PersonalSettings, logger?: Logger): Personal {
   const keys = openedWhenNeeded(isEmbedded(settings) ? 'embedded' : 'mongodb', () => openKeyStore(settings, logger));
@@ -71,7 +71,7 @@ export function withPersonalData(stored: EventStore, settings: PersonalSettings,
   };
 }
 
-/** Sealing makes a missing key; opening never does: what is there was sealed under another. */
+/** The master keys. Sealing generates a missing key; opening never does, since sealed data has a key already. */
 function masterOf(settings: PersonalSettings): MasterKeys {
   const making = once(() => masterKeys(findMasterKeys(settings) ?? loadKeys(settings).masterKeys));
   const found = once(() => {

@@ -16,7 +16,7 @@ export interface ProcessesOptions {
   readonly engines: Engines;
   readonly models: Pick<ReadModels, 'accounts'>;
   readonly subjects: Subjects;
-  /** Without a trailing slash. */
+  /** The service's public address, without a trailing slash. */
   readonly publicUrl: string;
   readonly shortcodes: Pick<Shortcodes, 'of'>;
   readonly logger: Logger;
@@ -25,8 +25,8 @@ export interface ProcessesOptions {
 }
 
 /**
- * Where receivers are reached at present. Whether a user can't be reached is read from the log: it is final for the
- * notification, and the read model may lack an address that was imported just now.
+ * Look-ups of receivers' present addresses. Whether a user can be reached is read from the log, since the answer is
+ * final for a notification. The read model may lack an address that was imported just now.
  */
 export function receiverLookups({
   events,

@@ -1,4 +1,4 @@
-/** What processes with the role `processor` do. */
+/** The work of processes with the role `processor`: erasures, process managers and webhooks. */
 import type { Deliveries } from '../deliveries/deliveries.js';
 import { startWebhooks } from '../deliveries/webhooks.js';
 import { type Resources, resources } from '../lib/async/resources.js';
@@ -24,7 +24,7 @@ export interface ProcessorRoleOptions extends ProcessesOptions {
 }
 
 export interface ProcessorRole {
-  /** Absent while outward work waits. */
+  /** The running process managers; `undefined` while outward work is held. */
   readonly processes: () => Processors | undefined;
   readonly webhooks: () => Deliveries | undefined;
 }
@@ -68,7 +68,7 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
   return { processes: () => working?.processes, webhooks: () => working?.webhooks };
 }
 
-/** What reaches others: it runs in the one log that does outward work (docs/decisions.md#outward-work). */
+/** Starts outward work, all that reaches others. A copy of a log does not do it (docs/decisions.md#outward-work). */
 function startOutwardWork(options: ProcessorRoleOptions): Outward {
   const { config, engines, models, subjects, version, logger, holder, followers, outward } = options;
   const open = resources();

@@ -1,4 +1,4 @@
-/** docs/decisions.md#environment-variables */
+/** Checks the address with which links start: docs/decisions.md#environment-variables */
 import ipaddr from 'ipaddr.js';
 import type { Config } from './config.js';
 

@@ -1,5 +1,5 @@
 /**
- * Readiness: the engines answer, and the projections have caught up, whichever release and process keeps them. In a
+ * Readiness: the engines answer, and the projections have caught up, whichever release and process maintains them. In a
  * rolling deployment new processes are ready before their versions of projections are built, so that old processes,
  * which can't build them, can end.
  */
@@ -25,20 +25,20 @@ import { failingWords, type FollowerHealth } from '../runtime/supervision/follow
 /** The longest wait for a projection to reach the log's end. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
-/** Test writes to the read store: the least time between two, and their life. */
+/** Least milliseconds between two test writes to the read store; below, milliseconds until their record expires. */
 const WRITE_MS = 1_000;
 const WRITE_KEPT_MS = 60_000;
 
 const OUTWARD_PART = 'outward work';
 
-/** Work with a leader, and its lease. */
+/** Work that one process leads at a time, with the name of its lease. */
 export const LED = {
   'read models': 'projector',
   'process managers': PROCESS_LEASE,
   [WEBHOOK_PART]: WEBHOOK_LEASE,
 } as const;
 
-/** Outward work that waits has no leader. */
+/** Whether work has a leader at present: outward work that is held has none. */
 export const isLed = (lease: Lease, outward: Pick<OutwardWork, 'state'>): boolean =>
   lease === LED['read models'] || outward.state().held === undefined;
 
@@ -54,7 +54,7 @@ export interface ReadinessOptions {
   readonly health: () => readonly FollowerHealth[];
   readonly leaders: Pick<LeaderWatch<Lease>, 'noLeaderSince'>;
   readonly outward: Pick<OutwardWork, 'state'>;
-  /** `undefined`: this process delivers none. */
+  /** State of this process's webhook deliveries; `undefined`: it makes none. */
   readonly webhooks?: () => DeliveryStatus | undefined;
 }
 
@@ -98,7 +98,7 @@ export function readinessOf({
         : detail,
     };
   };
-  /** Only a write shows that the store takes writes. Checks within a second share one. */
+  /** The last test write: only a write shows that the store accepts writes. Checks within a second share one. */
   let written: { readonly at: number; readonly done: Promise<unknown> } | undefined;
   const write = (): Promise<unknown> => {
     if (written === undefined || performance.now() - written.at > WRITE_MS) {
@@ -163,7 +163,7 @@ export function readinessOf({
     const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
     return [['process managers', { ready: !config.roles.has('processor'), detail }]];
   };
-  /** No request needs them, but what stands still in this process needs its restart. */
+  /** Only stalled deliveries make a process unready, since they need its restart; no request needs webhooks. */
   const webhooks = (): [string, PartHealth][] => {
     const stalled = (deliveries()?.endpoints ?? []).filter(({ state }) => state === 'stalled').length;
     if (stalled > 0) {
@@ -175,7 +175,7 @@ export function readinessOf({
     const detail = `no process delivers them since ${since.toISOString()}: what happens is delivered once one does`;
     return [[WEBHOOK_PART, { ready: true, detail }]];
   };
-  /** Ready: look-ups and redemptions work, which a drill is for. */
+  /** Held outward work leaves a process ready: look-ups and redemptions work, which a restore drill tests. */
   const heldWork = (): [string, PartHealth][] => {
     const { held } = outward.state();
     if (held === undefined) return [];
@@ -190,7 +190,7 @@ export function readinessOf({
       ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);
     const own = health();
-    // Last: a failing follower says more than a missing leader.
+    // Failing followers are entered last and replace other entries of their part: they say more than a missing leader.
     const failing = own.filter((one) => one.failing);
     return {
       parts: Object.fromEntries([

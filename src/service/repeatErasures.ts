@@ -1,4 +1,4 @@
-/** A log, or a key store, that was put back to an earlier time is noticed before anything is served from it. */
+/** Detects a log or key store that was restored to an earlier time, before anything is served from it. */
 import type { Logger } from 'pino';
 import { currentTime } from '../lib/clock.js';
 import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
@@ -11,9 +11,9 @@ import { UnavailableError } from '../ports/unavailable.js';
 const LOOKED = 'erasures/looked';
 
 /**
- * Erases again whom the log or the key store shows as before an erasure. One that fails for itself is left to the
- * processes with the role `processor`, which report it.
- * @throws UnavailableError: not all was done
+ * Repeats erasures that a restore of the log or the key store has undone. An erasure that fails for its own reason is
+ * left to the processes with the role `processor`, which report it.
+ * @throws UnavailableError where an engine did not answer: not all erasures were repeated
  */
 export async function repeatErasures(
   deps: Pick<ErasureDeps, 'events' | 'keys' | 'subjects' | 'hash'>,
@@ -48,7 +48,7 @@ async function earlierLook(records: Records, { events }: Pick<ErasureDeps, 'even
   return looked !== undefined && (await storedPosition(events, looked.position)).invalid === null ? looked : undefined;
 }
 
-/** An earlier look saves reading, no more: no start needs the read store for it. */
+/** The call's result; `undefined` while the read store is unavailable: a start can do without the record. */
 async function unlessAway<T>(call: Promise<T>): Promise<T | undefined> {
   return call.catch((error: unknown) => {
     if (error instanceof UnavailableError) return undefined;

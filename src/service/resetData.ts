@@ -1,4 +1,4 @@
-/** What a reset does to the data folder of a sandbox (docs/sandbox.md#starting-anew). */
+/** The changes of a reset in the data folder of a sandbox (docs/sandbox.md#starting-anew). */
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { succeedEventLog } from '../adapters/embedded/eventStore/succeedLog.js';
@@ -10,8 +10,9 @@ import type { Config } from './config.js';
 import { treeDir, treePath } from './tree.js';
 
 /**
- * Needs the data folder for itself. Once it has resolved, the log is another one, without what was bought.
- * @returns its id @throws UnavailableError, DataFileError: then the log is as before
+ * Resets a sandbox's data. No other process may use the data folder. Once it has resolved, the log is another one,
+ * without purchases.
+ * @returns the new log's id @throws UnavailableError, DataFileError: then the log is as before
  */
 export async function resetData(config: Config, logger: Logger): Promise<string> {
   const named = namedSubjects();

@@ -20,18 +20,18 @@ import { type SandboxLock, shareSandbox } from './sandboxLock.js';
 import { startWithRetries } from './startWithRetries.js';
 
 export interface App {
-  /** `undefined` without the role `api`. */
+  /** Address of the API; `undefined` without the role `api`. */
   readonly url: string | undefined;
-  /** The address for health and metrics alone; `undefined` without METRICS_PORT. */
+  /** The address for health and metrics only; `undefined` without METRICS_PORT. */
   readonly healthUrl: string | undefined;
-  /** The address for `/ops` alone; `undefined` without OPS_PORT. */
+  /** The address for `/ops` only; `undefined` without OPS_PORT. */
   readonly opsUrl: string | undefined;
   readonly logId: string;
   /** Refuses new connections, finishes open requests, releases everything: within 10 s. */
   close(): Promise<void>;
 }
 
-/** What the roles run on, also after a reset. */
+/** The listeners, and the means of a reset, that the roles use; they stay the same over a reset. */
 export interface Stage {
   readonly listener: Listener | undefined;
   readonly healthListener: Listener | undefined;
@@ -41,22 +41,22 @@ export interface Stage {
 
 export interface RunningRoles {
   readonly logId: string;
-  /** With the listeners. */
+  /** Closes the roles and the listeners. */
   close(): Promise<void>;
-  /** Finishes open requests and releases everything but the listeners, which another handler has: within 10 s. */
+  /** Finishes open requests and releases everything but the listeners, which another handler uses: within 10 s. */
   handOver(): Promise<void>;
 }
 
 export interface ResettableDeps {
   readonly config: Config;
   readonly logger: Logger;
-  /** The roles could not start again after a reset. */
+  /** Called with the error when the roles could not start again after a reset. */
   readonly onLost?: ((error: unknown) => void) | undefined;
 }
 
 const RETRY = { headers: { 'Retry-After': '1' } };
 
-/** @throws as `start`, and the listener's errors */
+/** Opens the listeners and starts the roles. @throws as `start`, and the listener's errors */
 export async function startResettable(
   { config, logger, onLost }: ResettableDeps,
   start: (stage: Stage) => Promise<RunningRoles>,
@@ -71,7 +71,7 @@ export async function startResettable(
       const onError = (err: Error): void => logger.error({ err, port }, 'the listener met an error');
       return open.add(await listen(port, config.host, onError, { limits, networkOf }));
     };
-    // First, so that a taken port is found before any work starts.
+    // The listeners are opened first, so that a taken port is found before any work starts.
     const listener = config.roles.has('api') ? await listening(config.port, connectionLimits()) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
     const opsListener =
@@ -145,7 +145,7 @@ function sharedBy({ dataDir }: Config): SandboxLock {
   return shareSandbox(dataDir);
 }
 
-/** The lock, which then keeps other processes from starting. @throws HttpError `reset_refused`; UnavailableError */
+/** Claims the lock, so that no other process can start. @throws HttpError `reset_refused`; UnavailableError */
 function claimed(lock: SandboxLock | undefined, { roles }: Config): SandboxLock {
   const refused = (message: string): HttpError => new HttpError('reset_refused', { message });
   if (lock === undefined) throw refused('only a sandbox on embedded engines can be reset.');
@@ -155,7 +155,7 @@ function claimed(lock: SandboxLock | undefined, { roles }: Config): SandboxLock 
   return lock;
 }
 
-/** Answers while no role runs: 503, but for `/healthz`. */
+/** Answers requests while no role runs: with 503, except for `/healthz`. */
 function whileReset({ corsOrigins }: Config, logger: Logger): ReturnType<ReturnType<typeof application>['callback']> {
   const parts = { sandbox: { ready: false, detail: 'is being reset' } };
   const refuse = (): never => {

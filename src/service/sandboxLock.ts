@@ -1,4 +1,4 @@
-/** Whether other processes use the data folder of a sandbox (docs/decisions.md#resetting-a-sandbox). */
+/** A lock that shows whether other processes use a sandbox's data folder (docs/decisions.md#resetting-a-sandbox). */
 import { join } from 'node:path';
 import { openFileLock } from '../adapters/embedded/fileLock.js';
 import { unavailableOf } from '../adapters/embedded/sqlite.js';
@@ -7,14 +7,17 @@ import { UnavailableError } from '../ports/unavailable.js';
 const LOCK_FILE = 'sandbox.lock';
 
 export interface SandboxLock {
-  /** False where another process shares the lock, as this one goes on to do. @throws UnavailableError */
+  /**
+   * Makes the lock exclusive. False where another process shares it, as this one then still does.
+   * @throws UnavailableError
+   */
   claim(): boolean;
-  /** @throws UnavailableError while another process has claimed the lock */
+  /** Shares the lock with other processes. @throws UnavailableError while another process has claimed it */
   share(): void;
   close(): void;
 }
 
-/** Shared by this process from now on. @throws as `share` */
+/** Opens the lock, which this process shares from now on. @throws as `share` */
 export function shareSandbox(dataDir: string): SandboxLock {
   const file = join(dataDir, LOCK_FILE);
   const done = <T>(work: () => T): T => {

@@ -18,9 +18,9 @@ import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
 const PREFIX = 'verify-';
-/** The maker of a copy holds it until its end. */
+/** Lock file in a temporary store's folder. The process that made the folder holds the lock until it ends. */
 const LOCK = 'in-use.lock';
-/** The maker holds the lock by then. */
+/** Milliseconds after a folder's creation by which its maker holds the lock; younger folders are not removed. */
 const CLAIMED_MS = 10_000;
 
 export interface Scratch {
@@ -30,7 +30,7 @@ export interface Scratch {
 
 /**
  * Opens an empty store in a new folder of the data folder, and removes folders of killed processes. `close` deletes it.
- * @param scratchWriter for a process that runs on: its thread is loaded already
+ * @param scratchWriter writer whose thread is loaded already, for long-running processes
  * @throws UnavailableError on a full disk; EngineError if the folder or file can't be made
  */
 export async function openScratch(dataDir: string, scratchWriter?: ScratchWriter): Promise<Scratch> {
@@ -44,13 +44,13 @@ export async function openScratch(dataDir: string, scratchWriter?: ScratchWriter
     const store = open.add(await openEmbeddedReadStore({ dir, scratchWriter }));
     return { store, close: () => open.close() };
   } catch (error) {
-    // The first error counts.
+    // Errors of closing are ignored, so that the first error is thrown.
     await open.close().catch(() => undefined);
     throw error;
   }
 }
 
-/** @throws UnavailableError, also on a full disk */
+/** Opens a lock file and claims it. @throws UnavailableError, also on a full disk */
 function claimedLock(file: string): FileLock {
   try {
     const lock = openFileLock(file);

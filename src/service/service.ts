@@ -10,7 +10,7 @@ import { startTelemetry } from '../tracing/telemetry.js';
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 
-/** The limit for a stop; ending the process then loses nothing acknowledged. */
+/** Milliseconds that a stop may take; then the process ends, without losing anything acknowledged. */
 const STOP_MS = 10_000;
 
 interface Closing {
@@ -69,7 +69,7 @@ function settings(): Config {
   }
 }
 
-/** A closed standard error must not keep the process from ending. */
+/** Writes to standard error. If that is closed, the process must end nevertheless. */
 function explain(text: string): void {
   try {
     writeSync(2, `${text}\n`);

@@ -4,7 +4,7 @@ import { NoAnswerError } from '../lib/engineError.js';
 import { diskRemedy } from './diskRemedy.js';
 import { UnavailableError } from '../ports/unavailable.js';
 
-/** Each attempt leaves a line in the log. */
+/** Milliseconds between two attempts, each of which leaves a line in the log. */
 const BETWEEN_MS = 2_000;
 
 export interface RetryPolicy {

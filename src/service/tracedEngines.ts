@@ -1,16 +1,16 @@
-/** Spans for appends and messages, which pass the trace on. */
+/** Engines with spans for appends and bus messages. Both carry the trace's `traceparent`. */
 import { kindOf } from '../domain/streamName.js';
 import type { Engines } from '../ports/engines.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, NewEvent } from '../ports/eventStore.js';
 import { currentTrace, inSpan, tracingOn } from '../tracing/spans.js';
 
-/** Only if tracing is on at this moment. */
+/** The engines with spans if tracing is on at this moment, else the engines themselves. */
 export function tracedEngines(engines: Engines): Engines {
   return tracingOn() ? { ...engines, events: tracedEventStore(engines.events), bus: tracedBus(engines.bus) } : engines;
 }
 
-/** Appended events keep the `traceparent`. */
+/** An event store that writes the `traceparent` into the metadata of appended events. */
 function tracedEventStore(events: EventStore): EventStore {
   return {
     ...events,
@@ -37,7 +37,7 @@ function marked(batch: readonly NewEvent[]): readonly NewEvent[] {
     : batch.map((event) => ({ ...event, metadata: { ...event.metadata, traceparent } }));
 }
 
-/** Added to a message's payload; ignored without tracing. */
+/** The trace's field in a message's payload; ignored without tracing. */
 interface Traced {
   readonly traceparent?: string;
 }

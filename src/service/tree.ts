@@ -1,4 +1,4 @@
-/** The tree over the log, with the settings that it takes. */
+/** Folder and settings of the tree over the log. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { currentTime } from '../lib/clock.js';
@@ -12,7 +12,7 @@ import { type TileFolder, tileFolder, treeFault } from '../runtime/tree/tileFold
 import type { Config } from './config.js';
 import type { Keys } from './keys.js';
 
-/** Can be passed to a thread. Secret. */
+/** Settings of the tree, as plain data that can be passed to a thread. Secret, since they contain keys. */
 export interface TreeSettings {
   readonly dir: string;
   readonly everyMs: number;
@@ -28,7 +28,7 @@ export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDi
 
 export const treePath = (dir: string, logId: string): string => join(dir, logId);
 
-/** The tree of one log. @throws EngineError where another release's format keeps it from being used */
+/** The tile folder of one log. @throws EngineError where the folder has another release's data format */
 export function treeFolder(dir: string, logId: string): TileFolder {
   const path = treePath(dir, logId);
   const fault = treeFault(path);

@@ -1,4 +1,4 @@
-/** The process of `gift witness`. */
+/** The HTTP service of a witness, which `gift witness` runs. */
 import type { Logger } from 'pino';
 import { listen } from '../api/listener/listener.js';
 import { application } from '../api/pipeline/server.js';
@@ -7,7 +7,7 @@ import type { Resources } from '../lib/async/resources.js';
 import { addressOf } from '../lib/urls.js';
 import type { Witness } from '../runtime/evidence/witness.js';
 
-/** `open` closes it. @returns its address @throws errors of the listener (a taken port) */
+/** Serves a witness until `open` is closed. @returns its address @throws errors of the listener (a taken port) */
 export async function serveWitness(
   witness: Witness,
   { host, port }: { readonly host: string; readonly port: number },

@@ -1,10 +1,10 @@
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { inSpan, type SpanDescription, tracingOn } from './spans.js';
 
-/** Larger batches, read while catching up, belong to no trace. */
+/** Events of a batch whose traces are examined at most: larger batches, read while catching up, belong to no trace. */
 const LOOKED_AT = 64;
 
-/** Part of the events' trace, or linked to each of several. */
+/** Runs work in a span that is part of the events' trace, or linked to each of several traces. */
 export async function inBatchSpan(
   names: readonly string[],
   events: readonly RecordedEvent[],

@@ -1,13 +1,16 @@
-/** https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
+/**
+ * Exporters of traces, by OpenTelemetry's variables:
+ * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/
+ */
 
-/** An empty variable counts as absent. */
+/** Environment variables, of which an empty one counts as absent. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export const EXPORTERS = ['otlp', 'console', 'zipkin', 'none'] as const;
 
 const OTLP_ADDRESSES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
 
-/** Empty where no traces are wanted. */
+/** Names of the requested exporters; empty where no traces are requested. */
 export function exportersWanted(env: Environment): readonly string[] {
   const value = (name: string): string => env[name]?.trim() ?? '';
   const named = value('OTEL_TRACES_EXPORTER')

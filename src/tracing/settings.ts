@@ -33,12 +33,12 @@ const share: Kind<undefined> = (text, fault) => {
   if (!/^(?:0(?:\.\d+)?|1(?:\.0+)?|\.\d+)$/.test(text))
     fault(`must be a number from 0 to 1, not ${JSON.stringify(text)}`);
 };
-/** Not shown: it may contain a password. */
+/** An http or https address. Faults never show the text: it may contain a password. */
 const address: Kind<undefined> = (text, fault) => {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
     fault('must be an address that begins with http:// or https://');
 };
-/** Not shown: headers contain keys of providers. */
+/** A list of `key=value`. Faults never show the text: headers contain keys of providers. */
 const pairs: Kind<undefined> = (text, fault) => {
   if (!partsOf(text).every((one) => one === '' || /^[^=\s]+\s*=/.test(one)))
     fault('must be a list of key=value, comma-separated');
@@ -88,7 +88,7 @@ const CHECKS: readonly (readonly [name: string, check: Kind<unknown>])[] = [
   ].map((name): [string, Kind<unknown>] => [name, whole]),
 ];
 
-/** Empty where no traces are wanted. Secret values are not shown. */
+/** Faults of the variables, without secret values; empty where no traces are requested. */
 export function telemetryFaults(env: Environment): readonly string[] {
   const disabled = env['OTEL_SDK_DISABLED']?.trim() ?? '';
   if (disabled !== '' && !/^(?:true|false)$/i.test(disabled))

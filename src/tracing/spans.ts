@@ -1,18 +1,19 @@
 /**
- * Off by default, at the cost of one comparison each. A trace leads from a request over its events to the notification:
- * as a W3C `traceparent` (https://www.w3.org/TR/trace-context/) in events' metadata and with bus messages' payloads.
+ * Spans of traces: off by default, when each costs one comparison. A trace leads from a request over its events to the
+ * notification. Events' metadata and bus messages' payloads carry it as a W3C `traceparent`
+ * (https://www.w3.org/TR/trace-context/).
  */
 
-/** Never personal, never secret, no whole gift id (docs/decisions.md#access-records). */
+/** A span's attribute: never personal, never secret, no whole gift id (docs/decisions.md#access-records). */
 export type Attribute = string | number | boolean;
 
 export interface SpanDescription {
   readonly name: string;
   readonly kind?: 'internal' | 'server' | 'client' | 'consumer';
   readonly attributes?: Readonly<Record<string, Attribute>>;
-  /** A `traceparent`; default: the current span. An invalid one starts a trace. */
+  /** The parent's `traceparent`; default: the current span. An invalid text starts a new trace. */
   readonly parent?: string | undefined;
-  /** Name the parent instead, in any form that the propagators understand. */
+  /** Request headers that name the parent instead, in any form that the propagators understand. */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
   readonly links?: readonly string[];
 }
@@ -20,7 +21,7 @@ export interface SpanDescription {
 export interface Span {
   rename(name: string): void;
   set(attributes: Readonly<Record<string, Attribute>>): void;
-  /** Only with the kind of error: messages may contain anything. */
+  /** Marks the span as failed, with the kind of error only: an error's message may contain anything. */
   fail(kind: string): void;
 }
 

@@ -1,6 +1,6 @@
 /**
  * OpenTelemetry, loaded only where `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` or
- * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` asks for traces. Its SDK reads all other variables.
+ * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` requests traces. Its SDK reads all other variables.
  */
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
@@ -18,8 +18,8 @@ export interface TelemetryOptions {
 }
 
 /**
- * Call it once per thread, before anything traced is opened.
- * @returns a handle whose `close` sends the rest within 1 s; `undefined` where no traces are wanted
+ * Starts tracing. To be called once per thread, before anything traced is opened.
+ * @returns a handle whose `close` sends the remaining spans within 1 s; `undefined` where no traces are requested
  */
 export async function startTelemetry({
   version,
@@ -59,7 +59,7 @@ export async function startTelemetry({
   };
 }
 
-/** At intervals: an absent collector must not fill the log. */
+/** Logs the SDK's complaints, at intervals: an absent collector must not fill the log. */
 function complaints(logger: Logger): DiagLogger {
   let told = -Infinity;
   const warn = (detail: string): void => {

@@ -1,7 +1,7 @@
 /**
- * Finds a data file or a WAL that was altered in place while it is open. SQLite does not notice: behind the end of a
- * WAL that was cut it goes on writing, and no later start finds anything of that. A file that was overwritten by one of
- * the same or a greater size is not found: that looks like a checkpoint of another process.
+ * Finds a data file or a WAL that was altered in place while it is open. SQLite does not notice: it goes on writing
+ * behind the end of a WAL that was cut, and no later start finds those writes. A file overwritten by one of the same or
+ * a greater size is not found: that looks like a checkpoint of another process.
  */
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
@@ -10,27 +10,28 @@ import { Sqlite } from './driver.js';
 /** https://www.sqlite.org/fileformat2.html#the_write_ahead_log */
 const WAL_HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
-/** Without the last bit, which is the byte order of checksums. */
+/** The magic number of a WAL header without its last bit, which is the byte order of checksums. */
 const WAL_MAGIC = 0x377f0682;
 
-/** Between the steps of a look another process may have emptied the WAL, and filled it as far again. */
+/** Attempts of one check: between its steps another process may have emptied the WAL, and filled it as far again. */
 const LOOKS = 3;
 
 /**
- * Of a connection between transactions.
- * @returns looks, and gives the ending of the altered file's name
+ * Prepares the check of a connection that is between transactions.
+ * @returns checks the files, and returns the ending of the altered file's name
  */
 export function alterationsOf(database: Database, file: string): () => '' | '-wal' | undefined {
   const pageSize = database.pragma('page_size', { simple: true }) as number;
-  // By the index of the WAL, which all connections share: what they have committed, and not cut off since.
+  // Reads the WAL's index, which all connections share: the frames that they have committed, and that were not cut off
+  // since.
   const checkpoint = database.prepare<[], { readonly log: number }>('PRAGMA wal_checkpoint(NOOP)');
   const pageCount = database.prepare<[], number>('PRAGMA page_count').pluck();
   const schemaVersion = database.prepare<[], number>('PRAGMA schema_version').pluck();
   let schema = 0;
-  /** Of the file, without what a VACUUM has left to the next checkpoint to cut. */
+  /** Expected size of the file, without the pages that a VACUUM has left to the next checkpoint to cut. */
   let bytes = 0;
 
-  /** 0 where another connection keeps it from being read. */
+  /** Frames in the WAL; 0 where another connection keeps the index from being read. */
   function frames(): number {
     return read(() => checkpoint.get()?.log) ?? 0;
   }
@@ -43,7 +44,7 @@ export function alterationsOf(database: Database, file: string): () => '' | '-wa
     return true;
   }
 
-  /** Only a VACUUM makes it shorter, which raises the version of its schema. */
+  /** Whether the file was cut. Only a VACUUM makes it shorter, which raises the version of its schema. */
   function fileIsCut(): boolean {
     const now = statSync(file, { throwIfNoEntry: false })?.size;
     if (now === undefined) return false;
@@ -59,7 +60,7 @@ export function alterationsOf(database: Database, file: string): () => '' | '-wa
   return () => (walIsCut() ? '-wal' : fileIsCut() ? '' : undefined);
 }
 
-/** Also true where the WAL was removed: openedFiles.ts finds that. */
+/** Whether the WAL has at least so many frames. Also true where the WAL was removed: openedFiles.ts finds that. */
 function holdsFrames(wal: string, frames: number, pageSize: number): boolean {
   const header = Buffer.alloc(WAL_HEADER_BYTES);
   let descriptor: number;
@@ -71,7 +72,7 @@ function holdsFrames(wal: string, frames: number, pageSize: number): boolean {
   try {
     const { size } = fstatSync(descriptor);
     readSync(descriptor, header, 0, header.length, 0);
-    // A commit that was under way fills what was cut with zeros.
+    // A commit that was in progress fills the part that was cut with zeros.
     const isWal = (header.readUInt32BE(0) & ~1) === WAL_MAGIC;
     return isWal && size >= WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + pageSize);
   } finally {
@@ -79,7 +80,7 @@ function holdsFrames(wal: string, frames: number, pageSize: number): boolean {
   }
 }
 
-/** A fault of the engine is found by the next read or write. */
+/** The value of `work`, or `undefined` on a fault of the engine, which the next read or write finds. */
 function read<T>(work: () => T): T | undefined {
   try {
     return work();

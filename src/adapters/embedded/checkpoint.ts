@@ -4,11 +4,13 @@ import { blockThread } from '../../lib/async/blockThread.js';
 
 export interface Moved {
   readonly log: number;
-  /** Pages of the log now in the file: fewer while a reader needs the old ones. */
+  /** WAL pages that are now in the file: fewer than `log` while a reader needs the old ones. */
   readonly checkpointed: number;
 }
 
-/** Waits for no reader. `undefined` on a disk fault, which the next write reports. */
+/**
+ * Moves WAL pages into the file without waiting for readers. `undefined` on a disk fault, which the next write reports.
+ */
 export function moveNow(database: Database): Moved | undefined {
   try {
     const [moved] = database.pragma('wal_checkpoint(PASSIVE)') as [Moved];

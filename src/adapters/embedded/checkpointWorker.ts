@@ -7,7 +7,7 @@ const FEW_PAGES = 64;
 const PASSES = 8;
 
 const database = new Sqlite((workerData as ThreadData).file, { fileMustExist: true, timeout: 0 });
-// SQLite opens the WAL by name at the first read, and it must be the WAL of now.
+// SQLite opens the WAL by name at the first read, so this read opens the present WAL.
 database.pragma('schema_version');
 
 function move(): void {

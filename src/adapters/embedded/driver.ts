@@ -8,12 +8,12 @@ import type BetterSqlite3 from 'better-sqlite3';
 
 const require = createRequire(import.meta.url);
 
-/** Versions 13, which `npm ci` may leave out, and 12. */
+/** Package names of version 13, which `npm ci` may leave out, and of version 12. */
 export type DriverName = 'better-sqlite3-napi' | 'better-sqlite3';
 
 export interface NodeVersions {
   readonly node: string;
-  /** Absent where a build has no Node-API. */
+  /** Node-API version of the running Node; absent where a build has no Node-API. */
   readonly napi?: string | undefined;
 }
 

@@ -4,11 +4,11 @@ import { Sqlite } from './driver.js';
 
 export interface FileLock {
   /**
-   * Alone; what this lock shared it has given back then, also where it returns false.
+   * Takes the lock exclusively. A share that this lock had is released then, also where it returns false.
    * @throws the engine's error where the file is no such lock or can't be written
    */
   claim(): boolean;
-  /** As many processes as like share the lock while none has claimed it. @throws as `claim` */
+  /** Shares the lock: any number of processes may while no process has claimed it. @throws as `claim` */
   share(): boolean;
   release(): void;
   close(): void;
@@ -53,7 +53,9 @@ export function openFileLock(file: string): FileLock {
   };
 }
 
-/** SQLite would use the umask's mode. It also reports a file that can't be made. */
+/**
+ * Creates the file with mode 0600, where SQLite would use the umask's mode. SQLite reports a file that can't be made.
+ */
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));

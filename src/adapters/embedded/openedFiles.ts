@@ -12,11 +12,11 @@ import { moveNow } from './checkpoint.js';
 /** The file, its WAL, and the WAL's index, which holds the locks between processes. */
 const ENDINGS = ['', '-wal', '-shm'] as const;
 
-/** In the order of `ENDINGS`. */
+/** Identity and state of the files behind an open database; each list is in the order of `ENDINGS`. */
 export interface OpenedFiles {
-  /** Unique while the database is open. */
+  /** Inode numbers of the files: unique while the database is open, `undefined` for a file that did not exist. */
   readonly inodes: readonly (number | undefined)[];
-  /** 1: was altered in place. Shared by the threads that have this. */
+  /** Flags of the files: 1 for one that was altered in place. Shared by the threads that have this object. */
   readonly altered: Int32Array<SharedArrayBuffer>;
 }
 
@@ -34,7 +34,7 @@ export function openedFiles(file: string): OpenedFiles {
 }
 
 export function refuseUnlessInPlace(file: string, { inodes, altered }: OpenedFiles): void {
-  // Nothing brings back what an altered file has lost.
+  // Content that an altered file has lost can't be restored.
   const lost = ENDINGS.find((_, index) => Atomics.load(altered, index) !== 0);
   if (lost !== undefined) throw refusal(file + lost, 'altered in place');
   const gone = ENDINGS.find((ending, index) => inodes[index] !== undefined && inodeOf(file + ending) !== inodes[index]);
@@ -48,14 +48,14 @@ function refusal(file: string, what: string): FilesGoneError {
 }
 
 export interface WriteGuard {
-  /** Before a transaction. @throws FilesGoneError */
+  /** Checks the files before a transaction. @throws FilesGoneError */
   refuse(): void;
-  /** After a commit, before its answer. @throws FilesGoneError where the committed data may be lost */
+  /** Checks the files after a commit, before its answer. @throws FilesGoneError where the committed data may be lost */
   confirm(): void;
   close(): void;
 }
 
-/** ms between checks without writes: saves a removed WAL before the process can be killed. */
+/** Milliseconds between checks without writes: often enough to save a removed WAL before the process can be killed. */
 const LOOK_MS = 250;
 
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
@@ -69,7 +69,10 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     refuseUnlessInPlace(file, opened);
   }
 
-  /** @returns false where another process has started a new WAL, whose pages count */
+  /**
+   * Moves the pages of a removed WAL into the file.
+   * @returns whether all of them are in the file; false where another process has started a new WAL, whose pages count
+   */
   function bringHome(): boolean {
     if (
       opened.altered.includes(1) ||
@@ -94,7 +97,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     try {
       refuse();
     } catch {
-      // The next write says so.
+      // The next write reports the fault.
     }
   }, LOOK_MS).unref();
 
@@ -111,7 +114,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
   };
 }
 
-/** For a connection whose files can't be lost. */
+/** The guard of a connection whose files can't be lost: it checks nothing. */
 export const UNGUARDED: Pick<WriteGuard, 'refuse' | 'confirm'> = { refuse: () => undefined, confirm: () => undefined };
 
 function inodeOf(file: string): number | undefined {

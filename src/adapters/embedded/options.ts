@@ -1,8 +1,8 @@
 export interface EmbeddedStoreOptions {
-  /** Created (mode 0700) where missing. */
+  /** The data folder, created (mode 0700) where missing. */
   readonly dir: string;
-  /** See `DatabaseOptions`. */
+  /** As in `DatabaseOptions`: whether another thread of this process has the file open. */
   readonly openElsewhere?: boolean;
-  /** Starts all threads with the store: later, a running service's program files may have been replaced. */
+  /** Whether all threads start with the store: later, a running service's program files may have been replaced. */
   readonly longLived?: boolean;
 }

@@ -4,7 +4,7 @@ import { BroadcastChannel } from 'node:worker_threads';
 import type { Checkpoint } from '../../ports/readStore.js';
 
 export type Signal =
-  /** A reader waits for a read model to reach the log's end. */
+  /** Tells other threads that a reader waits for a read model to reach the log's end. */
   { readonly kind: 'wanted' } | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 
 export interface Signals {
@@ -12,7 +12,10 @@ export interface Signals {
   close(): void;
 }
 
-/** Keeps no thread alive. @param heard receives other threads' signals, in each sender's order */
+/**
+ * Opens the channel of a data folder, which keeps no thread alive. @param heard receives other threads' signals, in
+ * each sender's order
+ */
 export function openSignals(dir: string, heard: (signal: Signal) => void): Signals {
   const channel = new BroadcastChannel(`gift-commerce ${resolve(dir)}`);
   let closed = false;

@@ -21,12 +21,14 @@ export type DataFileKind = 'event log' | 'read store' | 'key store';
 
 export interface DatabaseOptions {
   readonly kind: DataFileKind;
-  /** In the file's header (SQLite's `application_id`, not 0). */
+  /** The number in the file's header that marks the kind of file (SQLite's `application_id`, not 0). */
   readonly applicationId: number;
   readonly create: (database: Database) => void;
-  /** With `query_only`; a missing file is still created. */
+  /** Whether the connection refuses writes (`query_only`); a missing file is still created. */
   readonly readonly?: boolean;
-  /** Another thread of this process keeps the file open. Then reading its header would drop that thread's locks. */
+  /**
+   * Whether another thread of this process has the file open. Then reading its header would drop that thread's locks.
+   */
   readonly openElsewhere?: boolean;
 }
 
@@ -45,13 +47,16 @@ type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 /** https://www.sqlite.org/fileformat2.html#application_id */
 const APPLICATION_ID_AT = 68;
 const BUSY_TIMEOUT_MS = 5_000;
-/** A file that another process creates, or one bad read, can look damaged for an instant. */
+/**
+ * Attempts to read a file before it counts as damaged: a file being created, or one bad read, can look damaged for an
+ * instant.
+ */
 const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
 /**
- * Created (mode 0600, its folder 0700) where missing. Waits 5 s for a lock. Takes milliseconds whatever the file's
- * size: deep damage shows only when it is read.
+ * Opens a data file, which is created (mode 0600, its folder 0700) where missing. Waits 5 s for a lock. Takes
+ * milliseconds whatever the file's size: deep damage shows only when it is read.
  * @throws DataFileError when the file is foreign, damaged or of another data format; it is left unchanged
  * @throws UnavailableError when the disk is full, or another process holds the file locked
  */
@@ -65,7 +70,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     database.pragma('mmap_size = 0');
     database.pragma('cache_size = -2000');
     if (database.pragma('user_version', { simple: true }) === 0) create(database, options);
-    // A later release may have raised it in the WAL, which the header does not show yet.
+    // A later release may have raised the format number in the WAL, which the header does not show yet.
     const fault = faultOfFormat(database.pragma('user_version', { simple: true }) as number, options);
     if (fault !== undefined) throw refusal(file, fault);
     database.pragma('journal_mode = WAL');
@@ -82,7 +87,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
   return database;
 }
 
-/** By the header alone; false where it can't be read. */
+/** Whether the file is this program's, judged by its header only; false where the header can't be read. */
 export function standsThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
   if (isOpen(file)) return true;
   try {
@@ -121,7 +126,7 @@ const PUBLIC_REASONS: readonly (readonly [code: RegExp, words: string])[] = [
   [/^SQLITE_NOMEM/, 'there is no memory left'],
 ];
 
-/** After apparent damage: cached pages may come from a bad read. */
+/** Empties SQLite's page cache after apparent damage: cached pages may come from a bad read. */
 export function forgetPages(database: Database, error: unknown): void {
   if (!isDamage(error) || !database.open) return;
   try {
@@ -132,13 +137,13 @@ export function forgetPages(database: Database, error: unknown): void {
   }
 }
 
-/** What a failed read means to callers of a port. */
+/** The error that callers of a port get for a failed read. */
 export function readFailure(error: unknown, database: Database, file: string, kind: DataFileKind): UnavailableError {
   forgetPages(database, error);
   return database.open ? unavailableOf(error, file) : new UnavailableError(`the ${kind} is closed`, { cause: error });
 }
 
-/** An error that crosses threads, with the engine's code where it is the engine's. */
+/** An error that crosses threads, with the error code where SQLite or the check of the open files raised it. */
 export interface ThreadFault {
   readonly message: string;
   readonly code?: string;
@@ -168,7 +173,10 @@ export function isDamage(error: unknown): error is SqliteError {
   return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/** SQLite would use the umask's mode. The -wal and -shm take mode and owner of the file. */
+/**
+ * Creates the file with mode 0600, where SQLite would use the umask's mode. The -wal and -shm take mode and owner of
+ * the file.
+ */
 function makeFile(file: string): void {
   try {
     makeFolder(dirname(file));
@@ -195,7 +203,7 @@ function makeFile(file: string): void {
 function create(database: Database, options: DatabaseOptions): void {
   database
     .transaction(() => {
-      // Another process may have been first.
+      // Another process may have created the tables first.
       if (database.pragma('user_version', { simple: true }) !== 0) return;
       database.pragma(`application_id = ${options.applicationId}`);
       options.create(database);
@@ -218,7 +226,11 @@ function isOpen(file: string): boolean {
   return open.length > 0;
 }
 
-/** A file that is there, by its header only. @throws DataFileError */
+/**
+ * Refuses an existing file that is not this program's, judged by its header and, where it has a WAL, a read of its
+ * tables.
+ * @throws DataFileError
+ */
 export function refuseForeign(file: string, options: DatabaseOptions): void {
   if (!isOpen(file) && existsSync(file)) refuseUnlessOurs(file, options);
 }
@@ -237,7 +249,7 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
   }
 }
 
-/** Reads the ends of the tables, again on apparent damage: a bad read may pass. */
+/** Opens the file and reads the ends of its tables. Apparent damage is read again, since a bad read may pass. */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
   for (let look = 1; ; look++) {
     const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
@@ -266,7 +278,7 @@ function faultOfHeader(file: string, options: DatabaseOptions): FormatFault | un
   let size: number;
   try {
     header = headerOf(file);
-    // The WAL first: during a checkpoint the file may not have grown yet.
+    // The WAL is checked first: during a checkpoint the file may not have grown yet.
     size = hasWal(file) ? Number.POSITIVE_INFINITY : statSync(file).size;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -295,7 +307,7 @@ function faultOfFormat(number: number, { kind }: DatabaseOptions): FormatFault |
   return { ...fault, remedy: `${fault.remedy}, or ${remedyOf(kind)}` };
 }
 
-/** Padded with zeros. Never of an open file: see `isOpen`. */
+/** The first 100 bytes of the file, padded with zeros. The file must not be open in this process: see `isOpen`. */
 function headerOf(file: string): Buffer {
   const header = Buffer.alloc(100);
   const descriptor = openSync(file, 'r');

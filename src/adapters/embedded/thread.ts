@@ -16,12 +16,12 @@ const READY = 'ready';
 const CLOSE = 'close';
 
 /**
- * A thread whose work others can do meanwhile does not slow down the start. It has loaded soon after, since the
- * program's files may be replaced while it runs (docs/deployment.md).
+ * Delay of a thread started `'soon'`: other threads can do its work until then, and the start is not slowed down. It is
+ * loaded early because the program's files may be replaced while it runs (docs/deployment.md).
  */
 const SOON_MS = 5_000;
 
-/** The first message starts the thread, and the next one after it has died. */
+/** The client of a thread. The first message starts the thread, and the next message after its death starts another. */
 export interface ThreadClient<M> {
   send(message: M, transfer?: readonly Transferable[]): void;
   start(): void;
@@ -36,16 +36,16 @@ export interface ThreadClient<M> {
   close(): Promise<void>;
 }
 
-/** A port: a thread serves several of them, and closes this one where a worker of its own would end. */
+/** A worker, or a port: a thread that serves several ports closes one where a worker of its own would end. */
 export type Thread = Worker | MessagePort;
 
 export interface ThreadClientOptions<A> {
   readonly spawn: () => Thread;
-  /** Whether it is started before its first message. */
+  /** Whether the thread is started before its first message; `'soon'`: some seconds later. */
   readonly atOnce: boolean | 'soon';
   readonly ended: (cause: Error | undefined) => string;
   readonly onAnswer: (answer: A) => void;
-  /** Also after `close`: open messages get no answer any more. */
+  /** Called when the thread has ended, also after `close`: open messages get no answer any more. */
   readonly onEnd: (failure: UnavailableError) => void;
 }
 
@@ -142,7 +142,7 @@ export interface ThreadServer<M, A> {
   closing(): boolean;
 }
 
-/** On `close` of the client, calls `close` after the current message. */
+/** Serves a thread's messages. When the client closes, calls `close` after the current message. */
 export function serveThread<M, A>(
   handle: (message: M) => void,
   close: () => Promise<void> | void,

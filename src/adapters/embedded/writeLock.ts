@@ -8,13 +8,13 @@ import { Sqlite } from './driver.js';
 
 export const LOCK_WAIT_MS = 5_000;
 const RETRY_MS = 1;
-/** After a longer transaction, ms, other processes get `BREATH_MS` to take the lock. */
+/** Duration of a transaction, in ms, after which other processes get `BREATH_MS` to take the lock. */
 const LONG_MS = 25;
-/** More than `RETRY_MS`. */
+/** Milliseconds between two transactions: more than `RETRY_MS`, so that a waiting process tries in that time. */
 const BREATH_MS = 2;
 
 /**
- * Blocks the thread.
+ * Begins a write transaction, and blocks the thread until it has the lock.
  * @param begin BEGIN IMMEDIATE, with busy_timeout 0
  * @param until by `performance.now()`
  * @throws the engine's error: SQLITE_BUSY after `until`, any other at once

@@ -5,7 +5,7 @@ import { inFlight } from '../../lib/inFlight.js';
 import type { DataFileKind, ThreadFault } from './sqlite.js';
 import { type Thread, threadClient } from './thread.js';
 
-/** A request and its number in the answer; 0: no answer is wanted. */
+/** A request and the number that its answer carries; 0: no answer is expected. */
 export interface NumberedRequest<Q> {
   readonly id: number;
   readonly request: Q;
@@ -18,26 +18,26 @@ export interface Answer {
 }
 
 export interface WriterClient<Q> {
-  /** Asks and waits for the answer. @throws UnavailableError, or the error of the fault */
+  /** Sends a request and waits for its answer. @throws UnavailableError, or the error of the fault */
   call<R>(request: Q): Promise<R>;
   send(request: Q): void;
   /** Resolves when every request so far was sent: in the next turn of the event loop. */
   sent(): Promise<void>;
   readonly loaded: Promise<void>;
   ping(): void;
-  /** A new thread does not repeat a dead one's unfinished work. */
+  /** How many writer threads have died. A new thread does not repeat a dead thread's unfinished work. */
   deaths(): number;
   close(): Promise<void>;
 }
 
 export interface WriterClientOptions {
-  /** For messages. */
+  /** The kind of store, as error messages name it. */
   readonly store: DataFileKind;
   readonly start: () => Thread;
-  /** Whether the first thread is started now, not by the first request. */
+  /** Whether the first thread starts at once, or with the first request. */
   readonly atOnce: boolean;
   readonly errorOf: (fault: ThreadFault) => Error;
-  /** Called before the answers of the writer are handed out. */
+  /** Called before the writer's answers are delivered to their callers. */
   readonly answering?: () => void;
 }
 

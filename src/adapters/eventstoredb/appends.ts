@@ -24,7 +24,8 @@ export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: (
     reads,
     refuseWhenSealed,
     appender: {
-      // Right before sending: a wait for another append, or a search for ids, may outlast an answer about the seal.
+      // The seal is checked right before sending: a wait for another append, or a search for ids, may outlast an
+      // earlier check.
       async send(...append) {
         await refuseWhenSealed();
         return appender.send(...append);
@@ -50,7 +51,7 @@ export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: (
 }
 
 /**
- * May be called again with the same events and expectation, whatever the outcome.
+ * Appends without retries. May be called again with the same events and expectation, whatever the outcome.
  * @throws LogSealedError; ConflictError when other events are stored there; EventTooLargeError, StreamDeletedError,
  * UnavailableError
  */
@@ -71,7 +72,10 @@ async function appendOnce(
   return standing;
 }
 
-/** A restarted server does not recognise such a repeat, so the stream is searched for the ids first. */
+/**
+ * Appends with the expectation `any`. A restarted server does not recognise a repeat of it, so the stream is searched
+ * for the ids first.
+ */
 async function appendAnywhere(
   { appender, reads, refuseWhenSealed }: Guarded,
   stream: string,
@@ -83,19 +87,20 @@ async function appendAnywhere(
   const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);
   if (standing !== undefined) return standing;
   let answer = await appender.send(stream, events, 'any');
-  // The server knows some of the ids, and refuses `any`. Only it knows the revision of a deleted stream.
+  // The server knows some of the ids, and refuses `any`. Its answer alone names the revision of a deleted stream.
   while (answer.kind === 'conflict')
     answer = await appender.send(stream, events, answer.actual === -1 ? 'none' : answer.actual);
   return appendedOf(answer, reads);
 }
 
 async function appendedOf({ revision, commit }: AppendAnswer & { kind: 'stored' }, reads: Reads): Promise<Appended> {
-  // Deleted since, or stored at a position that the server misreports: in both cases before the log's end.
+  // The events were deleted since, or are stored at a position that the server misreports: in both cases before the
+  // log's end.
   const position = (commit === undefined ? undefined : possiblePosition(commit)) ?? (await afterSending(reads.end()));
   return { revision, position: position ?? positionOf('0') };
 }
 
-/** Without what it reads, nothing is known of the append but that it may be stored. */
+/** Reads after an append was sent. Without the result, nothing is known of the append but that it may be stored. */
 async function afterSending<T>(reading: Promise<T>): Promise<T> {
   try {
     return await reading;

@@ -4,8 +4,8 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { AccessRefusedError, UnsafeServerError } from './failures.js';
 
 /**
- * ms after the first attempt: covers an election or a restart. Longer after an unknown outcome, since the server
- * reports only after 2 s that it dropped a repeat of an append not replicated yet.
+ * Milliseconds after the first attempt in which others may start: covers an election or a restart. Longer after an
+ * unknown outcome, since the server reports only after 2 s that it dropped a repeat of an append not replicated yet.
  */
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
 const PAUSE = { first: 25, most: 500 };
@@ -23,7 +23,7 @@ export function pauses({ first, most }: { first: number; most: number }): () => 
 }
 
 /**
- * An outcome that one attempt left unknown stays unknown.
+ * Repeats an attempt while the engine is unavailable. An outcome that one attempt left unknown stays unknown.
  * @param over true once no further attempt may start
  */
 export async function withRetries<T>(attempt: () => Promise<T>, over: () => boolean): Promise<T> {

@@ -1,4 +1,4 @@
-/** Many appends at once over one long call; correlation ids match the answers. */
+/** Sends many appends concurrently over one long call; correlation ids match the answers. */
 import { randomUUID } from 'node:crypto';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
@@ -19,6 +19,7 @@ export type AppendAnswer =
 
 export interface Appender {
   /**
+   * Sends one append.
    * @throws UnavailableError, also after a timeout: then the append may still be stored; EventTooLargeError;
    * StreamDeletedError
    */
@@ -33,7 +34,10 @@ const correlationOf = (tag: string, number: number): string => `${tag}${number.t
 type Calling = Heard<ClientDuplexStream<BatchAppendReq, BatchAppendResp>>;
 
 interface Pending {
-  /** Of its correlation id, whose end is its number: a late answer must meet no later append with that number. */
+  /**
+   * Start of the correlation id, which ends with the append's number: a late answer must match no later append with
+   * that number.
+   */
   readonly tag: string;
   readonly stream: string;
   readonly bytes: number;
@@ -147,7 +151,7 @@ function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): Append
       return new Error(
         `EventStoreDB can't append to ${stream}: ${shared.BadRequest.deserializeBinary(details.getValue_asU8()).getMessage()}`,
       );
-    // Not started: the server is starting, or overloaded.
+    // The append was not started: the server is starting, or overloaded.
     case 'google.protobuf.Empty':
       return new UnavailableError(`EventStoreDB does not take appends: ${message}`);
     default:

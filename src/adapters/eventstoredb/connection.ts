@@ -10,10 +10,11 @@ import type { Vetting } from './version.js';
 export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
 
 /**
- * The parts of the client in use. Its own calls break the port's guarantees. Appends of all clients of a process share
- * one map, so the end of one connection rejects another's appends, and a late answer ends the process. A subscription
- * reports that it has caught up while events wait in its buffer. `readAll` drops its filter. It also keeps
- * every call in a `Set` and watches it as a stream, which is a fifth of the processor time of a short read.
+ * The parts of the library's client that are used, since its own calls break the port's guarantees. Appends of all
+ * clients of a process share one map: the end of one connection rejects another's appends, and a late answer ends the
+ * process. A subscription reports that it has caught up while events wait in its buffer. `readAll` drops its filter.
+ * The client also retains every call in a `Set` and watches it as a stream: a fifth of the processor time of a short
+ * read.
  */
 interface Inside {
   getGRPCClient(service: typeof streams.StreamsClient, name: string): Promise<StreamsClient>;
@@ -23,9 +24,9 @@ interface Inside {
 
 interface Connected {
   readonly inside: Inside;
-  /** Until gRPC tells their status; what came before may still be read then. */
+  /** Calls for which gRPC has not reported a status; data received before the status may still be read after it. */
   readonly running: InFlight<Call>;
-  /** Of the last call: the client closes those before it. Absent while it looks for its first node. */
+  /** Channel of the last call: the client closes earlier ones. Absent while the client discovers its first node. */
   channel: Channel | undefined;
   ended: boolean;
 }
@@ -37,7 +38,7 @@ export interface ConnectionOptions {
    */
   readonly ordinal: number;
   readonly vetting: Vetting;
-  /** For the server's version. */
+  /** Milliseconds in which the server must report its version. */
   readonly timeoutMs: number;
 }
 
@@ -57,13 +58,16 @@ export interface Heard<T extends Call> {
    * replaced: its calls end, and the next call opens a new socket.
    */
   silent(since: number): void;
-  /** As `silent`, whatever was received: the node lacks what others have. */
+  /** As `silent`, whatever was received: the node lacks events that other nodes have. */
   giveUp(): void;
 }
 
-/** Between pings of an idle connection: the least that the client accepts without a warning. */
+/** Milliseconds between pings of an idle connection: the least that the client accepts without a warning. */
 const KEEP_ALIVE_MS = 10_000;
-/** Each connection's differs by one ms. */
+/**
+ * Milliseconds in which a ping must be answered. Each connection adds a number of its own, so that no two have equal
+ * settings.
+ */
 const KEEP_ALIVE_ANSWER_MS = 3_000;
 /** Replacements of a connection before its settings repeat. */
 const RENEWALS = 100;
@@ -81,7 +85,10 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     return { inside, running: inFlight(), channel: undefined, ended: false };
   }
 
-  /** Waits for no search for a node, which may last most of a minute: calls that wait for one start nothing. */
+  /**
+   * Ends a connection without waiting for the discovery of a node, which may last most of a minute. Calls that wait for
+   * it start nothing.
+   */
   async function end(used: Connected): Promise<void> {
     used.ended = true;
     while (used.running.size() > 0) await Promise.all(used.running.values().map(cancelled));
@@ -115,7 +122,7 @@ export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionO
     if (heardAt <= since) renew(used);
   }
 
-  /** A failure ends no call: only the version was requested. */
+  /** Checks the server's version. A failure ends no call, since only the version was requested. */
   async function vet(used: Connected, service: StreamsClient): Promise<void> {
     const since = performance.now();
     try {

@@ -23,17 +23,17 @@ export interface EventStoreDbOptions {
    * May contain credentials.
    */
   readonly url: string;
-  /** For lost and regained connections of readers. */
+  /** Logs lost and regained connections of readers. */
   readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
-  /** The longest silence of the server within a call; default 5,000. */
+  /** Longest silence of the server within a call, in ms; default 5,000. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 
 /**
- * EventStoreDB or KurrentDB, 23.10 or later; creates a missing log. Retries failed reads and appends for some seconds,
- * and followers for ever.
+ * Opens a log on EventStoreDB or KurrentDB (23.10 or later), and creates a missing one. Retries failed reads and
+ * appends for some seconds, and followers without limit.
  * @throws EventStoreDbError when the address can't be read, or access or the server's version is refused;
  * UnavailableError when the server does not answer
  */
@@ -82,7 +82,7 @@ export async function openEventStoreDb({
     return withRetries(ask, () => closing !== undefined);
   }
 
-  /** `close` waits for the append. */
+  /** Registers a running append, for which `close` waits. */
   async function finished<T>(appended: Promise<T>): Promise<T> {
     const number = appending.put(appended);
     try {
@@ -175,7 +175,7 @@ function withoutSecrets(error: unknown, url: string): string {
   return credentials === undefined ? message : 'check it from the host on';
 }
 
-/** @throws RangeError without events; EventTooLargeError */
+/** Encodes the events of one append. @throws RangeError without events; EventTooLargeError */
 function encodedAll(events: readonly NewEvent[]): EncodedEvent[] {
   if (events.length === 0) throw new RangeError('an append needs at least one event');
   const encoded = events.map(encode);

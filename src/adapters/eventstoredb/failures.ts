@@ -28,7 +28,7 @@ export class UnsafeServerError extends UnavailableError {
 /** The subscription was slower than the appends: subscribe again. */
 export class TooSlowError extends UnavailableError {}
 
-/** By another program: the service deletes nothing. */
+/** The stream was deleted by another program: the service deletes nothing. */
 export class StreamDeletedError extends Error {
   constructor(stream: string) {
     super(`stream ${stream} was deleted in EventStoreDB`);
@@ -41,11 +41,11 @@ export function isDeadline(error: unknown): boolean {
 
 export interface FailureContext {
   readonly stream?: string;
-  /** Then the outcome is unknown, unless the error shows that the call was never sent. */
+  /** Whether the call appends: then the outcome is unknown, unless the error shows that the call was never sent. */
   readonly writes?: boolean;
 }
 
-/** UnavailableError, unless the error concerns the stream, or is a bug of ours. */
+/** The error for a failed call: UnavailableError, unless it concerns the stream, or is a fault of this program. */
 export function failureOf(error: unknown, { stream = '$all', writes = false }: FailureContext): Error {
   if (error instanceof UnavailableError || error instanceof StreamDeletedError) return error;
   if (error instanceof SyntaxError) return error;

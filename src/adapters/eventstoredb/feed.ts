@@ -1,4 +1,4 @@
-/** Consecutive subscriptions deliver the log once and in order. */
+/** Feeds of the log: consecutive subscriptions deliver it once and in order. */
 import { pause } from '../../lib/async/pause.js';
 import type { EventBatch, EventFilter, Position, ReadOptions } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -21,16 +21,16 @@ export interface FeedSource extends Pick<Pool, 'lease'> {
   readonly end: () => Promise<Position | undefined>;
   readonly timeoutMs: number;
   readonly closed: AbortSignal;
-  /** Absent: the feed ends at the log's end. */
+  /** The live end of the log, which followers share; absent: the feed ends at the log's end. */
   readonly tail?: LiveTail;
   /** Called once when the log can't be read, and once when it can again. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
 /**
- * Positions are those of events, or of the log's end before a subscription at the same node, never a checkpoint's: none
- * lies beyond the log's end, whatever the server reports, or beyond what that node has. A subscription with the filter
- * ends at the log's end; a follower then reads the live end, which all followers share.
+ * Reads or follows the log. Positions are those of events, or of the log's end before a subscription at the same node,
+ * never a checkpoint's. None lies beyond the log's end, whatever the server reports, or beyond what that node has. A
+ * subscription with the filter ends at the log's end; a follower then reads the live end, which all followers share.
  */
 export async function* feed(
   after: Position | undefined,
@@ -108,7 +108,7 @@ export async function* feed(
         const taken = await reader.take(batchSize, timeoutMs);
         if (stop.aborted) return;
         if (taken === undefined) {
-          // Nothing was appended, or the server is deposed or frozen, and silent.
+          // No event was appended, or the server is deposed or frozen, and silent.
           const end = await source.end();
           const grown = end !== undefined && (position === undefined || end > position);
           if (!grown) tell?.(undefined);
@@ -120,7 +120,7 @@ export async function* feed(
         tell?.(undefined);
         const { position: seen } = taken;
         if (seen === undefined || (position !== undefined && seen <= position)) {
-          // The subscription that would have reported it may have failed before.
+          // The subscription that would have reported the log's end may have failed before.
           if (taken.caughtUp && !saidCaughtUp && position !== undefined)
             yield advance({ events: [], position, caughtUp: true });
           continue;
@@ -149,7 +149,8 @@ export async function* feed(
         troubled = true;
         if (tail !== undefined) tell?.(error);
       }
-      // A slow reader is no failure of the server: resubscribes at once, unless the last try brought no batch.
+      // A slow reader is no failure of the server: it subscribes again at once, unless the last attempt brought no
+      // batch.
       if (!(error instanceof TooSlowError) || failures > 1) await pause(nextPause(), stop);
     }
   }

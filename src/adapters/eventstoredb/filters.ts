@@ -3,13 +3,16 @@ import { matcherOf } from '../eventMatcher.js';
 
 const SYSTEM_MARK = '$';
 
-/** Holds the log's id and its seal, which readers never see. */
+/** Stream with the log's id and its seal, which readers never see. */
 export const LOG_STREAM = 'giftLog';
 
 /** The server filters by types or streams, not both, so `matcher` filters again. */
 export interface ServerFilter {
   readonly on: 'type' | 'stream';
-  /** The server's prefix lists compare by language, which misses and adds names with accents. */
+  /**
+   * A regular expression, since the server's prefix lists compare by language, which misses and adds names with
+   * accents.
+   */
   readonly regex: string;
 }
 
@@ -22,7 +25,7 @@ export function serverFilter({ types, streams }: EventFilter): ServerFilter | un
   return { on: 'stream', regex: `^(?:${streams.map(literal).join('|')})` };
 }
 
-/** Readers see events of such streams. */
+/** Whether readers see the events of a stream. */
 export const isInLog = (stream: string): boolean => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM;
 
 export function matcher(filter: EventFilter): (stream: string, type: string) => boolean {
@@ -30,7 +33,7 @@ export function matcher(filter: EventFilter): (stream: string, type: string) => 
   return (stream, type) => isInLog(stream) && wanted(stream, type);
 }
 
-/** .NET's syntax: escapes all but plain letters and digits. */
+/** The text as a regular expression in .NET's syntax: all but plain letters and digits are escaped. */
 function literal(text: string): string {
   let escaped = '';
   for (let index = 0; index < text.length; index++) {

@@ -2,12 +2,15 @@ import type { StreamAppend } from '../../ports/eventStore.js';
 import type { Append } from './appends.js';
 import type { EncodedEvent } from './records.js';
 
-/** Unanswered appends and their bytes: behind a slow disk they must not outlast the server's timeout. */
+/**
+ * Limits of a group, in unanswered appends and their bytes: behind a slow disk they must not outlast the server's
+ * timeout.
+ */
 const GROUP = { appends: 256, bytes: 4_000_000 };
 
 /**
- * The server handles the appends of one call in sequence. Each group waits for all answers to the one before. Nothing
- * is retried, so that no late repeat follows later appends.
+ * Appends in groups: the server handles the appends of one call in sequence, and each group waits for all answers to
+ * the one before. No append is retried, so that no late repeat follows later appends.
  * @throws the error of the first append that failed, after the whole group is answered
  */
 export async function appendGroups(

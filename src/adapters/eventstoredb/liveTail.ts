@@ -13,12 +13,15 @@ import { subscribe } from './requests.js';
 import { type Subscription, subscribed, type Taken } from './subscription.js';
 import { openWaking, type Waking } from './waking.js';
 
-/** In addition to the last batch. A follower further behind reads the log with its own subscription. */
+/**
+ * Limits of the window, in addition to the last batch. A follower further behind reads the log with its own
+ * subscription.
+ */
 const WINDOW = { events: 4_096, bytes: 16_000_000 };
 const AT_ONCE = 1_000;
-/** After this long a follower is told of events that its filter leaves out: each waking costs. */
+/** Milliseconds after which a follower is notified of events that its filter leaves out: each waking costs. */
 const LEFT_OUT_MS = 100;
-/** So many batches come at once, before a follower's next ones are gathered: what a few requests set off. */
+/** Batches that a follower gets without delay before its next ones are gathered: as many as a few requests cause. */
 const BURST = 5;
 const URGENT_MS = 1_000;
 
@@ -32,10 +35,10 @@ export interface TailReader extends Pick<Subscription, 'end'> {
 }
 
 export interface LiveTail {
-  /** For a second, no reader gathers what comes up to `position`. */
+  /** For a second, no reader gathers the events up to `position`. */
   hurry(position: Position): void;
   /**
-   * @param end the log's, as it was read a moment ago
+   * @param end the log's end, as it was read a moment ago
    * @param gatherMs as in `ReadOptions`
    * @throws TooSlowError where the window starts later; else the subscription's failure (see `failureOf`)
    */
@@ -54,23 +57,23 @@ interface Window {
   readonly batches: Taken[];
   /** Batches dropped from the window. */
   gone: number;
-  /** The window, or the next batch, starts after it; `''`: the log's start. */
+  /** Position after which the window, or the next batch, starts; `''`: the log's start. */
   base: Position;
   events: number;
   bytes: number;
   caughtUp: boolean;
   failure: Error | undefined;
   readers: number;
-  /** Counts the times that every reader looks, whatever its filter. */
+  /** How often every reader was notified, whatever its filter. */
   looks: number;
   readonly urgent: Urgent;
   lookLater: NodeJS.Timeout | undefined;
 }
 
-/** What callers wait for. */
+/** The position that callers wait for. */
 interface Urgent {
   position: Position;
-  /** Milliseconds as of `performance.now`: positions may be ones that the log never reaches. */
+  /** When the urgency ends, in ms of `performance.now`: the log may never reach the position. */
   until: number;
 }
 
@@ -86,7 +89,7 @@ export function openLiveTail(source: Source): LiveTail {
   return {
     hurry(position) {
       const now = performance.now();
-      // A far position that the log may never reach is not kept up by nearer ones.
+      // Nearer positions do not extend the time of a far one, which the log may never reach.
       if (position <= urgent.position && urgent.until >= now) return;
       urgent.position = position;
       urgent.until = now + URGENT_MS;
@@ -97,7 +100,8 @@ export function openLiveTail(source: Source): LiveTail {
     },
     async read(after, end, matches, gatherMs) {
       for (;;) {
-        // A follower from beyond the log's end, which was put back, would leave out for all others what comes before.
+        // The log may have been restored to an earlier end. A window that starts beyond it would leave out events for
+        // all other followers.
         const opening = (current ??= openWindow(source, urgent, (after ?? '') < (end ?? '') ? after : end));
         const leave = (): void => {
           if (current === opening) current = undefined;
@@ -151,7 +155,7 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
     while (window.failure === undefined) {
       const taken = await window.subscription.take(AT_ONCE, timeoutMs);
       if (taken === undefined) {
-        // At the log's end nothing need come.
+        // At the log's end no event need come.
         if (!window.caughtUp) window.subscription.silent(timeoutMs);
         continue;
       }
@@ -164,8 +168,8 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.lookLater ??= setTimeout(lookAtAll, LEFT_OUT_MS, window);
     }
   } catch (error) {
-    // Only a follower whose filter matches an event that is no JSON may fail by it. As too slow, each reads on with its
-    // own filter.
+    // An event that is no JSON may fail only followers whose filter matches it. After a TooSlowError each follower
+    // reads on with its own filter.
     const failure =
       error instanceof UnavailableError ? error : new TooSlowError('the live end can not be read', { cause: error });
     fail(window, failure);
@@ -191,7 +195,7 @@ function trim(window: Window): void {
   }
 }
 
-/** Readers may still read the window. */
+/** Ends the window's subscription with a failure; readers may still read the window. */
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;
@@ -208,7 +212,7 @@ function paced(gatherMs: number): { rest(): number; took(): void } {
     rest: () => emptyAt - (BURST - 1) * gatherMs - performance.now(),
     took() {
       const now = performance.now();
-      // No more than empty: batches that were hurried leave no debt, which later ones would wait for.
+      // The bucket is at most empty: hurried batches leave no debt that later batches would wait for.
       emptyAt = Math.min(Math.max(emptyAt, now) + gatherMs, now + BURST * gatherMs);
     },
   };
@@ -221,9 +225,9 @@ function readerOf(
   gatherMs: number,
   leave: () => void,
 ): TailReader {
-  /** The next batch, counted from the subscription's start, and the next of its events. */
+  /** Index of the next batch, counted from the subscription's start, and of the next event in it. */
   const next = { batch: window.gone, event: 0 };
-  /** As `next`: what was looked at for events that match. */
+  /** As `next`: how far the window was scanned for events that match. */
   const looked = { batch: next.batch, event: 0 };
   let found = 0;
   let looks = window.looks;
@@ -241,7 +245,7 @@ function readerOf(
 
   const isUrgent = (): boolean => taken < window.urgent.position && performance.now() < window.urgent.until;
 
-  /** Events that match and wait. */
+  /** Number of waiting events that match. */
   function wanted(): number {
     for (; looked.batch < last(); looked.batch += 1, looked.event = 0) {
       const { events = [] } = window.batches[looked.batch - window.gone] ?? {};
@@ -289,7 +293,8 @@ function readerOf(
     },
     giveUp() {
       leave();
-      // Its node may be a deposed leader, which sends nothing any more, and would answer the next subscription.
+      // The subscription's node may be a deposed leader, which sends nothing any more, and would answer the next
+      // subscription.
       if (window.failure === undefined) window.subscription.giveUp();
       fail(window, new UnavailableError('EventStoreDB sends nothing of a log that has grown'));
     },

@@ -6,16 +6,16 @@ import { AccessRefusedError, UnsafeServerError } from './failures.js';
 import { LOG_STREAM } from './filters.js';
 import { type EncodedEvent, encode } from './records.js';
 
-/** `message` says what to change in the settings. */
+/** A fault of the settings; `message` says what to change. */
 export class EventStoreDbError extends Error {
   override readonly name = 'EventStoreDbError';
 }
 
-/** Events of a log's own stream; it has a few. */
+/** Most events that are read of the log's own stream, which has a few. */
 const MOST = 100;
 
 /**
- * The log's id, in a stream of its own. Of concurrent creations one wins.
+ * Reads the log's id from a stream of its own, or creates it. Of concurrent creations one wins.
  * @throws EventStoreDbError when the server's version or access is refused, or it holds data of another format: nothing
  * is appended then; UnavailableError when it does not answer
  */
@@ -23,7 +23,7 @@ export async function establishLog({ appender, reads }: AppendTarget): Promise<s
   try {
     return await withRetries(
       async () => {
-        // First: whoever appends to a new log has made it before.
+        // The end is read first: a process that appends to a new log has created the id before.
         const end = await reads.end();
         return (await logIdOf(reads, end !== undefined)) ?? create();
       },
@@ -52,7 +52,10 @@ export function logEvent(type: string, data: object): EncodedEvent {
 
 type OwnData = FoundMark & { readonly logId?: string };
 
-/** The last mark counts: a later release may have raised it. @param filled the log has events */
+/**
+ * The log's id, after a check of its format mark. The last mark counts: a later release may have raised it.
+ * @param filled whether the log has events
+ */
 async function logIdOf(reads: AppendTarget['reads'], filled: boolean): Promise<string | undefined> {
   const own = (await reads.stream(LOG_STREAM, 0, MOST)).map(({ data }) => data as OwnData);
   if (own.length === 0 && !filled) return undefined;

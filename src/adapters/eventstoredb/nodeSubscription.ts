@@ -1,6 +1,7 @@
 /**
- * "Caught up" is said of the log of the node that says it. After an election a connection may still lead to the deposed
- * leader, which serves for a while without knowing it, and other connections to the new one, whose log goes further.
+ * A subscription at one node: the node reports that it has caught up with its own log only. After an election a
+ * connection may still lead to the deposed leader, which serves for a while without knowing it. Other connections lead
+ * to the new leader, whose log goes further.
  */
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -9,11 +10,14 @@ import { openReads } from './reads.js';
 import { type Subscription, subscribed } from './subscription.js';
 
 export interface NodeSubscription extends Subscription {
-  /** Once it has caught up: all that matches is delivered up to here, with `seen` as the last position delivered. */
+  /**
+   * The position up to which all matching events are delivered, once the node has caught up; `seen`: the last one
+   * delivered.
+   */
   reached(seen: Position | undefined): Position | undefined;
 }
 
-/** As `subscribed`; the node's end is read first. */
+/** Subscribes as `subscribed` does, after reading where the node's log ends. */
 export async function nodeSubscription(
   connection: Connection,
   request: ReadReq,

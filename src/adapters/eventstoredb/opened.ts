@@ -2,7 +2,8 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { deferred } from '../../lib/async/deferred.js';
 
 /**
- * The client may look for a node for most of a minute. What opens later is ended.
+ * Waits for a subscription to open: the client may search for a node for most of a minute. A subscription that opens
+ * later is ended.
  * @throws UnavailableError after `timeoutMs`, or when `stop` is aborted; the opening's own errors
  */
 export async function opened<T extends { end(): void }>(

@@ -14,22 +14,27 @@ import { readLogBack, readStream, readStreamBack } from './requests.js';
 const READS_AT_ONCE = 50;
 /** A read without a filter takes half the time, and the log's last event is nearly always one of ours. */
 const LAST = readLogBack(undefined, 1);
-/** Two: the last may be of a stream that is not in the log. */
+/** Reads two events: the last may be of a stream that is not in the log. */
 const LAST_OF_OURS = readLogBack(ALL_OURS, 2);
 const PAGE = 500;
 
-/** Each throws UnavailableError after `timeoutMs` without data, or when the server can't be reached. */
+/**
+ * Reads of the server. Each throws UnavailableError after `timeoutMs` without data, or when the server can't be
+ * reached.
+ */
 export interface Reads {
   stream(stream: string, from: number, limit: number): Promise<RecordedEvent[]>;
-  /** The last event's, where exactly these events are stored in sequence from revision `from` on. */
+  /**
+   * Revision and position of the last event, where exactly these events are stored in sequence from revision `from` on.
+   */
   standing(
     stream: string,
     ids: readonly string[],
     from: number,
   ): Promise<{ revision: number; position: Position } | undefined>;
-  /** Searches from the stream's end. */
+  /** Revision of the stream's event with this id, searched from the stream's end. */
   revisionOf(stream: string, id: string): Promise<number | undefined>;
-  /** -1 for an empty stream. */
+  /** Revision of the stream's last event; -1 for an empty stream. */
   last(stream: string): Promise<number>;
   lastOf(stream: string): Promise<Position | undefined>;
   end(): Promise<Position | undefined>;
@@ -40,7 +45,7 @@ export interface Reads {
 
 export interface LogEnd {
   readonly position: Position | undefined;
-  /** The address of the node that has it. */
+  /** Address of the node whose log ends there. */
   readonly node: string | undefined;
 }
 
@@ -149,7 +154,7 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
   };
 }
 
-/** @returns the address of the node that answered */
+/** Runs one read, and calls `take` for each record. @returns the address of the node that answered */
 async function over(
   connection: Connection,
   request: ReadReq,

@@ -8,7 +8,9 @@ export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
 /** 2^63-1: the server's positions are signed, and never negative. */
 const LAST_POSITION = '9223372036854775807';
 
-/** In fixed width, so that byte order is log order; `undefined` where no event can have the position. */
+/**
+ * The position of a commit, in fixed width, so that byte order is log order; `undefined` where no event can have it.
+ */
 export function possiblePosition(commit: string): Position | undefined {
   const position = commit.padStart(LAST_POSITION.length, '0');
   return isPosition(position) ? position : undefined;
@@ -57,7 +59,10 @@ export function typeOf(record: ServerRecord): string {
   return String(record.getMetadataMap().get('type'));
 }
 
-/** JSON, and no link or other event of the server: other programs' events may hold anything. */
+/**
+ * Whether an event is delivered: JSON, and no link or other event of the server. Other programs' events may hold
+ * anything.
+ */
 export function isOurs(record: ServerRecord, type: string): boolean {
   return !type.startsWith('$') && record.getMetadataMap().get('content-type') === 'application/json';
 }
@@ -78,7 +83,7 @@ export function decode(record: ServerRecord, stream: string, type: string): Reco
   });
 }
 
-/** In .NET ticks of 100 ns. Other programs' events lack `at`. */
+/** The server's time of an event, reported in .NET ticks of 100 ns: other programs' events lack `at`. */
 function createdAt(record: ServerRecord): string {
   return new Date(Number(BigInt(String(record.getMetadataMap().get('created'))) / 10_000n)).toISOString();
 }

@@ -27,7 +27,7 @@ export function readStreamBack(stream: string, limit: number, from?: number): Re
   );
 }
 
-/** Without `filter`, the server's own events are included. */
+/** Reads the log backwards from its end. Without `filter`, the server's own events are included. */
 export function readLogBack(filter: ServerFilter | undefined, limit: number): ReadReq {
   return read((options) => {
     const back = options
@@ -47,7 +47,7 @@ export function subscribe(after: string | undefined, filter: ServerFilter): Read
   );
 }
 
-/** All or nothing, within the server's own time limit. */
+/** An append that is stored whole or not at all, within the server's own time limit. */
 export function append(
   correlation: string,
   stream: string,

@@ -8,12 +8,12 @@ import type { AppendTarget } from './appends.js';
 import { LOG_STREAM } from './filters.js';
 import { logEvent } from './log.js';
 
-/** The longest time between a check and an append. */
+/** Longest time between a check of the seal and an append, in ms. */
 const FRESH_MS = 1_000;
 
 export interface Seal {
   sealed(): Promise<boolean>;
-  /** Mostly answered from memory. @throws LogSealedError */
+  /** Refuses appends to a sealed log, mostly from memory. @throws LogSealedError */
   refuseWhenSealed(): Promise<void>;
   /** Sets the seal, and waits until every process has noticed it or stopped appending. */
   seal(): Promise<void>;
@@ -43,7 +43,7 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
     sealed: look,
     async refuseWhenSealed() {
       const age = performance.now() - openAt;
-      // Half-way it checks again without delaying the append; the next append meets a failure.
+      // After half of the time the seal is checked again without delaying the append; the next append meets a failure.
       if (!found && age < FRESH_MS) {
         if (age > FRESH_MS / 2) lookOnce().catch(() => undefined);
         return;

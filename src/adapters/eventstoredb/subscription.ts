@@ -9,16 +9,16 @@ import { LOG_STREAM } from './filters.js';
 import { openWaking } from './waking.js';
 import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 
-/** A batch also ends at this many bytes. */
+/** Size in bytes at which a batch ends, whatever its number of events. */
 const BATCH_BYTES = 4_000_000;
-/** The least size of the inbox. */
+/** Least capacity of the inbox, in items. */
 const LEAST_READY = 64;
-/** Before the log's end, events are collected: large batches are cheaper. */
+/** Milliseconds for which events before the log's end are collected: large batches are cheaper. */
 const GATHER_MS = 50;
 
 export interface Taken {
   readonly events: RecordedEvent[];
-  /** Of the last event received, matching or not; `undefined` when only progress reports came. */
+  /** Position of the last event received, matching or not; `undefined` when only progress reports came. */
   readonly position: Position | undefined;
   readonly bytes: number;
   /** The server has caught up, and the inbox is empty. */
@@ -37,16 +37,16 @@ export interface Subscription {
   silent(ms: number): void;
   /** As `Heard.giveUp`. */
   giveUp(): void;
-  /** The address of the node that delivers, once it has delivered something. */
+  /** Address of the node that delivers the events, once it has delivered data. */
   node(): string;
   end(): void;
 }
 
 interface Item {
-  /** Absent: no match. Decoded at once, so that the library's message can be freed. */
+  /** The event; absent where it does not match. Decoded at once, so that the library's message can be freed. */
   readonly event: RecordedEvent | undefined;
   readonly size: number;
-  /** Absent: a progress report. */
+  /** Position of the event; absent for a progress report. */
   position: Position | undefined;
 }
 

@@ -1,11 +1,16 @@
-/** The client tells of a cluster's nodes only that it discovered none. */
+/**
+ * Finds the reason of a failed TLS connection: of a cluster's nodes the client reports only that it discovered none.
+ */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 
 const WAIT_MS = 3_000;
 const DEFAULT_PORT = 2113;
 
-/** Why TLS with a node of the address is refused; `undefined`: it is not, no node answers, or there is to be no TLS. */
+/**
+ * Why TLS with a node of the address is refused; `undefined` where it is not, no node answers, or the address disables
+ * TLS.
+ */
 export async function tlsErrorAt(url: string): Promise<Error | undefined> {
   const [, hosts = '', query = ''] =
     /^esdb(?:\+discover)?:\/\/(?:[^@/]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];

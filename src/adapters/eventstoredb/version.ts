@@ -10,8 +10,8 @@ type Version = readonly [major: number, minor: number, patch: number];
 const LEAST: Version = [23, 10, 0];
 
 /**
- * Their checkpoints may lead a filtered reader past unread events: by a position that no event can have
- * (kurrent-io/KurrentDB, pull request 4892), or that of an event not yet scanned (issue 4970).
+ * Versions whose checkpoints may lead a filtered reader past unread events. Such a checkpoint has a position that no
+ * event can have (kurrent-io/KurrentDB, pull request 4892), or that of an event not yet scanned (issue 4970).
  */
 const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = [
   { from: [24, 2, 0], mended: [24, 10, 5] },
@@ -21,8 +21,9 @@ const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = 
 const UNIMPLEMENTED = 12;
 
 /**
- * @param said builds from source may report no version, or 0.0.0
- * @returns false where there is none: then no fault is known
+ * Refuses a version that is too old or has a known fault.
+ * @param said the reported version; builds from source may report none, or 0.0.0
+ * @returns false where no version was reported: then no fault is known
  * @throws UnsafeServerError naming the version to take
  */
 export function refuseUnsafe(said: string): boolean {

@@ -1,4 +1,4 @@
-/** Stores on a MongoDB: the client for a store's address, and faults of that setting in words for its user. */
+/** Stores on a MongoDB: the client for a store's address, and messages about faults of that setting. */
 import {
   MongoClient,
   MongoCompatibilityError,
@@ -10,10 +10,10 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { AUTHORITY_IN_ADDRESS, certificateFault, EngineError, NoAnswerError } from '../../lib/engineError.js';
 
 export interface MongoStore {
-  /** For messages. */
+  /** The store's name in error messages. */
   readonly name: string;
   readonly setting: string;
-  /** Where the address names none. */
+  /** Database to use where the address names none. */
   readonly defaultDatabase: string;
 }
 
@@ -40,7 +40,7 @@ export interface Address {
   readonly newClient: () => MongoClient;
 }
 
-/** @throws EngineError */
+/** Reads a store's address. @throws EngineError */
 export function addressOf(url: string, { setting, defaultDatabase }: MongoStore): Address {
   const newClient = (): MongoClient => new MongoClient(url, OPTIONS);
   let database;
@@ -60,7 +60,7 @@ export function addressOf(url: string, { setting, defaultDatabase }: MongoStore)
   return { database, newClient };
 }
 
-/** Why the server can't be used at the start. */
+/** The error for a server that can't be used at the start. */
 export function engineErrorOf(error: unknown, { setting }: MongoStore): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error;
   if (cause instanceof MongoServerSelectionError) return selectionFault(cause, setting);

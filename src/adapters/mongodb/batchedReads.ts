@@ -3,12 +3,12 @@ import { tickBatcher } from '../../lib/async/tickBatcher.js';
 import type { Connection } from './connection.js';
 import type { MongoDocument } from './layout.js';
 
-/** Reads the state after the call. @throws UnavailableError */
+/** Looks a document up, as it is stored after the call. @throws UnavailableError */
 export type LookUp = (collection: string, id: string) => Promise<MongoDocument | undefined>;
 
-/** Per collection; later look-ups wait, and share a request. */
+/** Requests in progress per collection; later look-ups wait, and share a request. */
 const UNDER_WAY = 2;
-/** One answer is parsed in one turn of the event loop. */
+/** Most look-ups of a request: its answer is parsed in one turn of the event loop. */
 const MOST = 100;
 
 interface Asked {

@@ -11,7 +11,7 @@ interface Binding {
 }
 
 const LOG = 'log';
-/** Tries, and ms between them, until a majority of the servers has what another process wrote. */
+/** Attempts, and ms between them, until a majority of the servers has the document that another process wrote. */
 export const MAJORITY_ATTEMPTS = 20;
 export const MAJORITY_PAUSE_MS = 50;
 

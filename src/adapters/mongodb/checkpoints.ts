@@ -11,7 +11,7 @@ export interface Checkpoints
   stored(projection: string): Promise<Position | undefined>;
 }
 
-/** From an answer to the next query. */
+/** Milliseconds from an answer to the next query for checkpoints. */
 const LOOK_MS = 15;
 
 export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {

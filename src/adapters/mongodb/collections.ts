@@ -20,7 +20,7 @@ interface FieldsMeta {
 }
 
 /**
- * Also extracts newly indexed fields of stored documents.
+ * Creates a collection and its indexes. Also extracts newly indexed fields of stored documents.
  * @throws EngineError when an index of the same name differs
  */
 export async function ensureCollection(connection: Connection, layout: Layout, deferIndexes: boolean): Promise<void> {
@@ -40,7 +40,7 @@ export async function ensureCollection(connection: Connection, layout: Layout, d
   if (!deferIndexes) await ensureIndexes(connection, layout.collection, layout.indexes);
 }
 
-/** The checkpoint first: it must not outlive its documents. */
+/** Drops a collection, its checkpoint first: the checkpoint must not outlive the documents. */
 export async function dropCollection(connection: Connection, layout: Layout): Promise<void> {
   await connection.write((database) =>
     database.collection<{ _id: string }>(CHECKPOINTS).deleteOne({ _id: layout.name }),
@@ -58,7 +58,7 @@ export async function versionsOf(connection: Connection, name: string): Promise<
 }
 
 export type WantedIndex = MongoIndex & {
-  /** Documents expire so long after the indexed date. */
+  /** Seconds after the indexed date at which documents expire. */
   readonly expireAfterSeconds?: number;
   readonly unique?: true;
 };
@@ -109,7 +109,7 @@ function isAsWanted(found: Record<string, unknown>, { key, expireAfterSeconds, u
   );
 }
 
-/** A document written meanwhile has its fields already. */
+/** Adds newly indexed fields to stored documents. A document written concurrently has its fields already. */
 async function extract(connection: Connection, { collection }: Layout, fields: readonly FieldKey[]): Promise<void> {
   for await (const page of pagesById<MongoDocument>(connection, collection)) {
     const updates = page.flatMap(({ _id, p, b }) => {

@@ -1,14 +1,14 @@
-/** Documents in commands of limited size, in order. */
+/** Splits documents into commands of limited size, in order. */
 import { MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 
 /**
- * The server takes more, but the driver never gives up a command of 4 MB to a silent server. Ids and queried fields
- * count too.
+ * Most bytes of a command. The server takes more, but the driver never abandons a command of 4 MB to a silent server.
+ * Ids and queried fields count too.
  */
 const MAX_COMMAND_BYTES = 2_000_000;
 const OVERHEAD = 200;
 
-/** In their order, at most 1,000 a command. */
+/** Splits documents into commands, in their order, at most 1,000 a command. */
 export function inCommands<D extends object>(documents: readonly D[]): D[][] {
   const commands: D[][] = [[]];
   let last = commands[0] as D[];
@@ -26,7 +26,7 @@ export function inCommands<D extends object>(documents: readonly D[]): D[][] {
   return commands;
 }
 
-/** The same order in all processes keeps two commands from waiting for each other. */
+/** Compares documents by key. The same order in all processes keeps two commands from waiting for each other. */
 export function byKey<D>(keyOf: (document: D) => string): (one: D, other: D) => number {
   return (one, other) => {
     const [a, b] = [keyOf(one), keyOf(other)];

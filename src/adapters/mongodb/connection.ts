@@ -7,18 +7,21 @@ import { within } from '../../lib/async/within.js';
 import type { MongoStore } from './address.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
-/** For reads, and writes of single documents. The driver detects a silent server after 3 s; this covers the rest. */
+/**
+ * Deadline in ms of reads, and of writes of single documents. The driver detects a silent server after 3 s; this covers
+ * the rest.
+ */
 export const CALL_MS = 5_000;
-/** For a command of up to 1,000 documents, or a long answer. */
+/** Deadline in ms of a command of up to 1,000 documents, or of a long answer. */
 export const BULK_MS = 20_000;
 export const INDEX_MS = 1_800_000;
 
 const MISSES = 2;
 /** ms that a new client has to find its server. */
 const PATIENCE_MS = 2_000;
-/** The longest wait for running calls. */
+/** Longest wait in ms for running calls before a client is closed. */
 const CLOSE_MS = 5_000;
-/** A call whose connection the driver destroyed may hang for ever. */
+/** Milliseconds after which an abandoned call fails: a call whose connection the driver destroyed may never end. */
 const GIVEN_UP_MS = 2_000;
 
 /** Acknowledged writes are in the journals of a majority; reads use only the primary, which has them. */
@@ -151,7 +154,7 @@ export function openConnection({ store, newClient, database, logger }: Connectio
   };
 }
 
-/** A call that has its answer meanwhile keeps it. */
+/** Fails running calls after `GIVEN_UP_MS`; a call that is answered by then succeeds. */
 function giveUp(underWay: InFlight<Call>): void {
   const calls = underWay.values();
   if (calls.length === 0) return;

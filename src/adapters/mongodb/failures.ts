@@ -24,12 +24,15 @@ export class LateError extends Error {
   }
 }
 
-/** A bulk write carries only the reason. */
+/** Whether the driver found no server. The error of a bulk write carries only the reason. */
 export function foundNoServer(error: unknown): boolean {
   return error instanceof MongoServerSelectionError || (error instanceof MongoBulkWriteError && 'reason' in error);
 }
 
-/** A client also closes by itself, when its first connection finds no server. A bulk write carries only the message. */
+/**
+ * Whether the client was closed. It also closes by itself, when its first connection finds no server. The error of a
+ * bulk write carries only the message.
+ */
 export function wasClosed(error: unknown): boolean {
   return (
     error instanceof MongoTopologyClosedError ||
@@ -52,7 +55,8 @@ function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
 }
 
 /**
- * An error's class does not show whether the server answered, so a write's outcome is unknown unless nothing was sent.
+ * The error of a failed call. Its class does not show whether the server answered, so a write's outcome is unknown
+ * unless nothing was sent.
  */
 export function failureOf(error: unknown, store: string, writes: boolean): unknown {
   if (
@@ -69,7 +73,10 @@ export function failureOf(error: unknown, store: string, writes: boolean): unkno
   });
 }
 
-/** In a bulk write a taken `_id` belongs to a newer document: other errors count. */
+/**
+ * Whether the server refused the change. In a bulk write a taken `_id` belongs to a newer document: only other errors
+ * count.
+ */
 function isRefusal(error: Error): boolean {
   if (error instanceof MongoBulkWriteError)
     return (
@@ -91,12 +98,12 @@ export function isPresent(error: unknown): boolean {
   return error instanceof MongoServerError && error.code === NAMESPACE_EXISTS;
 }
 
-/** The operations whose `_id` is taken; `undefined` where anything else failed, such as the connection. */
+/** Indexes of the operations whose `_id` is taken; `undefined` where anything else failed, such as the connection. */
 export function duplicateIdsOf(error: unknown): readonly number[] | undefined {
   return onlyOf(error, isTakenId);
 }
 
-/** As `duplicateIdsOf`, where any unique index has the value. */
+/** Indexes of the operations whose value is taken in any unique index; otherwise as `duplicateIdsOf`. */
 export function duplicatesOf(error: unknown): readonly number[] | undefined {
   return onlyOf(error, ({ code }) => code === DUPLICATE_KEY);
 }
@@ -116,7 +123,7 @@ function isTakenId({ code, errmsg }: WriteError): boolean {
   return code === DUPLICATE_KEY && isIdIndex(errmsg ?? '');
 }
 
-/** The message names the index before the value, which may be any text. */
+/** Whether a duplicate is one of `_id`. The message names the index before the value, which may be any text. */
 function isIdIndex(message: string): boolean {
   return /\bindex:? '?([^ ']+)/i.exec(message)?.[1] === '_id_';
 }

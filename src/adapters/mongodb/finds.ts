@@ -18,9 +18,9 @@ export interface SortedFind extends Pick<FindOptions, 'readConcern'> {
 }
 
 /**
- * The first answer is asked for without a cursor, and is nearly always whole. FerretDB keeps a PostgreSQL session for
- * the cursor of a sorted find, and ends it even where nothing is left: a process each, and 8 ms. What may go on after
- * the first answer is read anew with a cursor, so that all of it is of one find.
+ * The first answer is requested without a cursor, and is nearly always whole. FerretDB keeps a PostgreSQL session for
+ * the cursor of a sorted find, even where no document is left: each costs a process and 8 ms. A result that may go on
+ * after the first answer is read again with a cursor, so that all of it is of one find.
  */
 export async function sortedFind<D extends Document, T>(
   collection: Collection<D>,
@@ -38,7 +38,7 @@ export async function sortedFind<D extends Document, T>(
   return all(collection.find(filter, rest), of);
 }
 
-/** Documents are texts; what else they hold is small. */
+/** Whether an answer was surely not cut short. Documents are texts; their other values are small. */
 function isWhole(documents: readonly Document[]): boolean {
   let units = 0;
   for (const document of documents)
@@ -46,7 +46,7 @@ function isWhole(documents: readonly Document[]): boolean {
   return units * UNIT_BYTES < SURELY_WHOLE_BYTES;
 }
 
-/** Each answer is read in a turn of its own. */
+/** Reads all documents of a cursor, each answer in a turn of its own. */
 export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): Promise<T[]> {
   const found: T[] = [];
   try {
@@ -59,8 +59,8 @@ export async function all<D, T>(cursor: FindCursor<D>, of: (document: D) => T): 
 }
 
 /**
- * Documents that many keys name, in no order.
- * @param filterOf for a part of the keys, at most as many as an answer has
+ * Finds the documents of many keys, in no order.
+ * @param filterOf makes the filter for a part of the keys, at most as many as an answer has
  */
 export async function findAmong<D extends Document, T>(
   connection: Connection,
@@ -85,7 +85,10 @@ export function* inParts(keys: readonly string[]): Iterable<string[]> {
   for (let at = 0; at < keys.length; at += ANSWER) yield keys.slice(at, at + ANSWER);
 }
 
-/** A whole collection by id, an answer at a time. It may change meanwhile: what is there all along comes once. */
+/**
+ * Reads a whole collection by id, an answer at a time. While it changes, a document that exists all along is delivered
+ * once.
+ */
 export async function* pagesById<D extends { readonly _id: string }>(
   connection: Connection,
   collection: string,

@@ -20,7 +20,7 @@ const FORMAT = 'format';
  */
 export async function refuseOtherFormat(connection: Connection): Promise<void> {
   const { name, setting } = connection.store;
-  // First: whoever fills an empty database has marked it before.
+  // The collections are listed first: a process that fills an empty database has marked it before.
   const names = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
   const empty = names.every((collection) => collection.name === META);
   for (let attempt = 0; attempt < MAJORITY_ATTEMPTS; attempt++) {

@@ -18,7 +18,7 @@ import { ANSWER, findAmong, inParts, SIDE_BY_SIDE, sortedFind } from './finds.js
 export interface MongoKeyStoreOptions {
   /** `mongodb://` or `mongodb+srv://`; names the database, which holds nothing else (default `gift_keys`). */
   readonly url: string;
-  /** For servers that were lost for long. */
+  /** Receives warnings about servers that were lost for long. */
   readonly logger?: Logger | undefined;
 }
 
@@ -27,11 +27,11 @@ interface Keyed {
 }
 
 interface Subject extends Keyed {
-  /** Lookup; of a removed subject `noLookup`. */
+  /** The lookup; for a removed subject `noLookup` of its id. */
   readonly l: string;
-  /** Secret; a removed subject has none. */
+  /** The wrapped secret; a removed subject has none. */
   readonly s?: string;
-  /** Fenced. */
+  /** Present where the subject is fenced. */
   readonly f?: true;
 }
 
@@ -40,18 +40,21 @@ interface Present extends Subject {
 }
 
 interface Erasure extends Keyed {
-  /** Text. */
+  /** The erasure's text (`ErasureRow`). */
   readonly t: string;
 }
 
 const SUBJECTS = 'subjects';
 const ERASURES = 'erasures';
-/** Not removed. */
+/** Filter for subjects that are not removed. */
 const PRESENT = { s: { $exists: true } } as const;
-/** The index takes one document a lookup, so a removed subject needs one of its own that no other has. */
+/** Lookup of a removed subject: the index takes one document a lookup, so each needs one that no other subject has. */
 const noLookup = (id: string): string => `.${id}`;
 const BY_LOOKUP = { name: 'l', key: { l: 1 }, unique: true } as const;
-/** A row that a majority of the servers does not have may still be lost, and with it the meaning of its id. */
+/**
+ * Options of reads. A row that a majority of the servers does not have may still be lost, and with it the meaning of
+ * its id.
+ */
 const OF_A_MAJORITY = { readConcern: { level: 'majority' } } as const;
 
 /**
@@ -73,7 +76,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
 
   const read = async (filterOf: (keys: readonly string[]) => Filter<Subject>, keys: readonly string[]) =>
     findAmong<Subject, Subject>(connection, SUBJECTS, keys, filterOf, (one) => one, OF_A_MAJORITY);
-  /** Removed ones, too. */
+  /** Subjects by id, including removed ones. */
   const byId = (ids: readonly string[]): Promise<readonly Subject[]> => read((some) => ({ _id: { $in: some } }), ids);
   const byLookup = async (lookups: readonly string[]): Promise<readonly Present[]> =>
     (await read((some) => ({ l: { $in: some } }), lookups)).filter(isPresent);
@@ -92,7 +95,11 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     );
   }
 
-  /** Adds subjects whose lookups differ. @returns those that stand now, of which `left` is not known yet */
+  /**
+   * Adds subjects whose lookups differ.
+   * @returns `present`: the subjects now stored under these lookups; `left`: those whose lookup or id is taken by a
+   * subject not found yet
+   */
   async function insert(
     wanted: readonly Present[],
   ): Promise<{ readonly present: readonly Present[]; readonly left: readonly Present[] }> {
@@ -106,7 +113,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     };
   }
 
-  /** @returns which of these ids were removed. @throws Error when one has another lookup */
+  /** Checks ids that may be taken. @returns which of them were removed. @throws Error when one has another lookup */
   async function removedAmong(wanted: readonly Present[]): Promise<ReadonlySet<string>> {
     const lookupOf = new Map(wanted.map(({ _id, l }) => [_id, l]));
     const present = await byId([...lookupOf.keys()]);
@@ -115,7 +122,10 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     return new Set(present.filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
   }
 
-  /** Adds rows, of one lookup the first, into `rowsNow`. @returns the ids that were removed before */
+  /**
+   * Adds the first row of each lookup, and puts the rows now stored into `rowsNow`.
+   * @returns the ids that were removed before
+   */
   async function addFirst(rows: readonly SubjectRow[], rowsNow: Map<string, SubjectRow>): Promise<ReadonlySet<string>> {
     const first = new Map<string, Present>();
     await inSlices(rows, ({ id, lookup, secret }) => {
@@ -207,8 +217,9 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
 }
 
 /**
- * Inserts subjects whose id and lookup are free. In the order of lookups: so two processes that add the same ones do not
- * wait for each other. @returns the others
+ * Inserts subjects whose id and lookup are free. The order of lookups keeps two processes that add the same subjects
+ * from waiting for each other.
+ * @returns the subjects that were not inserted
  */
 async function insertFree(connection: Connection, wanted: readonly Present[]): Promise<readonly Present[]> {
   const met: Present[] = [];
@@ -227,8 +238,8 @@ async function insertFree(connection: Connection, wanted: readonly Present[]): P
 }
 
 /**
- * Changes documents, or makes them. One that another process makes at the same moment fails the change, and takes it
- * when it is repeated.
+ * Changes documents, or creates them. A document that another process creates at the same moment fails the change,
+ * which succeeds when it is repeated.
  */
 async function upsert(
   connection: Connection,

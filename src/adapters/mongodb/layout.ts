@@ -3,18 +3,18 @@ import type { CollectionSpec, IndexSpec, Scalar, StoredDocument } from '../../po
 import { collectionNameOf, isKeptAs, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 
-/** The body is JSON text: every key survives, and it is faster than BSON. */
+/** A document as MongoDB stores it. The body is JSON text: every key survives, and it is faster than BSON. */
 export interface MongoDocument {
   readonly _id: string;
-  /** Position. */
+  /** Position of the event that the document reflects. */
   readonly p: string;
-  /** Body. */
+  /** Body as JSON text. */
   readonly b: string;
-  /** Without values that queries can't find. */
+  /** Values of the indexed fields, without those that queries can't find. */
   readonly [key: `f_${string}`]: Scalar;
 }
 
-/** `_id` is the projection, `p` its position. */
+/** Collection of the checkpoints: `_id` is the projection, `p` its position. */
 export const CHECKPOINTS = 'checkpoints';
 export const RECORDS = 'records';
 export const META = 'meta';
@@ -26,28 +26,31 @@ export interface FieldKey {
 
 export interface MongoIndex {
   readonly name: string;
-  /** Ends with the id, so that ties are in order. */
+  /** Fields of the index, which ends with the id, so that ties are in order. */
   readonly key: Readonly<Record<string, IndexDirection>>;
 }
 
 export interface Layout {
-  /** As in messages and checkpoints: `gifts@3`. */
+  /** The collection's name in messages and checkpoints, such as `gifts@3`. */
   readonly name: string;
   readonly collection: string;
   readonly fields: readonly FieldKey[];
-  /** As declared, without `id`. */
+  /** Indexes as the collection declares them, without `id`. */
   readonly declared: readonly IndexSpec[];
   readonly indexes: readonly MongoIndex[];
 }
 
 export const layoutOf = rememberedLayouts(makeLayout);
 
-/** `$` and `.` have a meaning in MongoDB's keys. */
+/**
+ * The document's key for a field. Signs other than letters, digits and `_` are escaped: `$` and `.` have a meaning in
+ * MongoDB's keys.
+ */
 export function keyOf(field: string): `f_${string}` {
   return `f_${field.replaceAll(/[^A-Za-z0-9_]/gu, (sign) => `~${(sign.codePointAt(0) as number).toString(16)}~`)}`;
 }
 
-/** Only values that queries can find. */
+/** Values of the fields in a body: only those that queries can find. */
 export function valuesOf(fields: readonly FieldKey[], body: object): Record<`f_${string}`, Scalar> {
   const values: Record<`f_${string}`, Scalar> = {};
   for (const { field, key } of fields) {

@@ -18,7 +18,7 @@ export function createPointers(connection: Connection): Pointers {
     return pointer?.version;
   }
 
-  /** @param before `undefined`: any version */
+  /** Sets the active version where the present one is among `before`. @param before `undefined`: any version */
   async function set(
     name: string,
     version: number,

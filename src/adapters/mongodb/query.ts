@@ -6,7 +6,7 @@ import { type Layout, type MongoDocument, keyOf } from './layout.js';
 
 type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
 
-/** `undefined`: nothing can match. @throws Error as `conditionsOf` */
+/** The filter of a query; `undefined`: no document can match. @throws Error as `conditionsOf` */
 export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
   const filter: Record<string, Operators> = {};
   for (const [field, condition] of conditionsOf(layout.name, layout.declared, query).where) {

@@ -15,17 +15,17 @@ import { storedTexts } from './storedTexts.js';
 import { writeBatches } from './writer.js';
 
 export interface MongoReadStoreOptions {
-  /** `mongodb://` or `mongodb+srv://`, with the database (default `gift`). */
+  /** A `mongodb://` or `mongodb+srv://` address with the database (default `gift`). */
   readonly url: string;
   readonly logger?: Logger | undefined;
 }
 
 /**
- * Any number of processes may share the store. A lost or silent server fails calls (within 5 s, or 20 s for bulk writes
- * and long results); the store recovers by itself. A missing collection reads as empty, and the first write creates it
- * without secondary indexes.
- * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old,
- * data of another format
+ * Opens the read store, which any number of processes may share. A lost or silent server fails calls (within 5 s, or 20
+ * s for bulk writes and long results); the store recovers by itself. A missing collection reads as empty, and the first
+ * write creates it without secondary indexes.
+ * @throws EngineError naming MONGODB_URL: an invalid address, no answer, refused credentials, a server too old, data of
+ * another format
  */
 export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions): Promise<ReadStore> {
   const { database, newClient } = addressOf(url, READ_STORE);
@@ -64,7 +64,7 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
     checkpoint: checkpoints.stored,
     reached: checkpoints.reached,
     ...pointers,
-    // The server writes over freed blocks by its own rules.
+    // The server overwrites freed blocks by its own rules, so there is nothing to scrub.
     scrub: ping,
     texts: () => storedTexts(connection),
     boundTo: async (logId) => boundTo(connection, logId),

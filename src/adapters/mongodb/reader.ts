@@ -1,4 +1,4 @@
-/** A missing collection is empty. */
+/** Reads of documents; a missing collection reads as empty. */
 import type { Body, CollectionSpec, Query, ReadStore } from '../../ports/readStore.js';
 import { documentOf, isMisindexed, layoutOf, type Layout, type MongoDocument } from './layout.js';
 import { BULK_MS, CALL_MS, type Connection } from './connection.js';

@@ -1,4 +1,4 @@
-/** The filter of each change includes its expectation, so the server decides. */
+/** Records with compare-and-set: the filter of each change includes its expectation, so the server decides. */
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { recordJson } from '../readStoreRules.js';
@@ -11,21 +11,21 @@ import { prefixOf } from './query.js';
 
 interface MongoRecord {
   readonly _id: string;
-  /** JSON text: every key survives. */
+  /** The value as JSON text, in which every key survives. */
   readonly v: string;
   readonly n: number;
   readonly e: Date;
 }
 
 const NEVER = new Date(8.64e15);
-/** The record may appear or disappear between two steps: hardly ever twice. */
+/** Attempts of a put: the record may appear or disappear between its two steps, but hardly ever twice. */
 const ATTEMPTS = 20;
 
 export async function ensureRecords(connection: Connection): Promise<void> {
   await ensureIndexes(connection, RECORDS, [{ name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }]);
 }
 
-/** This process's clock decides what has expired. */
+/** The store's records. This process's clock decides which have expired. */
 export function createRecords(connection: Connection): Records {
   const records = (database: Database): ReturnType<typeof database.collection<MongoRecord>> =>
     database.collection<MongoRecord>(RECORDS);

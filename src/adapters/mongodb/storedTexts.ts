@@ -7,7 +7,7 @@ interface Stored {
   readonly [field: string]: unknown;
 }
 
-/** Every document of every collection of the database, whatever it is for. */
+/** Yields the text of every document in every collection of the database, whatever its purpose. */
 export async function* storedTexts(connection: Connection): AsyncGenerator<readonly StoredText[], void> {
   const collections = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
   for (const { name } of collections)

@@ -7,7 +7,7 @@ import { CHECKPOINTS, layoutOf, valuesOf, type Layout, type MongoDocument } from
 import type { Connection } from './connection.js';
 
 /**
- * Documents first, then the checkpoints.
+ * Writes batches: documents first, then the checkpoints.
  * @throws Error when a batch exceeds the port's limits; errors of the connection
  */
 export async function writeBatches(connection: Connection, batches: readonly WriteBatch[]): Promise<void> {
@@ -38,7 +38,7 @@ async function writeCollection(connection: Connection, batches: readonly WriteBa
   }
 }
 
-/** Keeps the newest document of each id. */
+/** Encodes documents into commands, with only the newest document of each id. */
 export function commandsOf(layout: Layout, documents: readonly StoredDocument[]): MongoDocument[][] {
   const newest = new Map<string, MongoDocument>();
   let bytes = 0;

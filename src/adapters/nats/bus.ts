@@ -1,4 +1,4 @@
-/** Installations may share a server, since every subject carries the log's id. */
+/** The bus on NATS. Installations may share a server, since every subject carries the log's id. */
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
@@ -32,7 +32,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   const asking = openAsking(connection, () => online);
   const signs = openSigns();
 
-  /** Every try to connect again fails with the same words, twice a second. */
+  /** Messages reported while offline: every attempt to reconnect fails with the same message, twice a second. */
   const saidWhileOffline = new Set<string>();
   const report = (message: string): void => {
     if (!online) {
@@ -95,7 +95,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     const stop = async (): Promise<void> => {
       if (!subscriptions.delete(subscription) || connection.isClosed()) return;
       subscription.unsubscribe();
-      // A server that is away has forgotten it already, or is told when it is back.
+      // An unreachable server has forgotten the subscription already, or is notified when it is reachable again.
       await flushed('NATS did not end the subscription').catch(() => undefined);
     };
     try {

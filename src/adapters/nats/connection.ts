@@ -6,11 +6,11 @@ const SETTING = 'NATS_URL';
 /** The oldest tested server. Before 2.2 there are no headers, and no answer for a subject without responders. */
 const LEAST_VERSION = [2, 9] as const;
 
-/** For one server. */
+/** Milliseconds in which one server must accept a connection. */
 const CONNECT_MS = 5_000;
 
 /**
- * For good: whatever ends the connection, it is made again.
+ * Connects permanently: a connection that ends for any reason is made again.
  * @throws EngineError naming NATS_URL when no server answers, its certificate can't be verified, the credentials are
  * refused, or the server is too old
  */
@@ -53,7 +53,10 @@ function optionsOf(servers: readonly URL[]): ConnectionOptions {
   };
 }
 
-/** By a connection of its own: one that is made again after any refusal would never say why it is not made at first. */
+/**
+ * Tests the server with a connection of its own: a reconnecting one would never report why its first attempt is
+ * refused.
+ */
 async function refuseUnlessUsable(options: ConnectionOptions): Promise<void> {
   let trial;
   try {

@@ -7,14 +7,14 @@ import { LRUCache } from 'lru-cache';
 import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
 import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
 
-/** ms until a running handler signals. */
+/** Milliseconds until a running handler signals: first, and after each signal. */
 const SIGN_MS = { first: 100, next: 500 };
-/** ms without answer or signal after which the group gets the request again. */
+/** Milliseconds without answer or signal after which the queue group gets the request again. */
 const AGAIN_MS = 400;
-/** ms after its last signal when a handler counts as dead. */
+/** Milliseconds after its last signal when a handler counts as dead. */
 const SILENT_MS = 2_000;
 const TICK_MS = 50;
-/** Requests that are recognised when sent again. */
+/** How many requests a handler's process remembers, to recognise them when they are sent again. */
 const RECOGNISED = 10_000;
 const WORKING = 'Gift-Working';
 

@@ -1,4 +1,4 @@
-/** docs/contract.md#show-the-caller */
+/** Route that shows the caller's account (docs/contract.md#show-the-caller). */
 import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/account.js';
 import { isStaffClient } from '../pipeline/principal.js';
 import { userOf } from '../gifts/deps.js';
@@ -60,7 +60,7 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
       errors: [],
       async handle(call) {
         const { id } = userOf(call);
-        // The caller's own entry may be half a second old.
+        // The call's copy of the user may be half a second old, so the account is read again.
         const user = await accounts.get(accountStream('user', id));
         if (user?.entry !== 'user') throw new Error('the user of a session is no account');
         return { status: 200, body: { data: meEntity(user, isStaffClient(call.principal) ? user.roles : []) } };

@@ -1,4 +1,4 @@
-/** docs/contract.md#list-payment-methods */
+/** Route that lists the caller's payment methods (docs/contract.md#list-payment-methods). */
 import { accountStream } from '../../domain/account.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import type { Condition } from '../../ports/readStore.js';
@@ -27,8 +27,9 @@ const paymentMethodSchema = entity('PaymentMethod', {
 type Usable = Pick<PaymentMethodDocument, 'reference' | 'kind' | 'prepaid'>;
 
 /**
- * In the order of their references. A user who may no longer use one is still found by it.
- * @throws HttpError `schema` where `after` was never one of the user's
+ * Payment methods that the user may use, in the order of their references. `after` may also name a method that the user
+ * may no longer use.
+ * @throws HttpError `schema` where `after` was never one of the user's methods
  */
 async function usableBy(
   { accounts, byUser }: AccountDeps,
@@ -38,7 +39,7 @@ async function usableBy(
   const prefix = methodsOf(userId);
   if (after !== undefined && (await byUser.get(prefix + after)) === undefined) throw faultOf('after', 'is not valid');
   const data: Usable[] = [];
-  // `0` follows `/`.
+  // `0` is the character after `/`, so `end` is behind all ids with the prefix.
   const end = prefix.replace(/\/$/, '0');
   let range: Condition = after === undefined ? { prefix } : { gt: prefix + after, lt: end };
   for (;;) {

@@ -1,6 +1,6 @@
 /** JWTs signed with HS256, naming session and user. A checked signature is remembered until the token expires. */
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
-// The whole package takes twice as long to load.
+// Importing the whole package takes twice as long.
 import { JOSEError, JWKSNoMatchingKey } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
@@ -8,9 +8,9 @@ import { LRUCache } from 'lru-cache';
 
 export interface AccessClaims {
   readonly sessionId: string;
-  /** From 0 in its session. */
+  /** Number of the token pair in its session, from 0. */
   readonly pair: number;
-  /** Absent: a client's own token. */
+  /** Id of the user; absent in a client's own token. */
   readonly userId?: string;
   /** Seconds since the epoch. */
   readonly expiresAt: number;
@@ -19,15 +19,15 @@ export interface AccessClaims {
 export interface AccessTokens {
   sign(claims: AccessClaims): Promise<string>;
   remembered(token: string): AccessClaims | undefined;
-  /** `undefined` for a forged or expired token. */
+  /** Claims of a token; `undefined` for a forged or expired token. */
   verify(token: string): Promise<AccessClaims | undefined>;
 }
 
-/** Our tokens have about 300 characters. Longer ones are not hashed. */
+/** Most characters of a token: issued ones have about 300. Longer texts are not hashed. */
 const MAX_TOKEN_LENGTH = 2_048;
 const REMEMBERED = 20_000;
 const MIN_KEY_BYTES = 32;
-/** Distinguishes access tokens from others under the same key. */
+/** Header `typ`, which distinguishes access tokens from others under the same key. */
 const TYPE = 'at+jwt';
 
 /** The first key signs, all verify. @throws Error without a key, or for a key of less than 32 bytes */

@@ -29,18 +29,21 @@ export interface Accounts {
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /**
-   * What `look` finds, if `accept` takes it. Before a refusal it looks into the log, and decides again if the account is
-   * another there: the read model may lack it, or its new secret. Every refusal does: otherwise the time taken would
-   * reveal which names exist. Without the log, the read model decides after a second.
+   * The account that `look` finds, if `accept` takes it. Before a refusal the account is read from the log, and decided
+   * again if it differs there. The read model may lack it, or its new secret. Every refusal reads the log: otherwise
+   * the time taken would reveal which names exist. Without the log, the read model decides after a second.
    * @throws errors of `look` and `accept`
    */
   accepted<A extends UserDocument | ClientDocument>(
     look: (read: ReadAccount) => Promise<A | undefined>,
     accept: (account: A | undefined) => Promise<boolean>,
   ): Promise<A | undefined>;
-  /** `undefined`: not remembered; ask `behind`. */
+  /** Remembered accounts of a session; `undefined`: call `behind`. */
   known(session: Session): SessionAccounts | undefined;
-  /** At most `FRESH_MS` old. `undefined`: an account is inactive or its credentials have changed since the login. */
+  /**
+   * The session's accounts, at most `FRESH_MS` old. `undefined`: an account is inactive or its credentials have changed
+   * since the login.
+   */
   behind(session: Session): Promise<SessionAccounts | undefined>;
 }
 
@@ -114,7 +117,10 @@ async function userOf(read: ReadAccount, id: string): Promise<UserDocument | und
   return document?.entry === 'user' ? document : undefined;
 }
 
-/** Reads as much for an unknown name as for a known one: the time taken reveals neither. */
+/**
+ * The user of a username. It reads as much for an unknown name as for a known one, so that the time taken reveals
+ * neither.
+ */
 export async function userNamed(read: ReadAccount, usernameId: string | undefined): Promise<UserDocument | undefined> {
   const name = await read(`username-${usernameId ?? 'unknown'}`);
   const userId = name?.entry === 'username' ? (name.user_id ?? undefined) : undefined;
@@ -122,7 +128,7 @@ export async function userNamed(read: ReadAccount, usernameId: string | undefine
   return userId === undefined ? undefined : user;
 }
 
-/** `undefined`: an account has changed since the session's start. */
+/** The session's accounts; `undefined`: an account is inactive or has changed since the session's start. */
 export function sessionAccounts(
   session: Session,
   client: ClientDocument | undefined,
@@ -140,7 +146,10 @@ function isAlike<A extends UserDocument | ClientDocument>(found: A | undefined, 
   return found?.id === logged.id && found.active === logged.active && secretOf(found) === secretOf(logged);
 }
 
-/** An account of before the session's login, remembered or in the read model, says nothing about the session. */
+/**
+ * Account of a session. A version from before the session's login, remembered or in the read model, says nothing about
+ * the session, so the log is read.
+ */
 async function looked<A extends ClientDocument | UserDocument>(
   cache: FreshCache<A | undefined>,
   id: string,

@@ -24,10 +24,10 @@ import { throttle } from './throttle.js';
 export interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
   readonly passwordCosts: Pick<ReadModel<object>, 'find'>;
-  /** The read model may be behind. */
+  /** Event log, because the read model may be behind it. */
   readonly log: Pick<EventStore, 'read' | 'end'>;
   readonly records: Records;
-  /** Secret, each at least 32 bytes. */
+  /** Secret keys of access tokens, each at least 32 bytes. */
   readonly tokenKeys: readonly string[];
   readonly hash: KeyedHash;
   readonly subjects: Pick<Subjects, 'find'>;
@@ -85,7 +85,10 @@ export function createAuth(options: AuthOptions): Auth {
   };
 }
 
-/** Until they are first known, after a deployment, unknown names take as long as those that were hashed here. */
+/**
+ * Costs of all stored password hashes. Until they are first known, after a deployment, unknown names take as long as
+ * those that were hashed here.
+ */
 function storedCosts(model: Pick<ReadModel<object>, 'find'>, now: () => number): () => Promise<readonly string[]> {
   const cache = freshCache<readonly string[]>({
     max: 1,

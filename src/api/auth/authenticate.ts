@@ -9,12 +9,12 @@ import type { Accounts, SessionAccounts } from './accountStatus.js';
 
 export interface Authenticator {
   /**
-   * A remembered caller; `undefined`: ask `authenticate`. Synchronous, because nearly every request ends here.
+   * A remembered caller; `undefined`: call `authenticate`. Synchronous, because nearly every request ends here.
    * @throws HttpError forbidden
    */
   recognise(header: string | undefined, need: RouteCaller): Principal | undefined;
   /**
-   * Anonymous where the route needs no caller.
+   * The caller of a request, which is anonymous where the route needs no caller.
    * @throws HttpError authentication_failed without a valid token, forbidden for a client's token where a user's is
    * needed; UnavailableError
    */

@@ -10,24 +10,24 @@ import { type Claimant, PLACES, type Throttle } from './throttle.js';
 
 export interface ClientCredentials {
   readonly id: string;
-  /** All possible readings (see `readBasic`). */
+  /** All possible readings of the client's secret (see `readBasic`). */
   readonly secrets: readonly string[];
 }
 
-/** Clients whose proof is in memory. */
+/** Most clients whose proof is remembered in memory. */
 const REMEMBERED = 1_000;
 const PROOFS = 'client-proof/';
 
-/** Which secret has once been right for which stored hash; both as keyed hashes. */
+/** Secret that was once right, and the stored hash that it was right for; both as keyed hashes. */
 interface Proof {
   readonly of: string;
   readonly secret: string;
 }
 
 /**
- * The first right secret of a client is remembered as a keyed hash, for all processes: from then on a right one is told
- * from a wrong one without the costly hash, so that no number of guesses keeps the right one out. It is bound to the
- * stored hash: a new secret counts at once.
+ * The first right secret of a client is remembered as a keyed hash, for all processes. From then on a secret is checked
+ * without the costly hash, so that no number of guesses keeps the right one out. The keyed hash is bound to the stored
+ * hash: a new secret counts at once.
  */
 export function clientAuthentication(options: {
   accounts: Accounts;
@@ -45,7 +45,7 @@ export function clientAuthentication(options: {
   const hashOf = ({ id, secret_hash }: ClientDocument, secret?: string): string =>
     hash('secret', JSON.stringify([id, secret_hash, secret]));
 
-  /** `undefined`: no secret was right for this stored hash yet. */
+  /** The client's remembered proof; `undefined`: no secret was right for this stored hash yet. */
   const proofOf = async (client: ClientDocument): Promise<Proof | undefined> => {
     const of = hashOf(client);
     let proof = remembered.get(client.id);
@@ -58,14 +58,14 @@ export function clientAuthentication(options: {
     secrets.some((secret) => proof?.secret === hashOf(client, secret));
   const isActive = (client: ClientDocument | undefined): client is ClientDocument => client?.active === true;
 
-  /** Compares with the stored hash. */
+  /** Compares the secrets with the client's stored hash. */
   const verify = async (
     client: ClientDocument | undefined,
     secrets: readonly string[],
     reserve: () => Promise<void>,
   ): Promise<boolean> => {
     const known = isActive(client) ? client : undefined;
-    // What waited for its turn may find the proof of what came before.
+    // A check that waited for its turn may find the proof of an earlier check.
     if (known !== undefined && fits(known, secrets, await proofOf(known))) return accounts.isCurrent(known);
     const right = await passwords.verify(known?.secret_hash, secrets, reserve);
     if (known === undefined || right === undefined || !(await accounts.isCurrent(known))) return false;
@@ -88,7 +88,8 @@ export function clientAuthentication(options: {
           if (!(error instanceof HttpError) || error.code !== 'too_many_requests') throw error;
           refusal = error;
         }
-        // Beyond the limits a wrong secret costs nothing, save where none was right yet: one at a time for each client.
+        // Beyond the limits a wrong secret costs no hash, except for a client without a proof: its secrets are checked
+        // one at a time.
         if (!isActive(client) || proof !== undefined) return false;
         return turns.run(`${client.id} ${by.sessionId ?? ''}`, async () =>
           verify(client, secrets, async () => undefined),
@@ -102,8 +103,8 @@ export function clientAuthentication(options: {
 }
 
 /**
- * `undefined` for another scheme. RFC 6749 2.3.1 demands form-encoding, which many clients forget: the secret counts as
- * it stands, too.
+ * Credentials of an HTTP Basic header; `undefined` for another scheme. RFC 6749 2.3.1 demands form-encoding, which many
+ * clients forget: the secret as it is counts, too.
  * @throws HttpError authentication_failed for a malformed header
  */
 export function readBasic(header: string | undefined): ClientCredentials | undefined {
@@ -136,7 +137,7 @@ function formDecoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
-    // A literal `%`.
+    // The text has a literal `%`, so it is not form-encoded.
     return text;
   }
 }

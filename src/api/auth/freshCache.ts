@@ -5,12 +5,12 @@ import { LRUCache } from 'lru-cache';
 export const FRESH_MS = 500;
 
 export interface FreshCache<V> {
-  /** `undefined`: missing or stale; call `load`. */
+  /** The fresh entry of a key; `undefined`: it is missing or stale, so call `load`. */
   peek(key: string): { readonly value: V } | undefined;
-  /** One look-up for all concurrent callers. */
+  /** Looks a key up, once for all concurrent callers. */
   load(key: string): Promise<V>;
   set(key: string, value: V): void;
-  /** Also discards a look-up under way. */
+  /** Removes the entry, and discards the result of a look-up in progress. */
   forget(key: string): void;
 }
 

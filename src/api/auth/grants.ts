@@ -13,8 +13,8 @@ import { type Accounts, sessionAccounts, userNamed } from './accountStatus.js';
 import type { Claimant, Throttle } from './throttle.js';
 
 /**
- * Every method throws HttpError authentication_failed, too_many_requests, and UnavailableError. `address` is for
- * throttling.
+ * Grants of tokens, and their revocation. Every method throws HttpError authentication_failed, too_many_requests, and
+ * UnavailableError. `address` is for throttling.
  */
 export interface Grants {
   loginClient(header: string | undefined): Promise<ClientDocument>;
@@ -73,7 +73,7 @@ export function grants(deps: {
 
     async refresh(credentials, refreshToken, address) {
       const holder = await sessions.holder(refreshToken);
-      // Without a token of ours it says nothing of the secret.
+      // Without a token of this service, the answer must reveal nothing about the client's secret.
       if (holder === undefined) throw authenticationFailed();
       const client = await clients.authenticate(credentials, claimant(credentials, holder, address));
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {

@@ -1,7 +1,7 @@
 /**
- * Hashes of the present cost for users whose imported hash has another one: made by their first right login, and
- * checked in its place from then on (docs/decisions.md#usernames-and-passwords). They are records, and no events: no
- * password has changed, and no session ends.
+ * Password hashes of the present cost, for users whose imported hash has another cost. The first right login makes one,
+ * which is checked in place of the imported hash from then on (docs/decisions.md#usernames-and-passwords). They are
+ * records and not events: no password has changed, and no session ends.
  */
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { LOGIN_HASHES } from '../../domain/recordKeys.js';
@@ -9,19 +9,19 @@ import { costOf, hashPassword, PRESENT_COST } from '../../lib/passwordHash.js';
 import type { Records } from '../../ports/readStore.js';
 import type { UserDocument } from '../../projections/accounts.js';
 
-/** After which the next login makes another one, ms. */
+/** Lifetime of such a hash, ms; the next login after it makes another one. */
 const LIFE_MS = 90 * 86_400_000;
 
 interface LoginHash {
-  /** Keyed hash of the imported one. */
+  /** Keyed hash of the user's id and imported hash. */
   readonly of: string;
   readonly hash: string;
 }
 
 export interface LoginHashes {
-  /** What to check a login against. For an unknown or inactive user: `undefined`, after the same look-up. */
+  /** The hash to check a login against. For an unknown or inactive user: `undefined`, after the same look-up. */
   of(usernameHash: string, user: UserDocument | undefined): Promise<string | undefined>;
-  /** After a right login. `checked`: what `of` gave. */
+  /** Called after a right login: stores a hash of the present cost. `checked`: the hash that `of` returned. */
   renew(usernameHash: string, user: UserDocument, checked: string, password: string): Promise<void>;
 }
 

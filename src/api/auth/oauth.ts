@@ -1,4 +1,4 @@
-/** docs/contract.md#authentication, docs/decisions.md#grants */
+/** The token endpoint (docs/contract.md#authentication, docs/decisions.md#grants). */
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
@@ -7,14 +7,16 @@ import type { Grants } from './grants.js';
 import type { TokenPair } from './sessions.js';
 
 const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
-/** Unknown parameters are ignored: clients send `scope` or `audience` to every server (RFC 6749 3.2). */
+/**
+ * Schema of a grant. Unknown parameters are ignored: clients send `scope` or `audience` to every server (RFC 6749 3.2).
+ */
 const grant = (name: string, properties: Readonly<Record<string, Schema>>): Schema => ({
   type: 'object',
   title: name,
   properties: { grant_type: { type: 'string', const: name }, ...properties },
   required: ['grant_type', ...Object.keys(properties)],
 });
-/** With HTTP Basic the client's id and secret need not be in the body. */
+/** Schema for HTTP Basic, where the client's id and secret need not be in the body. */
 export const byBasic = (schema: Schema): Schema => ({
   ...schema,
   required: (schema['required'] as readonly string[]).filter((name) => !name.startsWith('client_')),
@@ -32,7 +34,7 @@ const REFRESH = grant('refresh_token', {
   client_secret: CLIENT_SECRET,
 });
 const CLIENT = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
-/** For all grants. A grant's own schema is checked after the client's token. */
+/** Schema for all grants. A grant's own schema is checked after the client's token. */
 const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
 const TOKENS: Schema = {

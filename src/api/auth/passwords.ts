@@ -1,4 +1,4 @@
-/** Each check takes some memory and a core, so few run at once. */
+/** Password checks, each of which takes some memory and a core, so few run at once. */
 import { availableParallelism } from 'node:os';
 import { costOf, hashOfNobody, PRESENT_COST, verifyPassword } from '../../lib/passwordHash.js';
 import { gate } from '../pipeline/gate.js';
@@ -8,8 +8,8 @@ const PLACES = 500;
 
 export interface Passwords {
   /**
-   * The candidate that fits the hash; none without a hash (an unknown user or client). Where none fits, one check of
-   * each cost that is stored was made for each candidate, so that the time taken tells no name. `reserve` runs at this
+   * The candidate that fits the hash; `undefined` without a hash (an unknown user or client). Where none fits, every
+   * candidate was checked once at each stored cost, so that the time taken reveals no name. `reserve` runs at this
    * check's turn, and may throw.
    * @throws HttpError too_many_requests at a full queue; Error for a malformed hash
    */
@@ -24,9 +24,9 @@ export interface Passwords {
 export interface PasswordOptions {
   /** The costs of all stored hashes. */
   readonly costs: () => Promise<readonly string[]>;
-  /** Default: leaves one core to the event loop where there are several. */
+  /** Checks that run at once. Default: leaves one core to the event loop where there are several. */
   readonly width?: number;
-  /** For tests, which count. */
+  /** Replacement of the check, for tests that count checks. */
   readonly fits?: typeof verifyPassword;
 }
 

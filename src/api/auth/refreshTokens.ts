@@ -1,12 +1,12 @@
 /**
- * `{session id}.{256 random bits}.{tag}`; only the hash is stored. The tag proves that a token is ours: a spent token
- * revokes its session, an invented one costs no look-up.
+ * Refresh tokens, `{session id}.{256 random bits}.{tag}`, of which only the hash is stored. The tag proves that this
+ * service made a token: a spent token revokes its session, an invented one costs no look-up.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 
 export interface RefreshToken {
-  /** Secret. */
+  /** The token as the client has it, which is secret. */
   readonly text: string;
   readonly sessionId: string;
   /** SHA-256 of the text, base64url. */
@@ -18,7 +18,7 @@ export function newRefreshToken(sessionId: string, tag: KeyedHash): RefreshToken
   return made(sessionId, `${body}.${tag('refresh', body)}`);
 }
 
-/** `undefined` for a forged token. */
+/** The token of a text; `undefined` for a forged one. */
 export function readRefreshToken(text: string, tag: KeyedHash): RefreshToken | undefined {
   const parts = /^(([\w-]{22})\.[\w-]{43})\.([\w-]{22})$/.exec(text);
   const [, body = '', sessionId = '', given = ''] = parts ?? [];

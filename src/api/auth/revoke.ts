@@ -1,4 +1,4 @@
-/** RFC 7009; docs/contract.md#revoke-a-token */
+/** Revocation of tokens (RFC 7009; docs/contract.md#revoke-a-token). */
 import type { Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
 import { challenged, readBasic } from './clients.js';
@@ -8,7 +8,7 @@ import { byBasic, CLIENT_ID, CLIENT_SECRET, credentialsOf, type Fields, withoutE
 const BODY: Schema = {
   type: 'object',
   properties: {
-    // Of any length: tokens of other services are unknown, not malformed.
+    // A token may have any length: tokens of other services are unknown, not malformed.
     token: { type: 'string', description: 'An access or refresh token.' },
     token_type_hint: { type: 'string', description: 'Not needed: a token shows what it is.' },
     client_id: CLIENT_ID,

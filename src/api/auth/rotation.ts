@@ -4,26 +4,26 @@
  */
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 
-/** How long a spent refresh token still gives another pair, ms: an answer may be lost, or two tabs ask at once. */
+/** How long a spent refresh token still gives another pair, ms: an answer may be lost, or two tabs refresh at once. */
 const GRACE_MS = 30_000;
-/** Beyond these, the oldest usable refresh tokens of a session become invalid: their answers were lost. */
+/** Most usable refresh tokens of a session. Beyond these, the oldest become invalid: their answers were lost. */
 const MAX_LIVE = 100;
-/** Beyond these, the oldest spent tokens lose their grace. */
+/** Most spent tokens of a session with a grace. Beyond these, the oldest lose it. */
 const MAX_SPENT = 100;
 
 /** Times are milliseconds since the epoch, tokens SHA-256 hashes. */
 export interface Session {
   readonly client: string;
-  /** At the session's start. Another credential ends the session. */
+  /** Number of the client's credential at the session's start. Another credential ends the session. */
   readonly clientCredential: number;
-  /** Null: the client's own session, without refresh tokens. */
+  /** Id of the user. Null: the client's own session, without refresh tokens. */
   readonly user: string | null;
   readonly userCredential: number | null;
   readonly startedAt: number;
   readonly pair: number;
-  /** Oldest first. */
+  /** Usable refresh tokens, oldest first. */
   readonly live: readonly LiveToken[];
-  /** Within their grace, oldest first. Any other token of this session was spent earlier. */
+  /** Spent refresh tokens within their grace, oldest first. Any other token of this session was spent earlier. */
   readonly spent: readonly SpentToken[];
 }
 

@@ -13,14 +13,14 @@ import { decideRefresh, type Session } from './rotation.js';
 export interface Lifetimes {
   readonly access: number;
   readonly refresh: number;
-  /** From the login on. */
+  /** Seconds from the login to the session's end. */
   readonly session: number;
 }
 
 export interface TokenPair {
   readonly accessToken: string;
   readonly expiresIn: number;
-  /** Absent: the client's own session. */
+  /** Absent for a client's own session. */
   readonly refreshToken?: string;
 }
 
@@ -31,13 +31,16 @@ export interface TokenHolder {
 
 /** Every method throws UnavailableError without the records. */
 export interface Sessions {
-  /** Hands out the first pair. Without a user: the client's own session. */
+  /** Starts a session and returns its first pair. Without a user: the client's own session. */
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
-  /** Whose session an access or refresh token is of, a spent one too; `undefined`: it is of none, or of an ended one. */
+  /**
+   * Session and client of an access or refresh token, also of a spent one; `undefined`: the token has no session, or
+   * its session has ended.
+   */
   holder(token: string): Promise<TokenHolder | undefined>;
   /**
-   * The next pair; `undefined` for a refused token. A token spent before its grace ends its session. `isValid`: whether
-   * the session's client and user are still valid.
+   * The next pair; `undefined` for a refused token. A spent token whose grace is over ends its session. `isValid`:
+   * whether the session's client and user are still valid.
    */
   refresh(
     token: string,
@@ -45,19 +48,19 @@ export interface Sessions {
     isValid: (session: Session) => Promise<boolean>,
   ): Promise<TokenPair | undefined>;
   /**
-   * Ends the session of an access or refresh token, of a spent one too; other processes notice within `FRESH_MS`. A
-   * token that is none, or no longer, ends nothing.
+   * Ends the session of an access or refresh token, also of a spent one; other processes notice within `FRESH_MS`. An
+   * unknown token, or an access token that has expired, ends nothing.
    * @returns false for a token of another client, which ends nothing either
    */
   revoke(token: string, client: string): Promise<boolean>;
-  /** At most `FRESH_MS` old; `undefined`: ask `use`. */
+  /** Remembered session of a token, at most `FRESH_MS` old; `undefined`: call `use`. */
   inUse(claims: AccessClaims): Session | undefined;
-  /** At most `FRESH_MS` old; `undefined`: the session has ended. */
+  /** Session of a token, at most `FRESH_MS` old; `undefined`: the session has ended. */
   use(claims: AccessClaims): Promise<Session | undefined>;
 }
 
 const CACHED = 10_000;
-/** More lost compare-and-sets in a row are a fault of the store. */
+/** Most attempts to store a session: more lost compare-and-sets in a row are a fault of the store. */
 const MAX_TURNS = 1_000;
 
 export function sessions(options: {
@@ -75,7 +78,7 @@ export function sessions(options: {
     look: async (key) => records.get<Session>(key),
   });
 
-  /** In whole seconds, as a token's `exp`: no token outlives its session. */
+  /** End of a session in whole seconds, as in a token's `exp`: no token outlives its session. */
   const sessionEnd = (startedAt: number): number => Math.floor(startedAt / 1000) + ttl.session;
   const accessExpiry = (startedAt: number): number =>
     Math.min(Math.floor(now() / 1000) + ttl.access, sessionEnd(startedAt));
@@ -179,7 +182,7 @@ export function sessions(options: {
       const known = cache.peek(key);
       let record = known === undefined ? await cache.load(key) : known.value;
       if (record !== undefined && record.value.pair < claims.pair) {
-        // Another process may have issued this pair meanwhile.
+        // Another process may have issued this pair since the session was read.
         cache.forget(key);
         record = await cache.load(key);
       }

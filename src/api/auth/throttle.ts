@@ -13,7 +13,7 @@ import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 
 const WINDOW_SECONDS = 900;
 const LIMITS = { pair: 10, username: 100, address: 100, client: 10, clientAddress: 100 };
-/** Queue for one username from one address, and for one client. */
+/** Longest queue for one username from one address, and for one client. */
 export const PLACES = 50;
 const DAY_MS = 86_400_000;
 /** How long a user who logged in from an address is known there. */
@@ -29,7 +29,7 @@ interface ClientAttempt {
   readonly by: Claimant;
 }
 
-/** Who claims to be a client: the holder of a token of one of its sessions, else anybody at the address. */
+/** Claimant of a client's identity: the holder of a token of one of its sessions, else anybody at the address. */
 export interface Claimant {
   readonly address: string;
   readonly sessionId?: string | undefined;
@@ -55,7 +55,7 @@ interface Counter {
   readonly cleared?: true;
 }
 
-/** The first counter is that of the queue. */
+/** Counters of an attempt. Attempts with the same first counter are made in turn. */
 interface Counted {
   readonly counters: readonly Counter[];
   /** The record that this user has logged in from this address. */
@@ -79,7 +79,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
     const pair = `${usernameHash}.${from}`;
     const seenKey = LOGIN_SEEN + pair;
     const own: Counter = { limiter: limiters.pair, key: pair, cleared: true };
-    // Failures of others, and from elsewhere, keep out no user where they have logged in before.
+    // A user who has logged in from this address before is not kept out by failures of others or from elsewhere.
     if ((await records.get(seenKey)) !== undefined) return { counters: [own], seenKey };
     return {
       counters: [
@@ -126,7 +126,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
           charged.push(counter);
         }
       };
-      // In turn: otherwise concurrent right secrets would count as failures for each other.
+      // Attempts are made in turn: otherwise concurrent right secrets would count as failures for each other.
       return turns.run(counters[0]?.key ?? '', async () => {
         await checkCounters(counters);
         let succeeded: boolean;

@@ -1,4 +1,4 @@
-/** docs/contract.md#list-categories */
+/** Routes for categories (docs/contract.md#list-categories). */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
@@ -111,7 +111,7 @@ export function categoryRoutes({
   ];
 }
 
-/** `products.brand` implies `products`. */
+/** Embeds the products of categories, and their brands. The relation `products.brand` implies `products`. */
 async function embedding(
   state: Catalogue,
   categories: readonly Category[],

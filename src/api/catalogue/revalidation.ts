@@ -10,7 +10,7 @@ import { callerId } from './callerId.js';
 export interface Representation {
   readonly catalogue: CatalogueView;
   readonly publicUrl: string;
-  /** Of the service: another release may show the same catalogue otherwise. */
+  /** Version of the service: another release may show the same catalogue differently. */
   readonly version: string;
 }
 
@@ -22,8 +22,8 @@ const DESCRIBED = {
 };
 
 /**
- * These routes answer 304 to a caller that has the present answer, without making it again, and large answers
- * compressed: the catalogue holds no secrets.
+ * Makes the routes answer 304 to a caller that has the present answer, without building it again. Large answers are
+ * compressed, since the catalogue holds no secrets.
  */
 export function revalidated(routes: readonly Route[], deps: Representation): Route[] {
   const tagOf = tagger(deps);
@@ -35,7 +35,7 @@ export function revalidated(routes: readonly Route[], deps: Representation): Rou
       const condition = call.header('if-none-match');
       if (condition !== undefined && names(condition, tag)) return notModified(tag);
       const answer = await handler(call);
-      // A state never comes back: this one was the present one all the time.
+      // A replaced state never comes back: one that is still the present one was so throughout.
       if (deps.catalogue.current() !== state) return withHeaders(answer, {});
       return condition?.trim() === '*' ? notModified(tag) : withHeaders(answer, { ETag: tag });
     };
@@ -50,7 +50,7 @@ export function revalidated(routes: readonly Route[], deps: Representation): Rou
   });
 }
 
-/** Weak: a compressed answer has the same. */
+/** Makes weak ETags: a compressed answer has the same tag as an uncompressed one. */
 function tagger({ publicUrl, version }: Representation): (state: Catalogue, call: EarlyCall) => Promise<string> {
   const restricted = remembered(async (brands: ReadonlyMap<string, Brand>) =>
     [...brands.values()].filter(({ visible_to }) => visible_to !== null),
@@ -64,14 +64,17 @@ function tagger({ publicUrl, version }: Representation): (state: Catalogue, call
   };
 }
 
-/** Of the content, so that all processes make the same tags. A kind that an import leaves alone keeps its digest. */
+/**
+ * Digest of the entries' content, so that all processes make the same tags. A kind that an import does not change keeps
+ * its digest.
+ */
 const digestOf = remembered(async (entries: ReadonlyMap<string, object>) => {
   const hash = createHash('sha256');
   await inSlices(entries.values(), (entry) => void hash.update(`${JSON.stringify(entry)}\n`));
   return hash.digest('base64url');
 });
 
-/** Makes each once, also for concurrent callers. */
+/** Makes the value of each key once, also for concurrent callers. */
 function remembered<K extends object, V>(make: (key: K) => Promise<V>): (key: K) => Promise<V> {
   const made = new WeakMap<K, Promise<V>>();
   return (key) => {
@@ -81,7 +84,7 @@ function remembered<K extends object, V>(make: (key: K) => Promise<V>): (key: K)
   };
 }
 
-/** Compares weakly (RFC 9110 13.1.2). */
+/** Whether the condition names the tag, by weak comparison (RFC 9110 13.1.2). */
 function names(condition: string, tag: string): boolean {
   const opaque = (one: string): string => one.replace(/^W\//, '');
   return (condition.match(/(?:W\/)?"[^"]*"/g) ?? []).some((one) => opaque(one) === opaque(tag));

@@ -8,20 +8,25 @@ import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
-/** In characters. */
+/** Longest text to search for, in characters. */
 export const MAX_QUERY = 200;
-/** More words cost time without a better result; they are ignored. */
+/** The most words of a query. Further words cost time without a better result; they are ignored. */
 const MAX_WORDS = 8;
-/** Longer words are cut, in index and query. */
+/** Length to which longer words are cut, in index and query. */
 const MAX_LETTERS = 32;
-/** Shorter words would be prefixes of too many joined words: they must match a whole one. */
+/**
+ * Shortest word that may be a prefix of a joined word. Shorter words would match too many: they must match a whole one.
+ */
 const MIN_JOINED = 5;
 
-/** A state's index is made in slices at its first search, and lasts as long as the state. */
+/**
+ * Search in a state of the catalogue. The index is made in slices at the state's first search, and lasts as long as the
+ * state.
+ */
 export interface ProductSearch {
   /**
-   * By name, description and brand's name, best match first; a text without a letter or digit matches nothing.
-   * Exactness is judged among the wanted products: hidden products hide no others.
+   * Finds products by name, description and brand's name, best match first; a text without a letter or digit matches
+   * nothing. Exactness is judged among the wanted products: an unwanted product never hides a wanted one.
    */
   find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
 }
@@ -41,7 +46,7 @@ export function productSearch(): ProductSearch {
 }
 
 interface Entry {
-  /** The index in `products`. */
+  /** Index of the product in `products`. */
   readonly id: number;
   readonly name: string;
   readonly description: string;
@@ -51,7 +56,7 @@ interface Entry {
 interface Index {
   readonly products: readonly Product[];
   readonly words: MiniSearch<Entry>;
-  /** With neighbouring words joined; made on demand. */
+  /** Index of names with neighbouring words joined; made on demand. */
   joined(): Promise<MiniSearch<Entry>>;
 }
 
@@ -93,7 +98,7 @@ const UNSPACED =
 const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u');
 const OF_ONE_KIND = new RegExp(`[${UNSPACED}]+|[^${UNSPACED}]+`, 'gu');
 
-/** Lower case, without accents and apostrophes. Korean syllables stay whole. */
+/** The text in lower case, without accents and apostrophes. Korean syllables stay whole. */
 function folded(text: string): string {
   if (isAscii(text)) return text.replace(/['`]/g, '').toLowerCase();
   return text
@@ -107,7 +112,7 @@ function folded(text: string): string {
 
 const cut = (word: string): string => word.slice(0, MAX_LETTERS);
 
-/** `星巴克` is `星巴` and `巴克`. A single letter is a word. */
+/** Splits a row into overlapping pairs of letters: `星巴克` into `星巴` and `巴克`. A single letter is a word. */
 function pairsOf(row: string): string[] {
   const letters = [...row];
   return letters.length < 2 ? [row] : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
@@ -115,7 +120,7 @@ function pairsOf(row: string): string[] {
 
 const wordsOfRow = (row: string): readonly string[] => (IS_UNSPACED.test(row) ? pairsOf(row) : [cut(row)]);
 
-/** Also split by kind of script. */
+/** Rows of letters and digits, split also where scripts with and without spaces meet. */
 function rowsOf(part: string): string[] {
   const rows = part.match(/[\p{L}\p{N}]+/gu) ?? [];
   return isAscii(part) ? rows : rows.flatMap((row) => row.match(OF_ONE_KIND) ?? []);
@@ -126,8 +131,8 @@ const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
 const partsOf = (text: string): string[][] => folded(text).split(/\s+/u).map(rowsOf);
 
 /**
- * A name with signs (`AT&T`, `7-Up`) is also one word. The last letter of a script without spaces starts no pair, so it
- * is a word, too.
+ * Words under which a text is indexed. A name with signs (`AT&T`, `7-Up`) is also one word. The last letter of a script
+ * without spaces starts no pair, so it is a word, too.
  */
 function indexedWords(text: string): string[] {
   const words: string[] = [];
@@ -159,7 +164,10 @@ interface Match {
 
 type Scores = Map<number, Match>;
 
-/** First all words with few errors; then without spaces or hyphens; then with more errors; finally any of the words. */
+/**
+ * Searches in stages: first all words with few errors; then without spaces or hyphens; then with more errors; finally
+ * any of the words.
+ */
 async function findIn(
   { products, words, joined }: Index,
   query: readonly string[],
@@ -186,26 +194,26 @@ async function findIn(
   return inOrder(matches, products);
 }
 
-/** A prefix counts more than a word with an error. */
+/** Weights of a match: a prefix counts more than a word with an error. */
 const WEIGHTS = {
   boost: { name: 3, description: 1, brand: 0.5 },
   weights: { prefix: 0.6, fuzzy: 0.3 },
 } satisfies SearchOptions;
-/** One error in words from 4 letters on, two from 8. */
+/** Search that allows one error in words from 4 letters on, two from 8. */
 const CLOSE = {
   ...WEIGHTS,
   prefix: true,
   fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false),
 } satisfies SearchOptions;
 const WHOLE = { ...WEIGHTS, prefix: false, fuzzy: false } satisfies SearchOptions;
-/** Two errors, such as two swapped letters. */
+/** Search that allows two errors in words from 4 letters on, such as two swapped letters. */
 const LOOSE = {
   ...WEIGHTS,
   prefix: true,
   fuzzy: (word: string) => (word.length >= 4 ? 2 : false),
 } satisfies SearchOptions;
 
-/** Each product once. */
+/** Search that adds matches of joined words to the close matches, each product once. */
 function withJoined(
   close: ReadonlyMap<string, readonly SearchResult[]>,
   joined: MiniSearch<Entry>,

@@ -9,12 +9,12 @@ import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';
 
 export const MAX_GRANULARITY = 20;
-/** For each state of the catalogue. */
+/** Sets of pins that are cached for each state of the catalogue. */
 const REMEMBERED = 32;
 /** Stores sorted at once, in 1 to 2 ms. */
 const A_RUN = 2_000;
 
-/** Degrees. */
+/** Pin of one store. Coordinates are in degrees. */
 export interface StorePin {
   readonly id: string;
   readonly type: 'store';
@@ -24,7 +24,7 @@ export interface StorePin {
   readonly latitude: number;
 }
 
-/** Coordinates in degrees. The same stores and granularity have the same id. */
+/** Pin of several stores. Coordinates are in degrees. The same stores and granularity have the same id. */
 export interface ClusterPin {
   readonly id: string;
   readonly type: 'cluster';
@@ -81,7 +81,7 @@ function catalogueState(catalogue: Catalogue): CatalogueState {
   };
 }
 
-/** Sorted by id: the same stores make the same clusters. */
+/** Stores of the visible brands, sorted by id: the same stores make the same clusters. */
 async function storesShown(
   catalogue: Catalogue,
   brands: readonly Brand[],
@@ -103,7 +103,7 @@ function* range(from: number, to: number, step: number): Generator<number> {
   for (let at = from; at < to; at += step) yield at;
 }
 
-/** Each made once, also for concurrent callers. */
+/** Makes the pins of each granularity once, also for concurrent callers. */
 function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
   const single = shown.then(async (stores) => {
     const pins: PlacedPin[] = [];

@@ -8,11 +8,11 @@ const MAX_TILES = 64;
 /** The largest number below 1: the 180th meridian belongs to the last column, not the first. */
 const BELOW_ONE = 1 - 2 ** -53;
 
-/** Needs digits on both sides of the decimal point: not `51`, `.5`, `5.` or `5e0`. */
+/** Pattern of a number with digits on both sides of the decimal point: not `51`, `.5`, `5.` or `5e0`. */
 const NUMBER = '(-?\\d{1,3}\\.\\d+)';
 const BOX = new RegExp(`^${NUMBER},${NUMBER}:${NUMBER},${NUMBER}$`);
 
-/** Degrees. `west` > `east`: the box crosses the antimeridian. */
+/** A box on the map, in degrees. `west` > `east`: the box crosses the antimeridian. */
 export interface Box {
   readonly west: number;
   readonly south: number;
@@ -20,7 +20,7 @@ export interface Box {
   readonly north: number;
 }
 
-/** In the unit square, 0 ≤ x, y < 1, from the north-western corner. */
+/** Position in the unit square, 0 ≤ x, y < 1, from the north-western corner. */
 export interface Place {
   readonly x: number;
   readonly y: number;
@@ -49,11 +49,11 @@ export function parseBox(text: string): Box | undefined {
 export function placeOf(longitude: number, latitude: number): Place {
   const clamped = Math.min(MAX_LATITUDE, Math.max(-MAX_LATITUDE, latitude));
   const [, y] = pointToTileFraction(longitude, clamped, 0);
-  // The library's x wraps at 180 degrees, and a rounding error before.
+  // The library's x wraps at 180 degrees, and a rounding error before that, so it is not used.
   return { x: Math.min(BELOW_ONE, longitude / 360 + 0.5), y };
 }
 
-/** At the largest zoom with at most 64 tiles, never over 18. */
+/** The grid that covers the box at the largest zoom with at most 64 tiles, never over 18. */
 export function coveringGrid(box: Box): TileGrid {
   const start = placeOf(box.west, box.north);
   const end = placeOf(box.east, box.south);
@@ -72,7 +72,7 @@ function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGri
   return { z, west, columns: Math.min(size, east - west + 1), top, rows: Math.floor(end.y * size) - top + 1 };
 }
 
-/** Row by row; -1 outside of the grid. */
+/** Index of the position's tile, counted row by row; -1 outside of the grid. */
 export function tileIndex(grid: TileGrid, place: Place): number {
   const size = 2 ** grid.z;
   const row = Math.floor(place.y * size) - grid.top;
@@ -81,13 +81,13 @@ export function tileIndex(grid: TileGrid, place: Place): number {
   return column < grid.columns ? row * grid.columns + column : -1;
 }
 
-/** `id` is `z/x/y`. */
+/** A tile of the map; its `id` is `z/x/y`. */
 export interface TileAddress {
   readonly id: string;
   readonly bounds: Box;
 }
 
-/** Row by row from the north-west, in the order of `tileIndex`. */
+/** Tiles of the grid, row by row from the north-west, in the order of `tileIndex`. */
 export function tilesOf(grid: TileGrid): TileAddress[] {
   const size = 2 ** grid.z;
   const tiles: TileAddress[] = [];

@@ -37,7 +37,7 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
       const { sources, through: position } = page;
       const caller = callerName(call.principal);
       if (!(await watch.wait({ caller, sources, position, ms, left: call.left }))) return page;
-      // A login may have ended meanwhile, or its user changed.
+      // During the wait the login may have ended, or its user may have changed.
       const principal = await recognise(call.header('authorization'));
       page = await feedPage(feed, principal, { ...request, after: position });
     }
@@ -66,7 +66,7 @@ export function eventRoutes({ events, feed, stopping, recognise }: EventRouteDep
             items: {
               type: 'string',
               enum: ALL_ENTRY_TYPES,
-              // The list of all would be too long.
+              // An error message that lists all types would be too long.
               'x-errors': { enum: 'types: not a type of event; /openapi.json lists them' },
             },
             description: 'Only events of these types.',
@@ -125,7 +125,7 @@ async function positionIn(text: string | undefined, events: EventRouteDeps['even
   if (parsed.log !== events.logId)
     throw faultOf('after', 'is of another log: start without it; events that you have seen keep their ids');
   const end = await events.end();
-  // A log that was put back would hide its next events from this caller.
+  // A log restored from a backup may end before this position, and would hide its next events from this caller.
   if (end === undefined || parsed.position > end)
     throw faultOf(
       'after',

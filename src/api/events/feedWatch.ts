@@ -1,4 +1,4 @@
-/** Long polls of the event feed: one reading of what is new serves all that wait in this process. */
+/** Long polls of the event feed: one poll for new entries serves all requests that wait in this process. */
 import { pause } from '../../lib/async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -8,24 +8,24 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { HttpError } from '../pipeline/errors.js';
 
 const LOOK_MS = 50;
-/** Each holds a connection. */
+/** The most waiting requests, since each holds a connection. */
 const MOST_WAITING = { inAll: 1_000, perCaller: 20 };
 
 export interface Wait {
-  /** Whose connection it is. */
+  /** Name of the caller that holds the connection. */
   readonly caller: string;
-  /** Of which an event is waited for (`FeedPage.sources`). */
+  /** Sources of the events that the request waits for (`FeedPage.sources`). */
   readonly sources: readonly string[];
-  /** The place that has been read up to. */
+  /** Position up to which the caller has read the feed. */
   readonly position: Position | undefined;
   readonly ms: number;
-  /** The caller has left. */
+  /** Signal that aborts once the caller has left. */
   readonly left: AbortSignal;
 }
 
 export interface FeedWatch {
   /**
-   * Ends with an event, when the time is over, the caller has left, or the process stops.
+   * Waits until there is an event, the time is over, the caller has left, or the process stops.
    * @returns whether there may be an event
    * @throws HttpError `too_many_requests`; UnavailableError
    */
@@ -39,7 +39,7 @@ interface Waiting extends Pick<Wait, 'sources'> {
 export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>, stopping: AbortSignal): FeedWatch {
   const all = new Set<Waiting>();
   const byCaller = new Map<string, number>();
-  /** Everything up to there was looked at for all who wait. */
+  /** Position up to which the feed was polled for all waiting requests. */
   let seen: Position = '';
   let looking = false;
 
@@ -68,7 +68,7 @@ export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>
       })
       .finally(() => {
         looking = false;
-        // One came while the last ones were ended.
+        // A request may have begun to wait while the last ones were ended.
         if (all.size > 0) start(undefined);
       });
   }

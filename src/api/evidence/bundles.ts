@@ -1,6 +1,6 @@
 /**
  * Bundles of the log's leaves (docs/evidence.md#over-http). A leaf names its stream, and the id of a gift is enough to
- * use it: bundles are for auditors alone.
+ * use it: bundles are only for auditors.
  */
 import { Readable } from 'node:stream';
 import { leafBundle } from '../../ops/evidence/leafBundle.js';

@@ -25,7 +25,7 @@ export function checkpointRoute(deps: EvidenceDeps): Route {
     ],
     errors: ['not_found'],
     async handle() {
-      // Not from the log: its tiles may be still to come.
+      // The head is not read from the log: tiles of a head in the log may not be stored yet.
       const note = await folder.head();
       if (note === undefined) throw new HttpError('not_found');
       const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'public, max-age=5' };

@@ -7,11 +7,11 @@ export interface EvidenceDeps {
   /** The same log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'read' | 'readAll'>;
   readonly folder: TileFolder;
-  /** Heads and tiles of hashes need no token. */
+  /** Whether callers need no token for heads and tiles of hashes. */
   readonly isPublic: boolean;
   readonly now: () => string;
 }
 
-/** Who may ask for hashes, which say nothing of what was hashed. */
+/** Callers that may request hashes, which reveal nothing of what was hashed. */
 export const hashesFor = ({ isPublic }: Pick<EvidenceDeps, 'isPublic'>): Pick<RouteDescription, 'caller' | 'roles'> =>
   isPublic ? { caller: 'none' } : { caller: 'user', roles: ['auditor'] };

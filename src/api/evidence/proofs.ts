@@ -15,7 +15,7 @@ import type { OpsRoute } from '../ops/frame.js';
 const TEXT = { type: 'string' } as const;
 const SALT = { type: 'string', description: '16 bytes in hex.' } as const;
 const ANY_OBJECT = { type: 'object', additionalProperties: true } as const;
-/** Where it is not shown, of both: in hex. */
+/** Hash in place of data or metadata that is not shown, in hex. */
 const HASH = { type: 'string', description: 'SHA-256 in hex, where nothing of it is shown.' } as const;
 
 const SHOWN_FIELD: Schema = entity('ShownField', {
@@ -110,7 +110,7 @@ async function oneGift(
   id: string,
 ): Promise<{ readonly transactionId: string; readonly giftIds: readonly string[] }> {
   const found = await namedGifts(history, id);
-  // A transaction may have thousands.
+  // The id of a transaction is refused: a transaction may have thousands of gifts.
   if (found === undefined || found.transactionId === id) throw new HttpError('gift_not_found');
   return found;
 }

@@ -1,21 +1,21 @@
-/** The paths of tiles (c2sp.org/tlog-tiles): the index has a step for three digits, a partial tile a step for its width. */
+/** Paths of tiles (c2sp.org/tlog-tiles): the index has a step for three digits, a partial tile a step for its width. */
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { parseTilePath, type Tile } from '../../runtime/evidence/tiles.js';
 import { HttpError } from '../pipeline/errors.js';
 
+/** The steps of a path, enough for 256 billion events: three for the index, and one for the width of a partial tile. */
 const STEPS = ['n1', 'n2', 'n3', 'n4'] as const;
-/** 256 billion events. */
 const WORDS =
   'A step of the path: three digits, with an `x` before them in all steps but the last; `067.p/8` is a part of 8.';
 
 export interface TilePath {
   readonly path: string;
-  /** Of an operation's name: `''`, `2`, `3`, `4`. */
+  /** Suffix of the operation's name: `''`, `2`, `3` or `4`. */
   readonly suffix: string;
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** @param base such as `/tile/:level` */
+/** @param base path before the steps, such as `/tile/:level` */
 export function tilePaths(base: string): readonly TilePath[] {
   return STEPS.map((_, last) => {
     const names = STEPS.slice(0, last + 1);
@@ -38,7 +38,7 @@ export function tileAt(level: string, params: Readonly<Record<string, string>>):
   }
 }
 
-/** Of the same bytes for ever. */
+/** Headers of an answer whose bytes never change. */
 export const IMMUTABLE = {
   'Content-Type': 'application/octet-stream',
   'Cache-Control': 'public, max-age=31536000, immutable',

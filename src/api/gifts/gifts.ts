@@ -27,7 +27,7 @@ import {
   giftSchema,
 } from './schemas.js';
 
-/** Its buyer or its owner. */
+/** Whether the user is the gift's buyer or owner. */
 const isPartyTo = ({ gift, facts }: LoadedGift, userId: string): boolean =>
   gift.issued.sender_id === userId || ownerOf(gift, facts.phoneOwner) === userId;
 

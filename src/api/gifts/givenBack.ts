@@ -7,12 +7,12 @@ import { reversalsProjection } from '../../projections/reversals.js';
 import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 
-/** How long the log is waited for, ms. */
+/** How long to wait for the log before the read model is read instead, ms. */
 const LOG_MS = 1_000;
 
 /**
- * What was given back of a purchase, from its stream; from the read model where the log does not answer. `undefined`:
- * nothing.
+ * Refunds and disputes of a purchase, from its stream; from the read model where the log does not answer. `undefined`:
+ * there are none.
  * @throws UnavailableError where neither answers
  */
 export async function givenBackOf(
@@ -20,7 +20,7 @@ export async function givenBackOf(
   transactionId: string,
 ): Promise<GivenBack | undefined> {
   try {
-    // The purchase itself, a large event, tells nothing of it.
+    // The purchase's first event is skipped: it is large and tells nothing of refunds or disputes.
     const reading = events.read(transactionStream(transactionId), { from: 1 });
     const history = await within(reading, LOG_MS, () => {
       throw new UnavailableError('the log does not answer');

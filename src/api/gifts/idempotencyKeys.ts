@@ -1,4 +1,6 @@
-/** What became of a request, by its idempotency key, for callers that lost an answer (docs/tills.md). */
+/**
+ * Route that shows what became of a request, by its idempotency key, for callers that lost an answer (docs/tills.md).
+ */
 import { idFrom } from '../../commands/commandIds.js';
 import { voidOf } from '../../commands/cancelRedemption.js';
 import { transactionIdOf } from '../../commands/purchaseGifts.js';
@@ -88,7 +90,7 @@ export function idempotencyKeyRoutes(deps: RedemptionKeyDeps): Route[] {
 
 async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: string, key: string): Promise<Answer> {
   const commandId = keyedCommand(deps, early, REDEEM_ROUTE, { giftId }, key);
-  // First the record, then the log: a redemption that ends in between is seen.
+  // The record is read before the log, so that a redemption that ends in between is seen.
   const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
   const history = isGiftId(giftId) ? await deps.events.read(giftStream(giftId)) : [];
   const commandPart = idFrom(commandId, 'redemption');
@@ -109,13 +111,13 @@ async function redemptionBy(deps: RedemptionKeyDeps, early: EarlyCall, giftId: s
 
 async function purchaseBy(deps: RedemptionKeyDeps, early: EarlyCall, key: string): Promise<Answer> {
   const commandId = keyedCommand(deps, early, PURCHASE_ROUTE, {}, key);
-  // First the record, then the log: a purchase that ends in between is seen.
+  // The record is read before the log, so that a purchase that ends in between is seen.
   const stored = await lookUpKey(deps.keys.records, commandId, deps.keys.keys);
   const id = transactionIdOf({ commandId });
   const history = await deps.events.read(transactionStream(id));
   const outcome = outcomeOf(stored);
   if (history.length === 0) return { status: 200, body: { data: { key, ...outcome } } };
-  // In the log, and its process is gone: no answer comes any more.
+  // The purchase is in the log, and its process has ended: no answer will be stored any more.
   const status = outcome.status === 'unseen' ? 'done' : outcome.status;
   const data = { key, ...outcome, status, transaction_id: id };
   return { status: 200, body: { data }, position: history.at(-1)?.position };

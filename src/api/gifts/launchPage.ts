@@ -8,7 +8,7 @@ import { htmlPage, PAGE_HEADERS } from './htmlPage.js';
 import { expiryOf, type JoinedGift, findGift } from '../../entities/joinedGift.js';
 
 export interface LaunchPageDeps extends GiftRouteDeps {
-  /** Absent: the page has no link to the app. */
+  /** Address of the app; absent: the page has no link to it. */
   readonly appUrl?: string | undefined;
 }
 

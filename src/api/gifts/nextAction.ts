@@ -1,4 +1,4 @@
-/** 402 `Payment needs authentication.`, with the data for the buyer's app. */
+/** The answer 402 `Payment needs authentication.`, with the data for the buyer's app. */
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { ERRORS, HttpError } from '../pipeline/errors.js';
@@ -34,7 +34,10 @@ export interface NextActionRequest {
   readonly onlyWhileWaiting: boolean;
 }
 
-/** `undefined`: the provider does not wait for the buyer. @throws UnavailableError without the provider */
+/**
+ * The error to answer with; `undefined`: the provider does not wait for the buyer.
+ * @throws UnavailableError where the provider can't be reached
+ */
 export async function needsAuthentication({
   questions,
   transactionId,

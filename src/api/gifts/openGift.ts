@@ -1,4 +1,4 @@
-/** Who may look a gift up (docs/decisions.md#what-opens-a-gift). */
+/** Callers that may open a gift (docs/decisions.md#what-opens-a-gift). */
 import { callerOf } from '../../commands/loadGift.js';
 import { accountInLog, type UserDocument } from '../../projections/accounts.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -15,7 +15,7 @@ export async function openGift(
   if (joined === undefined) throw new HttpError('gift_not_found');
   const user = userOf(early);
   if (early.byShortcode || isKnownTo(deps, joined, user)) return joined;
-  // As for commands: the read model may not know yet who got the number.
+  // The log is read, as for commands: the read model may not know yet which user holds the number.
   const { phone_id: phoneId } = joined.gift.receiver;
   if (phoneId === undefined) throw new HttpError('gift_not_found');
   const phone = await accountInLog(deps.events, `phone-${phoneId}`);

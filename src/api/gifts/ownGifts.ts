@@ -1,6 +1,6 @@
 /**
- * A user's gifts, the latest first (docs/decisions.md#own-gifts). Each has one place: when the user got or bought it,
- * and its id.
+ * A user's gifts, the latest first (docs/decisions.md#own-gifts). Each has one position in the list: the time when the
+ * user got or bought it, and its id.
  */
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
 import { numberHolds, userHolds } from '../../projections/gifts.js';
@@ -16,7 +16,7 @@ export const GIFT_ROLES = ['holder', 'sender'] as const;
 export type GiftRole = (typeof GIFT_ROLES)[number];
 
 export interface OwnGiftsRequest extends CursorRequest {
-  /** Absent: both. */
+  /** Role of the user; absent: gifts of both roles. */
   readonly as?: GiftRole;
   readonly status?: GiftStatus;
 }
@@ -30,10 +30,10 @@ interface Place {
   readonly id: string;
 }
 
-/** The first `count` places behind another one, in order; fewer: there are no more. */
+/** Reads the first `count` positions after another one, in order; fewer: there are no more. */
 type Source = (after: Place | undefined, count: number) => Promise<Place[]>;
 
-/** Gifts that one page looks at for those of a status. */
+/** The most gifts that are read to fill one page with gifts of a status. */
 const LOOKED_AT = 1_000;
 const AT_ONCE = 200;
 const PURCHASES_AT_ONCE = 50;
@@ -72,7 +72,10 @@ export async function ownGifts(
   return { data: found.map(({ gift }) => gift), next: last === undefined ? null : placeText(last) };
 }
 
-/** When the user got or bought a gift; a gift that they bought and hold stands where they got it. `undefined`: neither. */
+/**
+ * Time when the user got or bought a gift; for a gift that they bought and hold, when they got it. `undefined`:
+ * neither.
+ */
 function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): string | undefined {
   const { gift, transaction } = joined;
   if (as !== 'sender' && isHeldBy(joined, userId)) return gift.held?.slice(-TIME_KEY_LENGTH);
@@ -80,8 +83,8 @@ function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): s
 }
 
 /**
- * Not before it is paid for: otherwise anybody could fill a user's list, or learn by a number who has it. Nor before it
- * is sent (docs/decisions.md#scheduled-sending).
+ * Whether the user holds the gift. A gift must be paid for: otherwise anybody could fill a user's list, or learn which
+ * user has a number. It must also be sent (docs/decisions.md#scheduled-sending).
  */
 function isHeldBy(joined: JoinedGift, userId: string): boolean {
   return isReceived(joined.gift) && joined.owner === userId && sentAt(joined) !== undefined;
@@ -107,7 +110,7 @@ const placeOf = (text: string): Place => ({
   id: text.slice(TIME_KEY_LENGTH + 1),
 });
 
-/** One for the user, and one for each number that they ever had. */
+/** Sources of gifts that the user holds: one for the user, and one for each number that they ever had. */
 async function heldSources({ gifts, byUser }: OwnGiftDeps, userId: string): Promise<Source[]> {
   const numbers = await byUser.find({ where: { id: { prefix: numbersOf(userId) } } });
   const keys = [userHolds(userId), ...numbers.map(({ id }) => numberHolds(namedIn(id)))];
@@ -134,7 +137,10 @@ function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Sour
     time: id.slice(prefix.length, prefix.length + TIME_KEY_LENGTH),
     id: namedIn(id),
   });
-  /** Purchases before an id, the latest first, and all of the last one's time: their gifts stand among each other. */
+  /**
+   * Purchases before an id, the latest first, and all purchases of the last one's time: their gifts are sorted
+   * together.
+   */
   const purchases = async (end: string | undefined, limit: number): Promise<Place[]> => {
     const where = { id: end === undefined ? { prefix } : { gte: prefix, lt: end } };
     const found = (await byUser.find({ where, sort: [['id', -1]], limit })).map(({ id }) => purchaseAt(id));
@@ -145,7 +151,7 @@ function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Sour
   };
   return async (after, count) => {
     const places: Place[] = [];
-    // `0` follows `/`: with the purchases of that time.
+    // `0` is the character after `/`, so the purchases of that time are included.
     let end = after === undefined ? undefined : `${prefix}${after.time}0`;
     while (places.length < count) {
       const bought = await purchases(end, Math.min(count, PURCHASES_AT_ONCE));

@@ -20,7 +20,10 @@ export const REDEEM_ROUTE = { method: 'POST', path: '/api/v2/gifts/:giftId/redem
 
 const BY_KEY = 'key:';
 
-/** The key of `key:{key}`; `undefined`: a redemption's id, or `latest`. @throws HttpError `invalid_idempotency_key` */
+/**
+ * The idempotency key in `key:{key}`; `undefined`: the text is a redemption's id, or `latest`.
+ * @throws HttpError `invalid_idempotency_key`
+ */
 export function keyNamed(redemptionId: string): string | undefined {
   return redemptionId.startsWith(BY_KEY) ? idempotencyKey(redemptionId.slice(BY_KEY.length)) : undefined;
 }
@@ -36,7 +39,10 @@ export function keyedCommand(
   return keyedCommandId(keys.hash, principal, keyRoute(route, params), key);
 }
 
-/** Reverses what the key's redemption did, or voids it. `early`: of a gift's redemption `key:{key}`. */
+/**
+ * Reverses the redemption that was requested with the key, or voids it. `early`: a call about a gift's redemption
+ * `key:{key}`.
+ */
 export async function openCancel(deps: RedemptionKeyDeps, early: EarlyCall, key: string): Promise<Handler> {
   const user = userOf(early);
   const context = contextOf(early, deps.now());

@@ -1,4 +1,4 @@
-/** docs/contract.md#list-redemptions */
+/** Route that lists the redemptions of a gift (docs/contract.md#list-redemptions). */
 import type { Happened } from '../../domain/decider.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
@@ -11,7 +11,7 @@ import { redemptionEntity } from '../../entities/gifts.js';
 import { openGift } from './openGift.js';
 import { redemptionExample, redemptionSchema } from './schemas.js';
 
-/** As they are now, the latest first. */
+/** Redemptions in a gift's history, as they are now, the latest first. */
 export function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
   const redemptions = new Map<string, RedemptionDocument>();
   for (const event of history as unknown as readonly Happened<GiftEvent>[]) {

@@ -121,7 +121,7 @@ export const giftSchema = entity(
   { send_at: SEND_AT },
 );
 
-/** Whoever audits a gift can't open it. */
+/** Schema of a gift for auditors: without its shortcode they can't open it. */
 export const maskedGiftSchema: Schema = {
   ...giftSchema,
   title: 'MaskedGift',

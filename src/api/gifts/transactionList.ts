@@ -1,4 +1,4 @@
-/** docs/contract.md#list-transactions */
+/** Route that lists the caller's purchases (docs/contract.md#list-transactions). */
 import { boughtBy } from '../../projections/byUser.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -18,7 +18,10 @@ import { type GiftRouteDeps, userOf } from './deps.js';
 import { transactionEntity } from '../../entities/gifts.js';
 import { transactionExample, transactionSchema } from './schemas.js';
 
-/** Gifts on one page, whose ids it shows: those of the largest purchase. A page has one purchase at least. */
+/**
+ * The most gifts on one page, which shows their ids: as many as the largest purchase has. A page has one purchase at
+ * least.
+ */
 const MAX_GIFTS = 10_000;
 
 interface Bought {
@@ -28,7 +31,7 @@ interface Bought {
 
 type ListDeps = Pick<GiftRouteDeps, 'byUser' | 'transactions' | 'reversals'>;
 
-/** The latest first. @throws UnavailableError */
+/** One page of the user's purchases, the latest first. @throws UnavailableError */
 async function boughtOn(deps: ListDeps, userId: string, { limit, after }: CursorRequest): Promise<CursorPage<Bought>> {
   const prefix = boughtBy(userId);
   const found = await deps.byUser.find({
@@ -47,7 +50,7 @@ async function boughtOn(deps: ListDeps, userId: string, { limit, after }: Cursor
   return { data: bought.slice(0, data.length), next };
 }
 
-/** How many of these one page can show. */
+/** How many of these purchases one page can show. */
 function shownTogether(bought: readonly Bought[]): number {
   let gifts = 0;
   const over = bought.findIndex(({ transaction }) => (gifts += transaction.count) > MAX_GIFTS);

@@ -40,7 +40,7 @@ import {
 
 const MAX_RECEIVERS = 10_000;
 const TRANSACTION_ID = /^[0-9a-zA-Z-]{1,64}$/;
-/** Of a time as text. */
+/** Longest text of a time, in characters. */
 const MAX_TIME = 40;
 
 const PURCHASE_BODY: Schema = {
@@ -235,7 +235,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       status: 200,
       headers,
       body: { data: transactionEntity(id, transaction, givenBack), embedded },
-      // Messages are stored sealed alone.
+      // Messages may be stored only sealed, so an answer that shows one is not stored.
       unstored: embeds.includes('gifts.message'),
     };
   };
@@ -267,7 +267,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       });
       if (needed !== undefined) throw needed;
     }
-    // From the log, so that a repeated purchase gets the same gifts.
+    // The gifts are read from the log, so that a repeated purchase gets the same gifts.
     const gifts = async (): Promise<Shown[]> => asBought(first);
     const made = await answer(transactionId, transaction, gifts, embeds, viewer, { ofRefusal });
     return copyWith(made, { status: 201, replayed, position });
@@ -297,7 +297,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const gifts = await deps.gifts.getMany(ids, since);
     const bought = gifts.includes(undefined) ? await giftsBought(transactionId) : undefined;
     return ids.map((id, index) => {
-      // A gift that is not issued is as it was bought.
+      // A gift that is not issued yet is shown as it was bought.
       const gift = gifts[index] ?? bought?.get(id);
       if (gift === undefined) throw new Error(`purchase ${transactionId} has no gift ${id}`);
       return { id, gift };

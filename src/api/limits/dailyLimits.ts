@@ -1,4 +1,6 @@
-/** What one user of support (docs/limits.md#support), or one owner of webhook endpoints, may do in 24 hours. */
+/**
+ * Limits on the work of one user of support (docs/limits.md#support), or one owner of webhook endpoints, in 24 hours.
+ */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import { MOST_CREATED_A_DAY } from '../../domain/webhookEndpoint.js';
 import { clockMs } from '../../lib/clock.js';
@@ -11,7 +13,7 @@ const DAY_SECONDS = 86_400;
 
 export type DailyLimit = Extract<LimitName, 'erasures' | 'person-exports' | 'personal-reads' | 'webhook-endpoints'>;
 
-/** 0: no limit. */
+/** Limits in 24 hours for each user of support; 0: no limit. */
 export interface DailySettings {
   readonly erasuresPerDay: number;
   readonly personExportsPerDay: number;
@@ -19,12 +21,12 @@ export interface DailySettings {
 }
 
 /**
- * Counts before the work is done, by a user's id or an owner's name.
+ * Counts one piece of work before it is done, by a user's id or an owner's name.
  * @throws HttpError `too_many_requests`, with Retry-After; UnavailableError
  */
 export type TakeDaily = (limit: DailyLimit, who: string) => Promise<void>;
 
-/** All processes count in the records, so that neither a restart nor another process gives anything back. */
+/** Counters in the records, which all processes share, so that neither a restart nor another process resets them. */
 export function dailyLimits(
   records: Records,
   { erasuresPerDay, personExportsPerDay, personalReadsPerDay }: DailySettings,

@@ -1,4 +1,4 @@
-/** Guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that there are not. */
+/** Limits on guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that do not exist. */
 import type { SharedCounter, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { Principal } from '../pipeline/principal.js';
 import type { RequestState } from '../pipeline/requestState.js';
@@ -6,10 +6,10 @@ import { noteLimit } from '../pipeline/limitHeaders.js';
 import type { LimitedRequest, Limits, Refuse } from '../pipeline/limitedRequest.js';
 import type { NetworkKey } from './networkKeys.js';
 
-/** What a caller has left of its own limit where its address is full: others at the address go on. */
+/** Share of its own limit that a caller may use while its address is full, so that others at the address go on. */
 const SHARE_AT_FULL_ADDRESS = 1 / 10;
 
-/** `undefined`: no such limit. */
+/** Counters of unknown gifts; `undefined`: no such limit. */
 interface GuessCounters {
   readonly caller: SharedCounter | undefined;
   readonly address: SharedCounter | undefined;
@@ -24,7 +24,7 @@ export function guessLimits(
     own !== undefined && caller !== undefined && own.left > caller.quota.limit * (1 - SHARE_AT_FULL_ADDRESS);
 
   function refuseGuesser(request: LimitedRequest): void {
-    // Saves nearly every look-up the reading of its address.
+    // Nearly every look-up ends here, without reading the caller's address.
     if (caller?.hasRoomForAll !== false && address?.hasRoomForAll !== false) return;
     const key = callerKey(request.principal);
     const own = key === undefined ? undefined : caller?.look(key);

@@ -1,4 +1,4 @@
-/** How much a caller may ask for (docs/limits.md). All processes count together. */
+/** Limits on the requests of a caller (docs/limits.md). All processes count together. */
 import type { Closeable } from '../../lib/async/resources.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { clockMs } from '../../lib/clock.js';
@@ -15,14 +15,14 @@ import { noteLimit } from '../pipeline/limitHeaders.js';
 import { networkKeys } from './networkKeys.js';
 import { requestLimits } from './requestLimits.js';
 
-/** Of each the most; 0: no limit. */
+/** Most requests or look-ups by each kind of caller; 0: no limit. */
 export interface LimitSettings {
-  /** A minute. */
+  /** Requests of one client in a minute; the next three limits are in a minute, too. */
   readonly clientRateLimit: number;
   readonly userRateLimit: number;
   readonly opsRateLimit: number;
   readonly addressRateLimit: number;
-  /** In 15 minutes. */
+  /** Look-ups of unknown gifts by one caller in 15 minutes; the next limit is in 15 minutes, too. */
   readonly unknownGiftsPerCaller: number;
   readonly unknownGiftsPerAddress: number;
 }

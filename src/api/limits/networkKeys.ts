@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { networkOf } from '../auth/address.js';
 
-/** Addresses whose hash is in memory. */
+/** Most addresses whose hash is in memory. */
 const REMEMBERED = 10_000;
 
 /** The key of an address in the counters, whose records hold no address. */

@@ -4,11 +4,11 @@ import { limitItem, listed, noteLimit, policyItem } from '../pipeline/limitHeade
 import type { LimitedRequest, Limits, Refuse } from '../pipeline/limitedRequest.js';
 import type { NetworkKey } from './networkKeys.js';
 
-/** Absent or `undefined`: no such limit. */
+/** Counters of requests; absent or `undefined`: no such limit. */
 interface RequestCounters {
   readonly client?: SharedCounter | undefined;
   readonly user: SharedCounter | undefined;
-  /** By address. */
+  /** Counter of requests without a valid token, by address. */
   readonly anonymous?: SharedCounter | undefined;
 }
 
@@ -31,7 +31,8 @@ export function requestLimits(
     if (principal.kind === 'anonymous') return takeAnonymous(request);
     const state = request.ctx.state as RequestState;
     let limits: string | undefined;
-    // What is refused counts for neither: a full client is found before its user counts, a full user before its client.
+    // A refused request counts for neither. A full client is found before the user counts, a full user before the
+    // client counts.
     if (client !== undefined && !client.hasRoomForAll) {
       const status = client.look(principal.clientId);
       if (status.left === 0) throw refuse(request, client.quota, status);

@@ -1,28 +1,28 @@
-/** How many connections a listener has at a time (docs/limits.md#connections). */
+/** Limits on the connections of a listener at a time (docs/limits.md#connections). */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 
 export interface ConnectionLimits {
   readonly all: number;
-  /** Of one address, where `networkOf` names it. */
+  /** Most connections of one address, where `networkOf` names it. */
   readonly ofAddress: number;
 }
 
-/** A connection takes some 20 KB. */
+/** Most connections of a listener: each takes some 20 KB. */
 const MOST_CONNECTIONS = 10_000;
-/** A listener that can't have these is of no use. */
+/** Lower bound of the limit: a listener with fewer connections would be of no use. */
 const LEAST_CONNECTIONS = 64;
-/** Descriptors that engines, providers and deliveries need. */
+/** Fewest file descriptors left to engines, providers and deliveries. */
 const LEAST_RESERVED = 256;
 const RESERVED = 1 / 4;
 const SHARE_OF_ADDRESS = 1 / 4;
-/** Where the system does not tell. */
+/** File descriptors assumed where the system does not report its limit. */
 const ASSUMED_DESCRIPTORS = 4_096;
 
-/** Beyond the limit, those that are told so. More are closed without a word. */
+/** Connections beyond the limit that get an answer of refusal. Further ones are closed without an answer. */
 export const TOLD_CONNECTIONS = 128;
 
-/** For a listener of no more than a few callers: health, metrics. */
+/** Limits for a listener with only a few callers: health, metrics. */
 export const FEW_CONNECTIONS: ConnectionLimits = { all: 100, ofAddress: 100 };
 
 export function connectionLimits(descriptors = openFilesLimit()): ConnectionLimits {
@@ -31,19 +31,22 @@ export function connectionLimits(descriptors = openFilesLimit()): ConnectionLimi
   return { all, ofAddress: Math.ceil(all * SHARE_OF_ADDRESS) };
 }
 
-/** The limit of this process, as Linux tells it. */
+/** Limit on the open files of this process, as Linux reports it. */
 function openFilesLimit(): number {
   let text = '';
   try {
     text = readFileSync('/proc/self/limits', 'utf8');
   } catch {
-    // Another system.
+    // Systems other than Linux have no such file.
   }
   const [, soft] = /^Max open files +(\d+)/m.exec(text) ?? [];
   return soft === undefined ? ASSUMED_DESCRIPTORS : Number(soft);
 }
 
-/** `all`: the listener is full; `address`: the caller's share is; `unheard`: closed without an answer. */
+/**
+ * Reasons for refusing a connection. `all`: the listener is full; `address`: the caller's share is full; `unheard`:
+ * closed without an answer.
+ */
 export const REFUSED_CONNECTIONS = ['all', 'address', 'unheard'] as const;
 
 export interface ConnectionCounts {

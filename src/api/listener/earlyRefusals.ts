@@ -7,10 +7,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Lingering } from './lingering.js';
 
-/** How long earlier answers may take, ms: the time limit of a request's arrival. */
+/** How long a refusal waits for earlier answers, ms: the time limit of a request's arrival. */
 const TURN_MS = 60_000;
 
-/** By code: status and message. Codes of the application mean the same here (docs/errors.md). */
+/** Status and message of each error code. Codes of the application mean the same here (docs/errors.md). */
 export const EARLY_ERRORS = {
   malformed_request: ['400 Bad Request', 'Malformed request.'],
   not_found: ['404 Not Found', 'Not found.'],
@@ -27,7 +27,7 @@ export interface Refusals {
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /** Refuses and ends the connection after the answers to all complete requests; only its first refusal counts. */
   refuse(connection: Duplex, as: EarlyError): void;
-  /** Ends a new connection with 503: there are too many. */
+  /** Ends a new connection with 503, because there are too many. */
   turnAway(connection: Duplex): void;
   /**
    * Makes the answer to the latest request the connection's last (`Connection: close` unless the answer has started).
@@ -39,7 +39,7 @@ export interface Refusals {
   closeAll(): void;
 }
 
-/** `before`: the unfinished previous answer. */
+/** Latest request of a connection. `before`: the unfinished previous answer. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -47,7 +47,10 @@ interface Exchange {
 }
 
 export function refusals(lingering: Lingering): Refusals {
-  /** Answers go out in the order of their requests: the latest is also the last. */
+  /**
+   * Latest exchange of each connection. Answers are sent in the order of their requests, so the latest is also the
+   * last.
+   */
   const latest = new WeakMap<Duplex, Exchange>();
   const refused = new Set<Duplex>();
   const ending = new WeakSet<Duplex>();
@@ -72,7 +75,7 @@ export function refusals(lingering: Lingering): Refusals {
         refused.delete(connection);
       });
       const end = (text: string): void => {
-        // The previous answer was the connection's last.
+        // A connection that is not writable has sent its last answer.
         if (!connection.writable) return;
         clearTimeout(waiting);
         lingering.end(connection, text);
@@ -104,7 +107,7 @@ export function refusals(lingering: Lingering): Refusals {
   };
 }
 
-/** Written completely, and detached from the connection by Node. */
+/** Whether the answer is written completely, and detached from the connection by Node. */
 const isSent = (response: ServerResponse): boolean => response.writableFinished && response.socket === null;
 
 function onceSent(response: ServerResponse | undefined, then: () => void): void {

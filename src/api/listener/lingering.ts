@@ -1,6 +1,6 @@
 /**
- * Ends connections so that their last answer arrives (RFC 9112 9.6). Closing during the other side's sending resets the
- * connection, which discards an unread answer. So only our side ends; further bytes are discarded, within bounds,
+ * Ends connections so that their last answer arrives (RFC 9112 9.6). Closing while the other side sends resets the
+ * connection, which discards an unread answer. So only this side ends; further bytes are discarded, within bounds,
  * before the connection is closed.
  */
 import type { IncomingMessage } from 'node:http';
@@ -9,26 +9,27 @@ import type { Duplex } from 'node:stream';
 
 /** How long the other side may go on sending after its answer, ms. */
 const SENDING_MS = 15_000;
-/** How long it may stay silent without closing, ms. */
+/** How long the other side may stay silent without closing, ms. */
 const SILENT_MS = 5_000;
 const MAX_BYTES = 64 * 1_048_576;
-/** Both times while the listener stops; its other connections have 8 s. */
+/** The same two times while the listener stops, ms; its other connections have 8 s. */
 const STOPPING_MS = 1_000;
 const STOPPING_SILENT_MS = 200;
 const LOOK_MS = 100;
 
 export interface Lingering {
   /**
-   * Sends a last text, ends our side and discards further bytes: they are no request. `briefly`: for as long as while
-   * the listener stops.
+   * Sends a last text, ends this side and discards further bytes, which are no request. `briefly`: only for the times
+   * of a listener that stops.
    */
   end(connection: Duplex, text?: string, briefly?: boolean): void;
   /**
-   * Bounds the rest of an answered request. Its connection is kept if the request arrives completely, otherwise closed.
+   * Limits time and bytes for the rest of an answered request. Its connection stays open if the request arrives
+   * completely, otherwise it is closed.
    */
   drain(request: IncomingMessage): void;
   has(connection: Duplex): boolean;
-  /** Shortens the wait: the listener stops. */
+  /** Shortens the waits of all connections, because the listener stops. */
   stop(): void;
   closeAll(): void;
 }
@@ -61,7 +62,10 @@ export function lingering(): Lingering {
     watched.set(connection, { timer: setInterval(look, LOOK_MS).unref(), leave });
     connection.once('close', leave);
   };
-  /** Also removes its own event listener: a kept connection may carry thousands of requests. */
+  /**
+   * Ends the watch of a connection. Its event listener is removed, too: a connection that stays open may carry
+   * thousands of requests.
+   */
   const forget = (connection: Duplex): void => {
     const watching = watched.get(connection);
     if (watching === undefined) return;

@@ -24,9 +24,9 @@ export interface Listener {
   readonly port: number;
   /** Before this call, requests get 503. A later handler takes the requests from then on. */
   serve(handler: RequestHandler): void;
-  /** Since the start, and at present. */
+  /** Connections refused since the start, and open at present. */
   connections(): ConnectionCounts;
-  /** Waits for the requests that earlier handlers took. Those that take longer than 8 s lose their connections. */
+  /** Waits for the requests that earlier handlers took. Requests that take longer than 8 s lose their connections. */
   settled(): Promise<void>;
   /**
    * Takes no new connections; running requests finish within 8 s, and their answers end their connections. Idempotent.
@@ -34,33 +34,34 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** How long a request's headers may take, and a connection that sends nothing, ms. */
+/** How long a request's headers may take, and how long a new connection may send nothing, ms. */
 const HEADERS_MS = 15_000;
 
-/** By the HTTP parser's code; all others are malformed requests. */
+/** Refusals by the HTTP parser's error code; all other codes are malformed requests. */
 const REFUSED: Readonly<Record<string, EarlyError>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'request_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timed_out',
 };
 
-/** A class, and one listener for all: each request makes one. */
+/** Answer to a running request. It is a class with one event listener for all, because every request creates one. */
 class RunningResponse extends ServerResponse {
   handler: RequestHandler | undefined = undefined;
-  /** Among those that are under way. */
+  /** Number among the answers in progress. */
   number = 0;
 }
 
 export interface ListenerOptions {
-  /** Default: by the open files that this process may have. */
+  /** Limits on connections. Default: by the open files that this process may have. */
   readonly limits?: ConnectionLimits;
   readonly networkOf?: NetworkOf;
   readonly headersMs?: number;
 }
 
 /**
- * `port` 0: any free one. `onError` gets later errors, such as a lack of file descriptors; the server still listens.
- * @throws Error when the port or host can't be had
+ * Opens a listener. `port` 0: any free one. `onError` gets later errors, such as a lack of file descriptors; the server
+ * still listens.
+ * @throws Error when the port or host is not available
  */
 export async function listen(
   port: number,
@@ -83,8 +84,8 @@ export async function listen(
     else if (handler === undefined) refusing.refuse(request.socket, 'unavailable');
     else if (refusing.admits(request, response)) {
       if (closing) refusing.end(request.socket);
-      // Discards the rest of a request that was refused early, so that the answer arrives and the connection can be
-      // kept.
+      // Discards the rest of a request that was refused early, so that the answer arrives and the connection can stay
+      // open.
       if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
       response.handler = handler;
       response.number = running.put(response);
@@ -99,7 +100,7 @@ export async function listen(
       keepAliveTimeout: 65_000,
       requestTimeout: 60_000,
       headersTimeout: headersMs,
-      // Timeouts are noticed so late.
+      // Node notices timeouts only at this interval, ms.
       connectionsCheckingInterval: Math.min(1_000, headersMs),
       requireHostHeader: false,
       ServerResponse: RunningResponse,
@@ -123,7 +124,7 @@ export async function listen(
   // refusal is the only answer.
   server.on('checkContinue', receive);
   server.on('connect', (_, socket) => {
-    // Node has detached the connection: its data and errors are ours.
+    // Node has detached the connection: its data and errors must be handled here.
     socket.on('error', () => socket.destroy()).resume();
     refusing.refuse(socket, 'not_found');
   });

@@ -1,4 +1,4 @@
-/** The API's description, and a page for it without foreign resources. */
+/** The API's description, and a page for it that loads nothing from other servers. */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -104,7 +104,7 @@ function text(content: string, type: string): Served {
 async function answer(ctx: Context, { type, etag, policy, content }: Served): Promise<void> {
   readOnly(ctx, ctx.path);
   ctx.status = 200;
-  // Weak: plain and compressed have the same.
+  // The tag is weak, because the plain and the compressed answer have the same.
   ctx.etag = `W/"${etag}"`;
   // Browsers revalidate each time, so that a new release shows at once.
   ctx.set('Cache-Control', 'no-cache');

@@ -1,17 +1,18 @@
 /**
- * Five requests from nothing to a redeemed gift, which the page of the description runs. They name persons and goods of
- * `examples/demo.json`, so the page has them only where providers are simulated: nothing is paid for there.
+ * Five requests that lead from nothing to a redeemed gift, which the page of the description runs. They name persons
+ * and goods of `examples/demo.json`. So the page has them only where providers are simulated: nothing is paid for
+ * there.
  */
 import escapeHtml from 'escape-html';
 
 interface FirstStep {
   readonly title: string;
-  /** `{name}` stands for what an earlier step gave. */
+  /** Path of the request; `{name}` stands for a value from an earlier answer. */
   readonly path: string;
-  /** What the token was given as. */
+  /** Name of the value from an earlier answer that is the token. */
   readonly token?: string;
   readonly body: object;
-  /** What its answer gives the next steps, and where it stands there. */
+  /** Name of a value in this answer for later steps, and the path to it in the body. */
   readonly gives: { readonly name: string; readonly at: readonly (string | number)[] };
 }
 

@@ -17,9 +17,9 @@ import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js
 export interface ApiInfo {
   readonly version: string;
   readonly publicUrl: string;
-  /** Of what is described. Default: `publicUrl`, where tokens are. */
+  /** URL of the described routes. Default: `publicUrl`, where tokens are issued. */
   readonly serverUrl?: string;
-  /** Default: it is none. */
+  /** Whether the service is a sandbox; default: it is none. */
   readonly sandbox?: boolean;
   /** Requests that the service makes, by name. */
   readonly webhooks?: Readonly<Record<string, DescribedWebhook>>;
@@ -166,7 +166,7 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
   return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
 }
 
-/** docs/decisions.md#bodies-and-queries */
+/** Schema of a boolean in a query (docs/decisions.md#bodies-and-queries). */
 const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
 
 function embedParameter(route: Route, relations: readonly string[], reference: Reference): Json {
@@ -309,7 +309,7 @@ const codeHeader = (codes: readonly ErrorCode[]): Json => ({
   example: codes[0],
 });
 
-/** Includes the errors of the steps, in the order of the error table. */
+/** Errors of a route, including those of the steps, in the order of the error table. */
 export function describedErrors(route: Route): DescribedError[] {
   const codes = new Set([...route.errors, ...commonErrors(route)]);
   return (Object.keys(ERRORS) as ErrorCode[])

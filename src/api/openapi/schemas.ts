@@ -33,7 +33,10 @@ export function componentSchemas(): ComponentSchemas {
     return typeof schema['title'] === 'string' ? named(schema['title'], schema) : inside(schema);
   }
 
-  /** Omits keywords for validators (`x-…`); their messages are listed with the route's errors. */
+  /**
+   * A schema with references inside. Keywords for validators (`x-…`) are left out; their messages are listed with the
+   * route's errors.
+   */
   function inside(schema: Schema): unknown {
     const within = Object.fromEntries(
       Object.entries(schema)
@@ -57,7 +60,7 @@ export function componentSchemas(): ComponentSchemas {
   };
 }
 
-/** By the field whose constant differs in every alternative of `oneOf`; each alternative is titled. */
+/** Discriminator of `oneOf`: the field whose constant differs in every alternative; each alternative is titled. */
 function discriminatorOf({ oneOf }: Schema): object | undefined {
   const alternatives = (oneOf ?? []) as readonly Schema[];
   const constantsOf = (name: string): unknown[] =>
@@ -84,7 +87,7 @@ export function pascalCase(text: string): string {
     .join('');
 }
 
-/** Keywords whose keys are free names. */
+/** Schema keywords whose value is an object with free names as keys. */
 const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas']);
-/** Keywords whose values are plain data. */
+/** Schema keywords whose values are plain data, not schemas. */
 const PLAIN: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples', 'required', 'type']);

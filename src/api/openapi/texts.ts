@@ -1,4 +1,4 @@
-/** In reading order. */
+/** Descriptions of the tags, in reading order. */
 export const TAGS: Readonly<Record<string, string>> = {
   Tokens: 'Access tokens for clients and users (OAuth 2.0).',
   Account: 'Who the caller is, and how they may pay.',

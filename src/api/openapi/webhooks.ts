@@ -6,11 +6,11 @@ export interface DescribedWebhook {
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  /** Descriptions by name. */
+  /** Descriptions of the request's headers, by header name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Schema;
   readonly example: unknown;
-  /** By status: what an answer of the receiver means. */
+  /** Meaning of the receiver's answer, by its status. */
   readonly answers: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-/** docs/decisions.md#access-records */
+/** Route that lists access records (docs/decisions.md#access-records). */
 import { eventView } from '../../ops/history/eventView.js';
 import { type AccessFilter, type AccessPlace, readAccess } from '../../ops/history/accessRecords.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
@@ -12,9 +12,9 @@ import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
 import { dayParameter } from './ranges.js';
 
-/** For one answer. */
+/** Cost at which an answer ends, in records read; each page of records costs `COST_OF_DAY` more. */
 const MOST_READ = 10_000;
-/** A day without records is read, too. */
+/** Cost of reading a page, in records: a day without records is read, too. */
 const COST_OF_DAY = 10;
 
 const TEXT: Schema = { type: 'string', minLength: 1, maxLength: 256 };
@@ -117,7 +117,7 @@ function filterAsked(query: Query, shortcodes: Shortcodes): AccessFilter {
   return { person, gift: giftId, who };
 }
 
-/** @returns `next`: the place behind the last record, where there may be more */
+/** @returns the records, and in `next` the position after the last one; `undefined` where there are no more records */
 async function pageOf(
   events: OpsDeps['engines']['events'],
   from: AccessPlace,

@@ -29,9 +29,9 @@ export interface Upkeep {
   readonly tasks: Tasks;
   readonly status: ServiceStatus;
   readonly logger: Logger;
-  /** For the temporary copy of a verification. */
+  /** Opens the store for the temporary copy that a verification builds. */
   readonly openScratch: () => Promise<ScratchStore>;
-  /** What a rebuild or repair is made of, and was signed. */
+  /** Log that rebuilds and repairs read, with what verifies its signed heads. */
   readonly signedLog: SignedLog;
 }
 

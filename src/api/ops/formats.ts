@@ -1,4 +1,4 @@
-/** docs/decisions.md#ops-formats */
+/** Formats of the answers under `/ops`: JSON, NDJSON and CSV (docs/decisions.md#ops-formats). */
 import { csvLine } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
 
@@ -18,14 +18,14 @@ export const formatParameter = {
   },
 } as const satisfies Record<string, Schema>;
 
-/** In order of preference; with the parameters that `Accept` may name. */
+/** Formats by media type, in order of preference. The types carry the parameters that `Accept` may name. */
 const BY_TYPE: ReadonlyMap<string, Format> = new Map([
   ['application/json; charset=utf-8', 'json'],
   [CONTENT_TYPES.ndjson, 'ndjson'],
   [CONTENT_TYPES.csv, 'csv'],
 ]);
 
-/** JSON where `Accept` allows none of them, as for errors (RFC 9110 12.5.1 allows it). */
+/** The requested format; JSON where `Accept` allows none of them, as for errors (RFC 9110 12.5.1 allows it). */
 export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
   const asked = call.query['format'] as Format | undefined;
   return asked ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';

@@ -1,4 +1,4 @@
-/** docs/decisions.md#finding-gifts */
+/** Route that finds gifts (docs/decisions.md#finding-gifts). */
 import { findGifts, type FoundGift, GIFTS_BY, PLACE } from '../../ops/people/findGifts.js';
 import { giftExample } from '../gifts/schemas.js';
 import type { Schema } from '../pipeline/route.js';
@@ -76,7 +76,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
         const asked = by === 'person' ? { person: personAsked(text) } : { by, text };
         const { limit, after } = query as { readonly limit: number; readonly after?: string };
         const { gifts, next, people } = await findGifts(deps, asked, { limit, after });
-        // Whom or what the reason is about: a charge or a message is of one purchase.
+        // The access record names the persons found, or the one purchase that a charge or a message belongs to.
         const about = people.length > 0 ? { found: people } : { transactionId: gifts[0]?.transaction_id };
         return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by, ...about } };
       },

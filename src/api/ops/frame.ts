@@ -28,7 +28,7 @@ export const reasonProperty = {
   'x-errors': { pattern: 'reason must not be empty' },
 } as const satisfies Schema;
 
-/** Of a rebuild or a repair: without it a log that is not what was signed is refused. */
+/** Field of a rebuild or repair request: without it, a log that is not what was signed is refused. */
 export const alteredProperty = {
   type: 'boolean',
   const: true,
@@ -39,21 +39,21 @@ export const alteredProperty = {
 export interface OpsAnswer extends Answer {
   /** How many records (events, gifts, lines) the answer shows, for the access record. */
   readonly shown: number;
-  /** Further fields of what was asked for, for the access record. */
+  /** Further fields of the request, for the access record. */
   readonly recorded?: Readonly<Record<string, unknown>>;
 }
 
-/** `position`: the export's progress in the log. */
+/** A piece of an export. `position`: the export's progress in the log. */
 export interface Exported {
   readonly text: string;
   readonly count: number;
   readonly position: Position | null;
 }
 
-/** For any number of records. */
+/** A streamed answer, for any number of records. */
 export interface OpsStream {
   readonly contentType: string;
-  /** As of `OpsAnswer`. */
+  /** Further fields of the request, for the access record, as in `OpsAnswer`. */
   readonly recorded?: Readonly<Record<string, unknown>>;
   /** Starts after the export is recorded; returns early when the caller leaves. */
   records(): AsyncIterable<Exported>;
@@ -63,26 +63,34 @@ export interface OpsRoute extends Omit<
   RouteDescription,
   'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'
 > {
-  /** One of them suffices. */
+  /** Roles that may call the route; one of them suffices. */
   readonly roles: readonly [Role, ...Role[]];
   /** Answers have personal fields, masked unless the caller sends `personal=true` with a `reason`. */
   readonly personal?: true;
   /** Answers have personal fields in any case: the caller must send a `reason`. */
   readonly allPersonal?: true;
-  /** Personal fields of body and query: kept out of the access record. */
+  /** Names of personal fields of body and query, which the access record leaves out. */
   readonly unrecorded?: readonly string[];
   /**
-   * Checks the path's entity before faults of body and query count (docs/decisions.md#order-of-checks).
+   * Checks that the path's entity exists, before faults of body and query are reported
+   * (docs/decisions.md#order-of-checks).
    * @throws Refusal, HttpError; UnavailableError
    */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;
-  /** What counts for the day of the caller (docs/limits.md#support); absent: calls that show personal fields. */
+  /**
+   * Daily limit that the caller's calls count against (docs/limits.md#support); absent: only calls that show personal
+   * fields count.
+   */
   readonly daily?: DailyLimit;
-  /** For status without records, which callers may poll: the same call by the same user is recorded once a minute. */
+  /**
+   * Whether the route shows status without records, which callers may poll: the same call by the same user is recorded
+   * once a minute.
+   */
   readonly watched?: true;
   /**
-   * `sight.personal`: the caller asked for personal fields and gave a reason. `start` records the call before a change
-   * without events of its own; the handler then also records the end, and the answer is not recorded again.
+   * Handles a call. `sight.personal`: the caller requested personal fields and gave a reason. `start` records the call
+   * before a change without events of its own. The handler then also records the end, and the answer is not recorded
+   * again.
    */
   handle(call: Call, sight: Sight, start: () => Promise<StartedOperation>): Promise<OpsAnswer | OpsStream>;
 }
@@ -92,7 +100,7 @@ const PERSONAL_PARAMETERS = {
   reason: reasonProperty,
 } as const;
 
-/** @param takeDaily absent: the route shows nothing personal */
+/** @param takeDaily counts a call against the caller's daily limit; absent: the route shows no personal fields */
 export function opsRoute(
   access: AccessRecorder,
   { roles, personal, allPersonal, daily, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
@@ -177,8 +185,8 @@ function askedOf({ params, query, body }: Call, unrecorded: readonly string[]): 
 }
 
 /**
- * Of a command whose body has a reason: no hash of that stands in events. The reason could be guessed from it, also after
- * an erasure.
+ * The context of a command whose body has a reason, without the body's hash. From a hash in the events the reason could
+ * be guessed, also after an erasure.
  */
 export function supportContextOf(call: EarlyCall, now: string): CommandContext {
   const { bodyHash: _, ...context } = contextOf(call, now);
@@ -202,7 +210,7 @@ function watchers(): Recording {
   };
 }
 
-/** Records the start and the end, also of a failed stream. */
+/** Streams the records; the start and the end of the stream are recorded, also of a failed one. */
 async function streamed(
   access: AccessRecorder,
   asker: Asker,
@@ -231,7 +239,8 @@ async function streamed(
     next: async () => reading.next(),
     async return() {
       const done = await reading.return(undefined);
-      // For an unread stream (HEAD, a caller that has left), `texts` has not run.
+      // Where the stream was never read (HEAD, a caller that has left), `texts` has not run, and so has recorded no
+      // end.
       await end();
       return done;
     },

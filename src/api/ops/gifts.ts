@@ -1,4 +1,4 @@
-/** docs/decisions.md#commands */
+/** Routes for the history and past states of gifts (docs/decisions.md#commands). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';
@@ -21,7 +21,10 @@ import { pastInstantAsked, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 const EVENTS_A_PIECE = 100;
-/** Longer histories are streamed, so that other requests don't wait: a purchase may have thousands of gifts. */
+/**
+ * The most events of an answer that is not streamed. Longer histories are streamed, so that other requests don't wait:
+ * a purchase may have thousands of gifts.
+ */
 const AT_ONCE = 500;
 
 export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsRoute[] {

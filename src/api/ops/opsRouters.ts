@@ -15,7 +15,7 @@ import { redemptionAuditRoutes } from './redemptions.js';
 import { refundRoutes } from './refunds.js';
 import { totalsRoutes } from './totals.js';
 
-/** `ofGifts`: further routes of gifts. */
+/** @param ofGifts further routes below `/ops/gifts` */
 export function opsRouters(routerOf: RouterMaker, deps: OpsDeps, ofGifts: readonly OpsRoute[]): SubjectRouter[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
   const router = (resource: string, routes: readonly OpsRoute[]): SubjectRouter =>

@@ -107,7 +107,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       status: 200,
       body: { data: await parkedWithEvents(events, outcome, sight) },
       replayed: outcome.replayed,
-      // Reasons. Where nothing was appended, a repeat would decide anew.
+      // Answers with reasons must not be stored. Where nothing was appended the answer is stored, since a repeat would
+      // decide again.
       unstored: outcome.own !== undefined,
       shown: 1,
       position,

@@ -1,4 +1,4 @@
-/** docs/decisions.md#finding-people */
+/** Routes that find persons and show what is stored about them (docs/decisions.md#finding-people). */
 import { findPeople, type FoundPerson, KNOWN, MAX_FOUND, shortest } from '../../ops/people/findPeople.js';
 import { type PersonRecord, personRecord, type RecordPart } from '../../ops/people/personRecord.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
@@ -10,7 +10,7 @@ import type { OpsRoute } from './frame.js';
 
 const TEXT: Schema = { type: 'string' };
 
-/** Of searches for persons and for gifts. */
+/** Query parameters that searches for persons and for gifts share. */
 export const knownParameters = {
   phone: { ...TEXT, maxLength: 64, description: 'A phone number; without a country code a British one.' },
   username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },

@@ -67,7 +67,7 @@ const made =
 
 const held =
   'The log is first held against what was signed over it, which takes some 20 s for a million events: one that was altered is refused. Where this takes longer than 5 s, the answer is 202 with null, and `GET /ops/projections/{name}/rebuild` shows what became of it.';
-/** Of a request for all of them. */
+/** Name under which a task rebuilds all projections. */
 const ALL = 'all';
 
 export function rebuildRoutes({
@@ -79,15 +79,16 @@ export function rebuildRoutes({
   store,
   params,
 }: RebuildRoutesOptions): OpsRoute[] {
-  /** Without progress, which only the projection's status has. */
+  /** The state of a rebuild without its progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
   }
 
   /**
-   * Holds the log against what was signed, then asks: in the background, since the first may outlive the request. Waits
-   * for it a while. @throws AlteredLogRefusedError, RebuildRefusedError, HttpError
+   * Compares the log with what was signed over it, then requests the rebuild. Both run in a background task, since the
+   * comparison may outlast the HTTP request; the call waits `TASK_WAIT_MS` for it at most.
+   * @throws AlteredLogRefusedError, RebuildRefusedError, HttpError
    */
   async function askInBackground(
     { body: { altered, reason } }: Call,
@@ -108,7 +109,7 @@ export function rebuildRoutes({
         await recordedWork(operation, ask, (asked) => asked);
       } catch (error) {
         refusal = error;
-        // Also ends the record where nothing was asked for.
+        // Ends the access record also where no rebuild was requested.
         await operation.end(0, null, false);
         throw error;
       }
@@ -235,7 +236,7 @@ export function rebuildRoutes({
       async handle(call, _sight, record) {
         const { projection, deps } = of(call);
         return recorded(record, async () => {
-          // A repeated request, after a lost answer: the rebuild is over.
+          // A request that is repeated after a lost answer finds no rebuild, since it has ended already.
           if ((await rebuildOf(store, projection.name)) !== undefined) await abortRebuild(deps, projection.name, never);
           return answered(projection.name, 200);
         });
@@ -263,7 +264,7 @@ export function rebuildRoutes({
   ];
 }
 
-/** @throws RebuildRefusedError while another holder builds one */
+/** @throws RebuildRefusedError while another holder builds one of the projections */
 async function withBuildLeases(
   deps: Named['deps'],
   projections: readonly Projection[],

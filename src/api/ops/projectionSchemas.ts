@@ -152,7 +152,7 @@ const commonExample = {
   holder: 'till-1:4711:0f3a5b7c',
   last_holder: null,
 };
-/** One example of each kind. */
+/** One example of each kind of status. */
 export const statusExamples = [
   {
     kind: 'projection',
@@ -227,7 +227,7 @@ export const repairSchema = entity('Repair', {
   ),
 });
 
-/** @param result absent: it has none */
+/** @param result schema of the task's result; absent: the task has none */
 export const taskSchema = (kind: string, result?: Schema): Schema =>
   entity(`${kind}Task`, {
     id: { type: 'string' },

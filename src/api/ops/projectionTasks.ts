@@ -46,7 +46,7 @@ interface VerificationResult extends BuildId {
   readonly found: readonly object[];
 }
 
-/** Of these, a task shows the words. */
+/** Whether a failed task shows the error's message. */
 export const explains = (error: unknown): boolean =>
   error instanceof MaintenanceRefusedError || error instanceof AlteredEventError;
 
@@ -146,7 +146,7 @@ export function taskRoutes({
       });
       return { documents: outcomes ?? [] };
     } catch (error) {
-      // Also ends the record where nothing was found to repair.
+      // Ends the access record also where nothing was found to repair.
       await operation.end(0, null, false);
       throw error;
     }
@@ -245,7 +245,7 @@ export function taskRoutes({
         const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
         if ((ids === undefined) === (found === undefined))
           throw new HttpError('schema', { message: 'give ids, or found' });
-        // First: the projector carries out the request even if this process dies.
+        // The call is recorded first: the projector carries out the request even if this process dies.
         const operation = await record();
         try {
           return await startTask(
@@ -256,7 +256,7 @@ export function taskRoutes({
             documents,
           );
         } catch (error) {
-          // Also ends the record where the task never started.
+          // Ends the access record also where the task never started.
           await operation.end(0, null, false);
           throw error;
         }

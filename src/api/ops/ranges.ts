@@ -37,7 +37,7 @@ export const rangeParameters = {
   ...zoneParameter,
 } as const satisfies Record<string, Schema>;
 
-/** The part of the log that was read. */
+/** Fields of an answer that name the part of the log that was read. */
 export const rangeProperties = {
   after: { type: ['string', 'null'], description: 'The log was read after this position; null: from its beginning.' },
   through: {
@@ -62,7 +62,10 @@ export function zoneAsked(query: Call['query']): TimeZone {
   return inWords(() => timeZone(query['time_zone'] as string));
 }
 
-/** `now`: ISO 8601, UTC. @throws HttpError `schema`, also for a time in the future */
+/**
+ * Reads a past time in the query's time zone. `now`: ISO 8601, UTC.
+ * @throws HttpError `schema`, also for a time in the future
+ */
 export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
   const zone = zoneAsked(query);
   return inWords(() => about('time', () => pastInstant(zone, text, now)));

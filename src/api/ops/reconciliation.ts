@@ -10,7 +10,7 @@ import type { OpsDeps } from './deps.js';
 import { dayParameter, inWords } from './ranges.js';
 
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
-  // Loaded at the start: a later build may remove the file.
+  // The ledger's module is loaded at the start: a later build of the program may remove its file.
   const openLedger = providersLedger(payments, store.records);
   // The failure is thrown where the promise is awaited.
   openLedger.catch(() => undefined);
@@ -85,7 +85,7 @@ async function* exported(
     ended = true;
     wake();
   });
-  // As above.
+  // A failure of the comparison is thrown where its promise is awaited.
   comparing.catch(() => undefined);
   let count = 0;
   try {

@@ -230,7 +230,8 @@ export function supportActionRoutes({ engines: { events }, models, gifts }: OpsD
           status: 200,
           body: { data: gift },
           replayed,
-          // Reasons and tickets. Where nothing was appended, a repeat would decide anew.
+          // Answers with reasons and tickets must not be stored. Where nothing was appended the answer is stored, since
+          // a repeat would decide again.
           unstored: own.length > 0,
           shown: 1,
           position,

@@ -1,4 +1,4 @@
-/** docs/decisions.md#commands */
+/** Route that shows and checks totals (docs/decisions.md#commands). */
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { alsoNamed } from '../pipeline/query.js';
@@ -12,7 +12,7 @@ import { refuseUnknown } from './redemptions.js';
 
 const COUNT: Schema = { type: 'integer', minimum: 0 };
 const PENCE: Schema = { type: 'integer', description: 'Pence.' };
-/** A reversal may fall on another day than its origin. */
+/** Schema of sums that may be negative, since a reversal may fall on another day than its origin. */
 const MAY_BE_NEGATIVE: Schema = {
   type: 'integer',
   description: 'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).',

@@ -1,7 +1,7 @@
-/** `Expect: 100-continue` (RFC 9110 10.1.1). */
+/** Handling of `Expect: 100-continue` (RFC 9110 10.1.1). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Node's own test for `checkContinue`. */
+/** Pattern of a header that expects `100 Continue`, the same as Node's own for `checkContinue`. */
 const EXPECTED = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /**
@@ -16,6 +16,6 @@ export function askForBody(request: IncomingMessage, response: ServerResponse): 
 
 const asked = new WeakSet<IncomingMessage>();
 
-/** RFC 9112 6.3. */
+/** Whether the request's headers announce a body (RFC 9112 6.3). */
 export const announcesBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';

@@ -1,6 +1,7 @@
 /**
- * Reads a body and checks its type (415), size (413) and syntax (400), in this order (docs/decisions.md#order-of-checks).
- * The bytes are read by raw-body, on which koa-bodyparser rests: that parses before anything has looked at the bytes.
+ * Reads a body and checks its type (415), size (413) and syntax (400), in this order
+ * (docs/decisions.md#order-of-checks). The bytes are read by raw-body. koa-bodyparser, which uses it too, would parse
+ * them before they can be checked.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';
@@ -22,7 +23,7 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 type Decompress = (bytes: Buffer, options: { readonly maxOutputLength: number }) => Promise<Buffer>;
 const unzipped: Decompress = promisify(unzip);
-/** By content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). */
+/** Decompressors by content coding; `x-gzip` is `gzip` (RFC 9110 8.4.1). */
 const CODINGS: ReadonlyMap<string, Decompress> = new Map([
   ['gzip', unzipped],
   ['x-gzip', unzipped],
@@ -35,12 +36,12 @@ export interface BodyRules {
   readonly optional: boolean;
   /** The known fields of a form. Absent: forms are refused. */
   readonly formFields?: readonly string[] | undefined;
-  /** Whether content codings are known. */
+  /** Whether compressed bodies are accepted (`Content-Encoding`). */
   readonly coded: boolean;
 }
 
 /**
- * Any JSON value; `undefined` where the body is optional and absent.
+ * The body as any JSON value; `undefined` where the body is optional and absent.
  * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no
  * Unicode text, a repeated field of a form, a repeated name in one object); CallerLeftError
  */
@@ -95,7 +96,7 @@ export async function readBytes({ req, res }: Context, limit = LEAST_BODY.bytes)
   return bytesOf(req, res, limit);
 }
 
-/** By the errors of raw-body. */
+/** The error to throw for each error type of raw-body. */
 const REFUSALS: Readonly<Record<string, () => Error>> = {
   'entity.too.large': () => new HttpError('request_too_large'),
   'request.aborted': () => new CallerLeftError(),
@@ -103,7 +104,7 @@ const REFUSALS: Readonly<Record<string, () => Error>> = {
 };
 
 async function bytesOf(req: IncomingMessage, res: ServerResponse, limit: number): Promise<Buffer> {
-  // Before any of the body is read.
+  // A body whose announced length is too large is refused before any of it is read.
   if (Number(req.headers['content-length'] ?? 0) > limit) throw new HttpError('request_too_large');
   askForBody(req, res);
   try {
@@ -117,8 +118,8 @@ async function bytesOf(req: IncomingMessage, res: ServerResponse, limit: number)
 }
 
 /**
- * Reading the tables of a compressed body takes long for its bytes, and what a route takes shrinks to less than a
- * quarter.
+ * Most bytes of a compressed body. A body that a route accepts shrinks to less than a quarter, and reading
+ * decompression tables is slow for their size.
  */
 const compressedLimit = ({ bytes }: BodyLimits): number => Math.max(LEAST_BODY.bytes, bytes / 4);
 
@@ -133,7 +134,7 @@ async function decompressed(bytes: Buffer, decompress: Decompress, limits: BodyL
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Without a byte order mark. @throws HttpError `malformed_json` for invalid UTF-8 */
+/** Decodes UTF-8 and drops a byte order mark. @throws HttpError `malformed_json` for invalid UTF-8 */
 function textOf(bytes: Buffer): string {
   try {
     return utf8.decode(bytes);
@@ -161,11 +162,11 @@ async function isEmpty(request: IncomingMessage, response: ServerResponse): Prom
 }
 
 /**
- * In lower case. Parameters may be empty and have tabs around them (RFC 9110 5.6.6). Empty for none, a malformed one,
- * and a charset other than UTF-8.
+ * The media type in lower case; empty without a type, for a malformed type, and for a charset other than UTF-8.
+ * Parameters may be empty and have tabs around them (RFC 9110 5.6.6).
  */
 function typeOf({ headers }: IncomingMessage): string {
-  // What most callers send needs no parser.
+  // The header that most callers send needs no parser.
   if (headers['content-type'] === JSON_TYPE) return JSON_TYPE;
   let media: MIMEType;
   try {
@@ -177,7 +178,7 @@ function typeOf({ headers }: IncomingMessage): string {
   return charset === 'utf-8' || charset === 'utf8' ? media.essence : '';
 }
 
-/** Names what would do (RFC 9110 12.5.1, RFC 5789 3.1). */
+/** A 415 error whose header names the accepted types (RFC 9110 12.5.1, RFC 5789 3.1). */
 function unsupportedType({ method }: IncomingMessage, types: readonly string[]): HttpError {
   return new HttpError('unsupported_content_type', {
     headers: { [method === 'PATCH' ? 'Accept-Patch' : 'Accept']: types.join(', ') },
@@ -185,8 +186,8 @@ function unsupportedType({ method }: IncomingMessage, types: readonly string[]):
 }
 
 /**
- * `undefined`: not compressed. Codings are case-insensitive (RFC 9110 8.4.1).
- * @throws HttpError `unsupported_content_type` naming the known ones (RFC 9110 12.5.3)
+ * Decompressor of the body; `undefined`: the body is not compressed. Codings are case-insensitive (RFC 9110 8.4.1).
+ * @throws HttpError `unsupported_content_type` naming the known codings (RFC 9110 12.5.3)
  */
 function decompressorOf({ headers }: IncomingMessage, coded: boolean): Decompress | undefined {
   const coding = headers['content-encoding']?.toLowerCase() ?? '';

@@ -1,28 +1,28 @@
-/** How much the body of a route may be, derived from its schema (docs/limits.md#bodies). */
+/** Limits on the body of a route, derived from its schema (docs/limits.md#bodies). */
 import type { RouteDescription, Schema } from './route.js';
 
 export interface BodyLimits {
   readonly bytes: number;
-  /** Opening braces and brackets, colons and commas outside strings (`refuseCostlyJson`). */
+  /** Number of opening braces and brackets, colons and commas outside strings (`refuseCostlyJson`). */
   readonly marks: number;
 }
 
-/** Room in every route, so that a fault of a small body is named. */
+/** Limits that every route allows at least, so that the fault of a small body is named. */
 export const LEAST_BODY: BodyLimits = { bytes: 16_384, marks: 1_000 };
 /** No route takes more bytes, however a valid body is written. */
 const MOST_BYTES = 1_048_576;
 
-/** A character outside the basic plane, as two escapes of four digits. */
+/** Most bytes of a character: one outside the basic plane, as two escapes of four digits. */
 const BYTES_A_CHARACTER = 12;
 /** The length of a text whose schema names no maximum: that of an id. */
 const CHARACTERS_OF_AN_ID = 64;
 const BYTES_A_NUMBER = 25;
-/** A line break with its indentation. */
+/** Bytes of white space allowed per mark: a line break with its indentation. */
 const SPACE_A_MARK = 32;
 
 /** @throws Error for a list without `maxItems` */
 export function bodyLimits({ formBody }: Pick<RouteDescription, 'formBody'>, schema: Schema): BodyLimits {
-  // Anyone may send a form's fields, before any secret is looked at.
+  // Anyone may send a form, whose fields are parsed before any secret is checked.
   if (formBody === true) return LEAST_BODY;
   const { bytes, marks } = needOf(schema);
   return {
@@ -31,7 +31,7 @@ export function bodyLimits({ formBody }: Pick<RouteDescription, 'formBody'>, sch
   };
 }
 
-/** The longest spelling of a valid value, without spaces. */
+/** Limits for the longest spelling of a valid value, without white space. */
 function needOf(schema: Schema): BodyLimits {
   const { type, properties, items, maxItems, maxLength, oneOf, enum: values } = schema;
   if (oneOf !== undefined) return most((oneOf as readonly Schema[]).map(needOf));
@@ -58,7 +58,7 @@ function needOf(schema: Schema): BodyLimits {
   );
 }
 
-/** Each field has a colon, and a comma or a brace; each name its quotes. */
+/** Limits of an object: each field has a colon, and a comma or a brace; each name has its quotes. */
 function objectNeed(properties: Readonly<Record<string, Schema>> = {}): BodyLimits {
   return Object.entries(properties).reduce(
     (sum, [name, schema]) => {

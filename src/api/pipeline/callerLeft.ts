@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
 
-/** The caller has left before the answer. */
 export class CallerLeftError extends Error {
   override readonly name = 'CallerLeftError';
   constructor() {
@@ -12,8 +11,8 @@ export class CallerLeftError extends Error {
 export const CALLER_LEFT = 499;
 
 /**
- * For long work. Aborted with CallerLeftError when the connection closes before the answer, or the caller ends its
- * side, which looks the same.
+ * Signal for long work. It is aborted with CallerLeftError when the connection closes before the answer, or the caller
+ * ends its side, which looks the same.
  */
 export function callerLeft(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();

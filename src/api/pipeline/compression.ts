@@ -9,9 +9,12 @@ import type { Context } from 'koa';
 
 export type Coding = 'br' | 'gzip';
 
-/** Smaller answers fit into a packet or two as they are. */
+/** Bytes from which an answer is compressed: a smaller one fits into a packet or two as it is. */
 const LEAST_BYTES = 1_400;
-/** As fast as gzip, and smaller; Node's default of 11 takes a hundred times as long. */
+/**
+ * Brotli options. Quality 4 is as fast as gzip, with smaller output; Node's default of 11 takes a hundred times as
+ * long.
+ */
 const BROTLI = {
   params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT },
 };
@@ -19,7 +22,7 @@ const BROTLI = {
 const brotliOf = promisify(brotliCompress);
 const gzipOf = promisify(gzip);
 
-/** The coding that the caller prefers, with `Vary` for caches. `undefined`: none, also for HEAD. */
+/** The coding that the caller prefers; sets `Vary` for caches. `undefined`: no coding, also for HEAD. */
 export function codingFor(ctx: Context): Coding | undefined {
   ctx.vary('Accept-Encoding');
   if (ctx.method === 'HEAD') return undefined;
@@ -27,13 +30,16 @@ export function codingFor(ctx: Context): Coding | undefined {
   return found === 'br' || found === 'gzip' ? found : undefined;
 }
 
-/** `undefined`: too small to be worth it. Works on other threads. */
+/** Compresses content on other threads; `undefined`: the content is too small to be worth it. */
 export async function compressed(content: string | Buffer, coding: Coding): Promise<Buffer | undefined> {
   if (Buffer.byteLength(content) < LEAST_BYTES) return undefined;
   return coding === 'br' ? brotliOf(content, BROTLI) : gzipOf(content);
 }
 
-/** An error of the content is one of the stream that is returned; who destroys that destroys the content. */
+/**
+ * Compressed stream of the content. An error of the content becomes an error of this stream; destroying this stream
+ * destroys the content.
+ */
 export function compressedStream(content: Readable, coding: Coding): Transform {
   const coder = coding === 'br' ? createBrotliCompress(BROTLI) : createGzip();
   return pipeline(content, coder, (error) => {

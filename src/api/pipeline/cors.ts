@@ -33,13 +33,15 @@ const EXPOSED = [
   'X-Request-Id',
 ].join(', ');
 
-/** How long a browser keeps the answer to a preflight, seconds. */
+/** How long a browser caches the answer to a preflight, seconds. */
 const MAX_AGE = '600';
 
 export interface Cors {
-  /** Marks an answer, errors included. Before any other header is set. */
+  /** Sets the CORS headers of an answer, errors included. It must run before any other header is set. */
   mark(ctx: Context): void;
-  /** Answers a preflight of a listed origin, for a path with these methods; `false`: it is none. */
+  /**
+   * Answers a preflight of a listed origin, for a path with these methods; `false`: the request is no such preflight.
+   */
   answersPreflight(ctx: Context, methods: string): boolean;
 }
 

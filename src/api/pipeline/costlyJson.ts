@@ -1,23 +1,24 @@
 import { HttpError } from './errors.js';
 
-/** Levels of lists and objects, fields of one object, names of fields in a long body. No schema has half as many. */
+/** Limits on nested levels, fields of one object, and names of fields in a long body. No schema has half as many. */
 const MOST_LEVELS = 32;
 const MOST_FIELDS = 256;
 const MOST_NAMES = 256;
-/** From here on names are compared: no body with fewer marks is dear. */
+/** Number of marks from which names are compared: a body with fewer marks is never costly. */
 const MARKS_OF_A_LONG_BODY = 1_000;
-/** The fields so far of the object open at each level. */
+/** Number of fields so far in the object that is open at each level. */
 const fields = new Int32Array(MOST_LEVELS + 1);
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /**
- * Refuses JSON that takes long to parse and to check for its length: a value costs some thirty times what a character
- * of a text does, a name that no object before had more. Looks at the bytes once, before anything else does.
+ * Refuses JSON that takes long to parse and to check for its length. A value costs some thirty times as much as a
+ * character of text, a name that no earlier object had even more. The bytes are scanned once, before anything else
+ * reads them.
  * @param marks the most opening braces and brackets, colons and commas outside strings
- * @throws HttpError `malformed_json` for more than 32 levels; `request_too_large` for more marks, more than 256
- * fields of one object, or more than 256 different names
+ * @throws HttpError `malformed_json` for more than 32 levels; `request_too_large` for more marks, more than 256 fields
+ * of one object, or more than 256 different names
  */
 export function refuseCostlyJson(bytes: Uint8Array, marks: number): void {
   let depth = 0;

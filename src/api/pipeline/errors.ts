@@ -1,6 +1,6 @@
 /**
  * Every error of the API, with its status and exact message (docs/contract.md#errors,
- * docs/decisions.md#general-errors). Statuses stand only here.
+ * docs/decisions.md#general-errors). No other file defines statuses.
  */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
@@ -120,12 +120,14 @@ export const ERRORS = {
   ),
 } as Readonly<Record<ErrorCode, readonly [status: number, message: string]>>;
 
-/** `message`: for codes without a message in the table. */
+/** An error that is answered with its code's status. `message` is for codes without a message in the table. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
-  /** Fields besides `error`, for this caller alone: never stored, but made again for a repeated request. */
+  /**
+   * Fields of the body alongside `error`, for this caller only: never stored, but made again for a repeated request.
+   */
   readonly more: object | undefined;
   constructor(
     code: ErrorCode,
@@ -138,13 +140,16 @@ export class HttpError extends Error {
   }
 }
 
-/** The code of an error, on every error answer (docs/errors.md). */
+/** Header with the code of an error, on every error answer (docs/errors.md). */
 export const CODE_HEADER = 'Error-Code';
 
-/** The field of an error: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error). */
+/** Header with the faulty field: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error). */
 export const FIELD_HEADER = 'Error-Field';
 
-/** Printable ASCII, at most 256 characters. No header for the body or query itself. */
+/**
+ * Header that names the faulty field in printable ASCII, at most 256 characters. There is none for the body or query
+ * itself.
+ */
 export function fieldHeader(field: string): Readonly<Record<string, string>> {
   return field === '' ? {} : { [FIELD_HEADER]: inAscii(shortened(field, 255)) };
 }
@@ -178,18 +183,18 @@ export const PASSING = {
   UnavailableError,
 } as const satisfies { readonly [E in PassingError as E['name']]: abstract new (...args: never[]) => E };
 
-/** `unforeseen`: needs an entry in the log. */
+/** Answer to an error. `unforeseen`: the error needs an entry in the service's log. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: ErrorCode;
   readonly message: string;
-  /** With the code's. */
+  /** Headers of the error, including `Error-Code`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly more?: object | undefined;
   readonly unforeseen: boolean;
 }
 
-/** Only errors meant for callers show their message. */
+/** Answer to any error. Only errors that are meant for callers show their message. */
 export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof HttpError) {
     const [status] = ERRORS[error.code];

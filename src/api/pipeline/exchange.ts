@@ -23,13 +23,13 @@ export interface PipelineDeps {
   /** Holders of idempotency keys; absent: a request that died holds its key for 30 s. */
   readonly keys?: KeyOwner;
   readonly positions: PositionGate;
-  /** Absent: none. */
+  /** Request limits; absent: there are none. */
   readonly limits?: Limits;
-  /** Whether outward work waits; absent: it does not. */
+  /** Whether outward work is held; absent: it never is. */
   readonly outwardHeld?: () => boolean;
-  /** A gift would have come to a staff account by this operation. */
+  /** Called with the operation when a gift was refused because it would have gone to a staff account. */
   readonly onStaffRefused?: ((operation: string) => void) | undefined;
-  /** An answer could not be stored for its idempotency key; the caller gets it all the same. */
+  /** Called when an answer could not be stored for its idempotency key; the caller gets the answer all the same. */
   onUnstored(error: unknown, requestId: string): void;
 }
 
@@ -38,7 +38,9 @@ const NO_NAMES: readonly string[] = Object.freeze([]);
 const NO_BYTES = Buffer.alloc(0);
 const ANONYMOUS: Principal = { kind: 'anonymous' };
 
-/** A class, so that all requests have one shape: each request makes one. */
+/**
+ * State of one request in the pipeline. It is a class because every request creates one, and all should have one shape.
+ */
 export class Exchange implements Call {
   readonly ctx: Context;
   readonly requestId: string;
@@ -54,15 +56,15 @@ export class Exchange implements Call {
   embeds: readonly string[] = NO_NAMES;
   bytes: Buffer = NO_BYTES;
   key: string | undefined = undefined;
-  /** The caller's `Gift-Position`. */
+  /** Log position that the caller sent in `Gift-Position`. */
   position: Position | undefined = undefined;
-  /** Parsed, not validated; `undefined`: no body. */
+  /** Parsed body, not validated; `undefined` without a body. */
   sent: unknown = undefined;
-  /** Until the key is settled or released. */
+  /** Idempotency key that this request holds until it is settled or released. */
   held: HeldKey | undefined = undefined;
   handler: Handler | undefined = undefined;
   answer: Answer | undefined = undefined;
-  /** An earlier answer was sent again. */
+  /** Whether an earlier answer was sent again. */
   replayed = false;
   readonly #addressOf: PipelineDeps['addressOf'];
   #left: AbortSignal | undefined;
@@ -92,7 +94,7 @@ export class Exchange implements Call {
     return typeof type === 'string' ? type : undefined;
   }
 
-  /** Bound: handlers destructure the call. */
+  /** An arrow function, so that it stays bound where handlers destructure the call. */
   readonly header = (name: string): string | undefined => {
     const value = this.ctx.req.headers[name];
     return Array.isArray(value) ? value.join(',') : value;

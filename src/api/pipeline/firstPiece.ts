@@ -6,7 +6,7 @@ import { CallerLeftError } from './callerLeft.js';
 
 /**
  * Waits for a stream's first piece, or its end. `onError` gets errors of an abandoned stream.
- * @throws the stream's own error; CallerLeftError where the connection closed meanwhile
+ * @throws the stream's own error; CallerLeftError where the connection closed first
  */
 export async function firstPiece(
   stream: Readable,

@@ -7,7 +7,7 @@ export interface Gate {
   idle(): boolean;
 }
 
-/** At most `width` run at once, at most `places` wait. */
+/** Gate for costly work: at most `width` pieces run at once, at most `places` wait. */
 export function gate(width: number, places: number): Gate {
   const slots = openSlots(width);
   return {
@@ -25,7 +25,7 @@ export function gate(width: number, places: number): Gate {
   };
 }
 
-/** Idle keys take no memory. */
+/** A gate for each key, through which one piece of work runs at a time. Idle keys take no memory. */
 export function keyedGate(places: number): { run<T>(key: string, work: () => Promise<T>): Promise<T> } {
   const gates = new Map<string, Gate>();
   return {

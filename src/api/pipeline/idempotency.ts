@@ -27,7 +27,7 @@ export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Appended anew whenever the answer is repeated. */
+  /** Access record that is appended again whenever the answer is repeated. */
   readonly accessRecord?: AccessRecord;
 }
 
@@ -55,9 +55,9 @@ export interface HeldKey {
 
 export interface KeyOwner {
   readonly self: Holder;
-  /** As far as is known. */
+  /** Whether the holder still works on the command, as far as this process knows. */
   isWorking(holder: Holder, commandId: string): boolean;
-  /** Returns a function that ends it. */
+  /** Marks a command as in progress in this process; the returned function ends that. */
   start(commandId: string): () => void;
 }
 
@@ -89,7 +89,7 @@ export function idempotencyKey(written: string | undefined): string | undefined 
 
 export const randomCommandId = (): string => randomUUID();
 
-/** Method and path, with the gift resolved. */
+/** Method and path of a request, with its parameters filled in and a gift's shortcode resolved to the id. */
 export function keyRoute(
   { method, path }: Pick<RouteDescription, 'method' | 'path'>,
   params: Readonly<Record<string, string>>,
@@ -97,7 +97,7 @@ export function keyRoute(
   return `${method} ${path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
 }
 
-/** Scoped to user, client and `route` (`keyRoute`). */
+/** Command id of an idempotency key, scoped to user, client and `route` (`keyRoute`). */
 export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {
   const user = principal.kind === 'user' ? principal.user.id : '';
   const client = principal.kind === 'anonymous' ? '' : principal.clientId;
@@ -109,15 +109,18 @@ export function bodyHashOf(body: unknown): string {
   return createHash('sha256').update(canonicalText(body)).digest('base64url');
 }
 
-/** JSON in which an object is the list of its sorted fields. Made piece by piece: any caller may send thousands. */
+/**
+ * JSON in which an object is the list of its sorted fields. It is built piece by piece, because any caller may send
+ * thousands of fields.
+ */
 function canonicalText(value: unknown): string {
   if (typeof value === 'number' && Number.isFinite(value)) return String(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';
   let text = '[';
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length; at++) text += (at === 0 ? '' : ',') + canonicalText(value[at]);
-    // Fields end in a list, so lists that end in a list or in the mark get a mark. Others stay unmarked: stored hashes
-    // must not change.
+    // An object's text ends in a list, so a list that ends in a list or in the mark gets a mark. Other lists stay
+    // unmarked: stored hashes must not change.
     const last: unknown = value.at(-1);
     return text + (Array.isArray(last) || last === '[]' ? ',"[]"]' : ']');
   }
@@ -139,7 +142,10 @@ function heldFor(
   return working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS ? left : 0;
 }
 
-/** What the records know of a key: its first answer, `running`, or nothing. @throws UnavailableError */
+/**
+ * The state of a key in the records: its first answer, `running`, or `undefined` where it is free. @throws
+ * UnavailableError
+ */
 export async function lookUpKey(
   records: Pick<Records, 'get'>,
   commandId: string,
@@ -206,7 +212,7 @@ interface Holding {
   readonly bodyHash: string;
   readonly first: StoredAnswer | undefined;
   readonly now: () => number;
-  /** The request is over, even if that could not be stored. */
+  /** Ends the mark of the command as in progress, even if its outcome could not be stored. */
   end(): void;
 }
 

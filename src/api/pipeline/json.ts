@@ -1,13 +1,13 @@
-/** Small answers at once, long lists in slices, so that no answer blocks the others. */
+/** JSON of answers: small answers are written at once, long lists in slices, so that no answer blocks the others. */
 import { Readable } from 'node:stream';
 import { slices } from '../../lib/async/slices.js';
 
-/** Items of nested lists count, too. */
+/** Items above which a list is long; items of nested lists count, too. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
 const DEPTH = 3;
 
-/** A stream for a long list. */
+/** JSON text of a value; a stream where the value has a long list. */
 export function jsonBody(value: object): string | Readable {
   if (!hasLongList(value)) return JSON.stringify(value);
   return Readable.from(paced(pieces(value)), { objectMode: false, highWaterMark: 262_144 });
@@ -17,7 +17,7 @@ export function hasLongList(value: unknown): boolean {
   return itemsOf(value, DEPTH) > LONG_LIST;
 }
 
-/** Stops counting at a long list. */
+/** Number of items in a value's lists; counting stops at a long list. */
 function itemsOf(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null || depth < 0) return 0;
   if (Array.isArray(value)) {

@@ -12,13 +12,13 @@ export const limitItem = ({ name }: Quota, left: number, seconds: number): strin
 export const listed = (list: string | undefined, item: string): string =>
   list === undefined ? item : `${list}, ${item}`;
 
-/** For every answer to the request from now on. */
+/** Adds a limit to the headers of every later answer to the request. */
 export function noteLimit(state: RequestState, quota: Quota, { seconds }: QuotaStatus, left: number): void {
   state.rateLimit = listed(state.rateLimit, limitItem(quota, left, seconds));
   state.rateLimitPolicy = listed(state.rateLimitPolicy, policyItem(quota));
 }
 
-/** Names and values in turn, in a new array; none where nothing limits the request. */
+/** Limit headers as alternating names and values, in a new array; empty where nothing limits the request. */
 export function limitHeaders({ rateLimit, rateLimitPolicy }: RequestState): string[] {
   return rateLimit === undefined || rateLimitPolicy === undefined
     ? []

@@ -3,23 +3,29 @@ import type { Quota, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { Principal } from './principal.js';
 import type { HttpError } from './errors.js';
 
-/** What limits look at. */
+/** Properties of a request that limits are counted by. */
 export interface LimitedRequest {
   readonly principal: Principal;
   readonly address: string;
-  /** Its `state` gets the headers (`limitHeaders.ts`). */
+  /** Koa context, whose `state` gets the limit headers (`limitHeaders.ts`). */
   readonly ctx: Pick<Context, 'state'>;
 }
 
-/** Every method throws HttpError too_many_requests, with headers. None asks a store. */
+/**
+ * Limits on requests and guesses. Every method throws HttpError too_many_requests, with headers, at a full counter.
+ * None reads a store.
+ */
 export interface Limits {
-  /** Counts the request of a client or user; one without a valid token for its address. */
+  /** Counts a request for its client or user, and one without a valid token for its address. */
   takeRequest(this: void, request: LimitedRequest): void;
   /** Counts a request under `/ops`. */
   takeOpsRequest(this: void, request: LimitedRequest): void;
-  /** Before a gift is looked up, and again before the caller learns of it: others may have been looked up meanwhile. */
+  /**
+   * Refuses a caller with too many guesses, before a gift is looked up and again before the caller learns of it.
+   * Concurrent requests may have looked up others in between.
+   */
   refuseGuesser(request: LimitedRequest): void;
-  /** Counts a gift that is unknown, before the caller learns that. */
+  /** Counts the look-up of an unknown gift, before the caller learns that it is unknown. */
   takeUnknownGift(request: LimitedRequest): void;
 }
 

@@ -30,7 +30,7 @@ import {
   waitForPosition,
 } from './steps.js';
 
-/** In the order of their answers. */
+/** Steps before the decision, in the order in which their errors are answered. */
 const CHECKS: readonly Step[] = [
   authenticate,
   authorise,
@@ -42,13 +42,16 @@ const CHECKS: readonly Step[] = [
   waitForPosition,
   replayOrClaim,
 ];
-/** In the order of their answers. A key stores their outcome; they may run twice. */
+/**
+ * Steps of the decision, in the order in which their errors are answered. An idempotency key stores their outcome; they
+ * may run twice.
+ */
 const DECISION: readonly Step[] = [openEntity, validate, refuseHeld, handle];
 
 const UNKNOWN_GIFT: ErrorCode = 'gift_not_found';
 const STAFF_GETS_A_GIFT: ErrorCode = 'staff_receives_no_gifts';
 
-/** The errors of the steps. */
+/** Errors that the steps may raise for a route. */
 export function commonErrors(route: RouteDescription): ErrorCode[] {
   const ofSteps = [...CHECKS, ...DECISION].flatMap(({ errors }) => errors?.(route) ?? []);
   return [...new Set<ErrorCode>(['internal', 'unavailable', ...ofSteps])];
@@ -90,14 +93,14 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
   };
 }
 
-/** Statuses of requests that are nothing to anybody, whoever sent them. */
+/** Statuses of faulty requests: where a body proves its sender, only requests with these count towards the limits. */
 const FAULTS: ReadonlySet<number> = new Set([400, 413, 415, 422]);
 
 /**
- * A refusal that rests on read models is unreliable while these are behind the log. It counts only if a second run
- * repeats it, once they reached the log's end as of the first run. The second run is safe: a refused run has appended
- * nothing.
- * @throws UnavailableError if they don't reach it within a second
+ * Runs the decision. A refusal that rests on read models is unreliable while these are behind the log. It counts only
+ * if a second run repeats it, once they reached the log's end as of the first run. The second run is safe: a refused
+ * run has appended nothing.
+ * @throws UnavailableError if the read models don't reach it within a second
  */
 async function decided(
   route: Route,
@@ -107,7 +110,7 @@ async function decided(
 ): Promise<Answer> {
   const { giftParam, reads = [] } = route;
   try {
-    // A malformed id: no read model can hold it.
+    // No read model can hold a malformed id.
     if (giftParam !== undefined && !isGiftId(exchange.params[giftParam] ?? '')) throw new HttpError(UNKNOWN_GIFT);
     try {
       return await run(decision, exchange);
@@ -150,7 +153,7 @@ async function settled(
     throw error;
   }
   const kept = storedAnswer(answer, deps);
-  // Concurrent with the read models: the caller waits for both.
+  // The key stores the answer while the read models catch up: the caller waits for both.
   await Promise.all([reportUnstored(exchange, deps, () => key.settle(kept)), shown(answer)]);
   return answer;
 }
@@ -181,14 +184,17 @@ async function settleRefusal(key: HeldKey, error: unknown, exchange: Exchange, d
   const stored = { status, headers: { ...allowOf(status, exchange.ctx.state as RequestState), ...headers } };
   const keep = (): Promise<boolean> =>
     key.settle(more === undefined ? { ...stored, body: JSON.stringify({ error: message }) } : stored);
-  // A declined purchase is in the log. Other refusals are not: answered without being stored, the same key could later
-  // succeed.
+  // A declined purchase is in the log. Other refusals are not: if one were answered without being stored, the same key
+  // could later succeed.
   if (status === 402) await reportUnstored(exchange, deps, keep);
   else if (!(await keep()))
     throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
 }
 
-/** Waits at most a second for the answer's read models. `undefined` (not a promise): no wait, not even for a turn. */
+/**
+ * Waits at most a second for the answer's read models. `undefined` (not a promise): no wait, not even for a turn of the
+ * event loop.
+ */
 function shown({ position, waitFor }: Answer): Promise<void> | undefined {
   return position === undefined || waitFor === undefined || waitFor.length === 0
     ? undefined

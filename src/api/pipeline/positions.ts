@@ -1,4 +1,4 @@
-/** `Gift-Position` (docs/design.md#read-your-writes): `{log id}:{position}`. */
+/** The header `Gift-Position` (docs/design.md#read-your-writes), whose value is `{log id}:{position}`. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { parsedPosition, positionText } from '../../ports/positionText.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -10,20 +10,20 @@ import { HttpError } from './errors.js';
 /** How long a read waits for its position, and a write for its read models, ms. */
 const POSITION_WAIT_MS = 1000;
 
-/** In an answer the position of its write; in a request the position to wait for. */
+/** Header with a log position: in an answer the position of its write; in a request the position to wait for. */
 export const POSITION_HEADER = 'Gift-Position';
 
 export interface Follower {
-  /** Waits at most `timeoutMs`. False: not everything up to `position` is in it. */
+  /** Waits for the position, at most `timeoutMs` ms. False: the read model lacks events up to `position`. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
-/** All read models. */
+/** Followers of all read models, by the read model's name. */
 export type Followers = Readonly<Record<keyof ReadModels, Follower>>;
 
 /**
- * Waits for these read models, at most a second; `waitMs`: where single documents are read from the log meanwhile. Late
- * or unreachable ones are no error: the write stands, and a caller with an error would buy once more.
+ * Waits for these read models, at most a second; `waitMs` is shorter where single documents can be read from the log. A
+ * late or unreachable read model is no error: the write is stored, and a caller that got an error would buy once more.
  */
 export async function waitUntilProjected(
   position: Position,
@@ -39,18 +39,25 @@ export async function waitUntilProjected(
 }
 
 export interface PositionGate {
-  /** `undefined`: no header, or another log. @throws HttpError `invalid_position` */
+  /**
+   * Position in a request's header; `undefined` without a header or for another log. @throws HttpError
+   * `invalid_position`
+   */
   parse(header: string | undefined): Position | undefined;
-  /** From a stored answer; `undefined`: no header, or another log. */
+  /** Position in a stored answer's header; `undefined` without a valid position of this log. */
   stored(header: string | undefined): Position | undefined;
   format(position: Position): string;
   /**
-   * Waits for the read models that all routes read and these. A route that reads single gifts or purchases waits for a
-   * moment only: they are read from the log then.
-   * @throws UnavailableError after a second, also where such a route's log does not answer or is not there yet
+   * Waits for the read models that all routes read, and for `reads`. A route that reads single gifts or purchases waits
+   * for a moment only: it reads them from the log then.
+   * @throws UnavailableError after a second, also where such a route's log does not answer or has not reached the
+   * position
    */
   wait(position: Position, reads?: readonly ReadBySome[], readsSingly?: boolean): Promise<void>;
-  /** Waits until these read models show the log's present end. @throws UnavailableError after a second, or without the log */
+  /**
+   * Waits until these read models show the log's present end.
+   * @throws UnavailableError after a second, or without the log
+   */
   waitForEnd(names: readonly (keyof ReadModels)[]): Promise<void>;
 }
 
@@ -76,7 +83,7 @@ export function positionGate(
         allReached(position, READ_BY_ALL, readsSingly ? BEHIND_WAIT_MS : POSITION_WAIT_MS),
       ]);
       if (own && common) return;
-      // What every request reads is folded from streams then; what only this route reads is not.
+      // Documents of the common read models are folded from streams then; those of the route's own read models are not.
       if (own && readsSingly && position <= ((await endNow()) ?? '')) return;
       // A position that the log has not reached yet gets the rest of the second.
       const restMs = POSITION_WAIT_MS - BEHIND_WAIT_MS;

@@ -1,4 +1,4 @@
-/** Looked up anew for each request (docs/decisions.md#sessions). */
+/** The caller of a request, looked up again for each request (docs/decisions.md#sessions). */
 import type { Role } from '../../domain/account.js';
 import type { UserDocument } from '../../projections/accounts.js';
 
@@ -10,13 +10,13 @@ export type Principal =
       readonly clientId: string;
       readonly sessionId: string;
       readonly user: UserDocument;
-      /** The client serves no staff. */
+      /** Present where the client serves no staff. */
       readonly staff?: false;
     };
 
 export const isStaffClient = (principal: Principal): boolean => principal.kind === 'user' && principal.staff !== false;
 
-/** What the caller may do by roles; who is staff, whatever the client, is said by `user.roles`. */
+/** Roles that the caller may use through its client; `user.roles` has the user's roles whatever the client. */
 export function rolesOf(principal: Principal): readonly Role[] {
   return principal.kind === 'user' && isStaffClient(principal) ? principal.user.roles : [];
 }

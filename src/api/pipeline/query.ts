@@ -13,18 +13,24 @@ interface Property {
   readonly 'x-also'?: readonly string[];
 }
 
-/** Other names of a parameter: those of its values in answers. */
+/** Schema keyword with further names of a query parameter: the names that its values have in answers. */
 export function alsoNamed(names: readonly string[]): Schema {
   return names.length === 0 ? {} : { 'x-also': names };
 }
 
-/** Where a page of a list begins. Empty: at the list's beginning (docs/decisions.md#cursors). */
+/**
+ * Name of the parameter that says where a list's page begins. An empty value means the list's beginning
+ * (docs/decisions.md#cursors).
+ */
 const CURSOR = 'after';
 
-/** For whole numbers without a bound of their own; `page * per_page` stays exact. */
+/** Maximum of whole numbers that have no bound of their own, so that `page * per_page` stays exact. */
 export const MAX_WHOLE_NUMBER = 2_147_483_647;
 
-/** Returns text that can't be converted: validation names the fault. */
+/**
+ * Converts a parameter's text to the type of its schema. Text that can't be converted is returned, and validation names
+ * the fault.
+ */
 function converted(text: string, type: string | undefined): unknown {
   switch (type) {
     case 'integer':
@@ -41,13 +47,13 @@ function converted(text: string, type: string | undefined): unknown {
   }
 }
 
-/** Without the leading `?`. @throws HttpError `schema` for malformed Unicode */
+/** Parses a raw query without the leading `?`. @throws HttpError `schema` for malformed Unicode */
 export function parseQuery(text: string): ParsedUrlQuery {
   refuseMalformedParameters(text);
   return parseParameters(text);
 }
 
-/** A raw query or form. Node's default drops parameters after the thousandth. */
+/** Parses all parameters of a raw query or form; Node's default drops those after the thousandth. */
 export function parseParameters(text: string): ParsedUrlQuery {
   return parse(text, '&', '=', { maxKeys: 0 });
 }
@@ -89,7 +95,7 @@ export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string,
 }
 
 /**
- * Ignoring a mistyped filter would answer everything.
+ * Refuses unknown parameters: ignoring a mistyped filter would answer the unfiltered list.
  * @throws HttpError `schema` naming the first unknown parameter, and all known ones
  */
 export function refuseUnknownParameters(query: ParsedUrlQuery, schema: Schema | undefined, embeds: boolean): void {

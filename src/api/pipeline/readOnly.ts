@@ -3,7 +3,7 @@ import { HttpError } from './errors.js';
 import type { RequestState } from './requestState.js';
 
 /**
- * For paths outside of the routers: names the route for log and metrics.
+ * Admits reads of a path outside of the routers, and names its route for log and metrics.
  * @throws HttpError `method_not_allowed` except for GET and HEAD
  */
 export function readOnly(ctx: Context, route: string): void {

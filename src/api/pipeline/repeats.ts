@@ -5,27 +5,27 @@
 import type { ReadModels } from '../../projections/index.js';
 
 /**
- * What a repeat with the same key gets.
+ * Answer to a repeated request with the same key.
  * - `kept`: the same answer for 24 hours. Only a deliberate act (an import, an unredeem, support) could change it.
  *   Callers have acted on the refusal, so a delayed duplicate must not succeed.
  * - `open`: a new attempt. The first one reached no decision, or a late effect is harmless.
- * - `{ retryAfter }`: as `open`, with `Retry-After` in seconds: an operation under way ends by itself.
+ * - `{ retryAfter }`: as `open`, with `Retry-After` in seconds: the operation in progress ends by itself.
  */
 type Repeat = 'kept' | 'open' | { readonly retryAfter: number };
 
 /**
- * What an error rests on.
+ * State from which an error is decided.
  * - `request`: the request itself, its caller, or the state of this service.
  * - `log`: streams, read for the decision.
- * - names of read models: their content. The error is answered only once they show the whole log (`pipeline.ts`), of
- *   those that only some routes read (`ReadBySome`) the ones that its route reads.
+ * - names of read models: their content. The error is answered only once they show the whole log (`pipeline.ts`). A
+ *   read model that only some routes read (`ReadBySome`) counts only where the request's route reads it.
  */
 type Basis = 'request' | 'log' | readonly (keyof ReadModels)[];
 
 /** Charges usually settle within seconds. */
 const SETTLING = { retryAfter: 2 };
 const MOMENTS = { retryAfter: 1 };
-/** A person decides. */
+/** An operator decides when outward work resumes. */
 const RESUMPTION = { retryAfter: 60 };
 /** Disputes take days or weeks. */
 const DISPUTE = { retryAfter: 3_600 };
@@ -64,11 +64,11 @@ const REPEATS = {
   internal: ['request', 'open'],
   unavailable: ['request', 'open'],
   outward_work_held: ['request', RESUMPTION],
-  // Ids of redemptions name gifts, too, where the route reads them.
+  // A redemption's id names its gift, too, where the route reads redemptions.
   gift_not_found: [['redemptions'], 'kept'],
   transaction_not_found: ['log', 'kept'],
   redemption_not_found: ['log', 'kept'],
-  // An import of the catalogue may change it.
+  // An import of the catalogue may change who may redeem.
   cannot_redeem: [['catalogue'], 'kept'],
   cannot_unredeem: [['catalogue'], 'kept'],
   cannot_claim: ['log', 'kept'],
@@ -80,7 +80,8 @@ const REPEATS = {
   gift_not_paid: ['log', SETTLING],
   gift_cancelled: ['log', 'kept'],
   gift_blocked: ['log', 'kept'],
-  // Support actions (409) are not kept: a repeat decides by the present state, and has one effect in the log.
+  // Refusals of support actions (409) are not kept: a repeat decides by the present state, and has one effect in the
+  // log.
   gift_has_voucher: ['log', 'open'],
   gift_has_no_receiver: ['log', 'open'],
   notification_pending: ['log', MOMENTS],
@@ -139,13 +140,13 @@ export const isKept = (code: RatedCode): boolean => REPEATS[code][1] === 'kept';
 
 export const restsOnRequest = (code: RatedCode): boolean => REPEATS[code][0] === 'request';
 
-/** The read models that the error rests on. */
+/** The read models from which the error is decided; empty for `request` and `log`. */
 export function basisOf(code: RatedCode): readonly (keyof ReadModels)[] {
   const [basis]: readonly [Basis, Repeat] = REPEATS[code];
   return typeof basis === 'string' ? [] : basis;
 }
 
-/** In seconds (RFC 9110 10.2.3). */
+/** The header `Retry-After`, in seconds (RFC 9110 10.2.3); empty for errors without a waiting time. */
 export function retryAfterOf(code: RatedCode): Readonly<Record<string, string>> {
   const repeat: Repeat = REPEATS[code][1];
   return typeof repeat === 'object' ? { 'Retry-After': String(repeat.retryAfter) } : {};

@@ -1,4 +1,4 @@
-/** Continues the caller's trace; named by the route's pattern. */
+/** Trace span of a request, which continues the caller's trace and is named by the route's pattern. */
 import type { Middleware } from 'koa';
 import { inSpan } from '../../tracing/spans.js';
 import type { RequestState } from './requestState.js';

@@ -1,19 +1,19 @@
 import type { Principal } from './principal.js';
 import type { ErrorPage } from './route.js';
 
-/** Koa's `ctx.state`. */
+/** State of one request in Koa's `ctx.state`. */
 export interface RequestState {
   requestId: string;
   route?: string;
-  /** For the header `Allow`: every method of the path. */
+  /** Methods of the path, for the header `Allow`. */
   allow?: string;
   principal?: Principal;
   /** No answer of the route, errors included, may be cached. */
   noStore?: boolean;
-  /** Large answers are compressed for callers that ask for it. */
+  /** Whether large answers are compressed for callers that accept it. */
   compressed?: boolean;
   errorPage?: ErrorPage;
-  /** The headers `RateLimit` and `RateLimit-Policy` of every answer. */
+  /** Value of the answer's header `RateLimit`; `rateLimitPolicy` is that of `RateLimit-Policy`. */
   rateLimit?: string;
   rateLimitPolicy?: string;
 }

@@ -12,7 +12,7 @@ import { sendJson, setCommonHeaders } from './send.js';
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const;
 const NO_STORE = ['Cache-Control', 'no-store'] as const;
 
-/** `undefined` (not a promise): sent without a wait. */
+/** Sends an answer. `undefined` (not a promise): the answer was sent without a wait. */
 export function respond(ctx: Context, positions: PositionGate, answer: Answer): Promise<void> | undefined {
   const { body, position } = answer;
   const headers = limitHeaders(ctx.state as RequestState);
@@ -54,10 +54,10 @@ async function sendCompressed(
 }
 
 export function replay(ctx: Context, positions: PositionGate, stored: StoredAnswer): void {
-  // The stored answer may itself be a repeated one, made again from the log.
+  // The stored answer may itself be the answer to a repeated request, made again from the log.
   const { [REPLAYED[0]]: _, [POSITION_HEADER]: position, ...headers } = stored.headers;
   const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
-  // Omits a position that would be refused in a later request.
+  // A stored position is left out if a later request with it would be refused.
   const place = position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
   sendJson(
     ctx,
@@ -72,7 +72,7 @@ export function allowOf(status: number, { allow }: RequestState): Record<string,
   return status === 405 && allow !== undefined ? { Allow: allow } : {};
 }
 
-/** For errors after the answer was started or abandoned. */
+/** Handler of errors after the answer was started or abandoned. */
 export function reportFault(ctx: Context): (error: Error) => void {
   return (error) => void ctx.app.emit('error', error, ctx);
 }

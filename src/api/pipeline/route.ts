@@ -14,58 +14,63 @@ import type { Follower } from './positions.js';
  */
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** `none`: without a token; `any`: a client or a user. */
+/** Callers that a route accepts. `none`: no token is needed; `any`: a client's or a user's token; `user`: a user's. */
 export type RouteCaller = 'none' | 'any' | 'user';
 
 export interface SuccessAnswer {
   readonly status: number;
   readonly description: string;
-  /** Absent: the answer is not JSON (see `contentType`). */
+  /** JSON schema of the answer; absent: the answer is not JSON (see `contentType`). */
   readonly schema?: Schema;
   readonly example?: unknown;
   readonly contentType?: string;
   /** Further content types of the same answer, as text. */
   readonly alsoAs?: readonly string[];
-  /** Descriptions by name, besides the headers of every answer. */
+  /** Descriptions of this answer's own headers, by header name; headers of every answer are not listed. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface Call {
-  /** A gift's shortcode is the gift's id here. */
+  /** Path parameters by name. A gift's shortcode has already been replaced by the gift's id. */
   readonly params: Readonly<Record<string, string>>;
-  /** The path has the gift's shortcode, which opens the gift to strangers (docs/decisions.md#what-opens-a-gift). */
+  /**
+   * Whether the path has the gift's shortcode, which opens the gift to strangers (docs/decisions.md#what-opens-a-gift).
+   */
   readonly byShortcode: boolean;
-  /** Validated and converted. List parameters (`embed[]`) are arrays, named without brackets. */
+  /** Query parameters, validated and converted. List parameters (`embed[]`) are arrays, named without brackets. */
   readonly query: Readonly<Record<string, unknown>>;
-  /** Validated; `{}` where an optional body is absent. */
+  /** Body, validated unless the route has `bodyCheckedByHandler`; `{}` where an optional body is absent. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Every requested relation, with each step of a dotted one; those of the query first. */
+  /** Every requested relation, with each step of a dotted relation; those of the query come first. */
   readonly embeds: readonly string[];
   /** The raw bytes of a signed body; otherwise empty. */
   readonly bytes: Buffer;
-  /** The caller's `Gift-Position`; `undefined`: none, or of another log. */
+  /** Log position that the caller sent in `Gift-Position`; `undefined` without the header or for another log. */
   readonly position: Position | undefined;
   readonly principal: Principal;
   readonly requestId: string;
-  /** An HMAC of caller, route and idempotency key, or random. */
+  /** Id of the command in the log: an HMAC of caller, route and idempotency key, or random without a key. */
   readonly commandId: string;
-  /** SHA-256 (base64url) of the canonical body; only with an idempotency key. */
+  /** Keyed hash of the canonical body's SHA-256; only with an idempotency key. */
   readonly bodyHash?: string;
   /**
    * The log position of the first answer to this command, where its body was not stored: the answer is made again
    * without later events.
    */
   readonly firstPosition?: Position;
-  /** For throttling. */
+  /** Caller's IP address, for throttling and limits; `unknown` for a Unix socket. */
   readonly address: string;
-  /** As received: the path without query; the query without `?`. */
+  /** Path as received, without the query; `rawQuery` is the query as received, without `?`. */
   readonly path: string;
   readonly rawQuery: string;
-  /** For long work: aborted with CallerLeftError when the caller leaves before the answer. */
+  /** Signal for long work, aborted with CallerLeftError when the caller leaves before the answer. */
   readonly left: AbortSignal;
-  /** `name` in lower case. */
+  /** Value of a request header; `name` is in lower case. */
   header(name: string): string | undefined;
-  /** By `Accept` (RFC 9110 12.5.1), the first of equals; `undefined`: none of these. */
+  /**
+   * The content type that `Accept` prefers (RFC 9110 12.5.1), the first of equally preferred ones; `undefined`: none of
+   * these.
+   */
   preferredType(types: readonly string[]): string | undefined;
 }
 
@@ -74,7 +79,10 @@ export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 
 export type Handler = (call: Call) => Promise<Answer>;
 
-/** The content of an access record (docs/decisions.md#access-records), without the reason: it is stored for repeats. */
+/**
+ * Content of an access record without its reason, stored with the answer for repeated requests
+ * (docs/decisions.md#access-records).
+ */
 export interface AccessRecord {
   readonly request: AccessRequest;
   readonly count: number;
@@ -82,25 +90,25 @@ export interface AccessRecord {
 
 export interface Answer {
   readonly status: number;
-  /** Sent as JSON; a string or stream as it is, with the `Content-Type` of `headers` (default JSON). */
+  /** Object sent as JSON; a string or stream is sent as it is, with the `Content-Type` of `headers` (default JSON). */
   readonly body: object | string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   /** The log's position after a write: sent as `Gift-Position`. */
   readonly position?: Position | undefined;
   /**
-   * Read models to wait for before the answer is sent, at most a second (`waitUntilProjected`). The answer must not be
-   * made of them.
+   * Read models to wait for before the answer is sent, at most a second (`waitUntilProjected`). The answer itself must
+   * not be read from them.
    */
   readonly waitFor?: readonly Follower[];
-  /** Made from the events of an earlier request with the same key: sent as `Idempotent-Replayed: true`. */
+  /** The answer was made from events of an earlier request with the same key: sent as `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
-  /** The body holds what must not be stored: a repeated request has it made anew from the events. */
+  /** The body holds data that must not be stored: for a repeated request it is made again from the events. */
   readonly unstored?: boolean;
-  /** The handler appends the record; for a repeated answer the route's `recordAgain` does. */
+  /** Access record that the handler appends; for a repeated answer the route's `recordAgain` appends it. */
   readonly accessRecord?: AccessRecord;
 }
 
-/** `headers`: besides those of the error. */
+/** Renders an error as an HTML page. `headers` are sent in addition to those of the error. */
 export type ErrorPage = (error: Pick<ErrorAnswer, 'code' | 'headers'>) => {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -116,47 +124,52 @@ export interface RouteDescription {
   readonly tag: string;
   readonly description?: string;
   readonly caller: RouteCaller;
-  /** One of these is needed (docs/decisions.md#ops-roles), else 403 `Forbidden.`; only with caller `user`. */
+  /**
+   * Roles of which the user needs one (docs/decisions.md#ops-roles), else 403 `Forbidden.`; only with caller `user`.
+   */
   readonly roles?: readonly Role[];
-  /** Relations for `embed[]`. Absent: under `/api/v2` each is refused as unknown. */
+  /** Relations that `embed[]` accepts. Absent: under `/api/v2` every relation is refused as unknown. */
   readonly embeds?: readonly string[];
-  /** An object schema (list parameters without brackets). */
+  /** Object schema of the query, in which list parameters are named without brackets. */
   readonly query?: Schema;
-  /** Refuses unknown query parameters. */
+  /** Whether unknown query parameters are refused. */
   readonly knownParametersOnly?: boolean;
-  /** An object schema. Absent: requests other than GET may have an empty object (`bodyOf`). */
+  /** Object schema of the body. Absent: requests other than GET may have an empty object (`bodyOf`). */
   readonly body?: Schema;
   readonly bodyOptional?: boolean;
   /** The handler validates the body, in its own order; `body` only describes it. */
   readonly bodyCheckedByHandler?: boolean;
   /** The header that signs the raw body. The handler verifies and parses `bytes`; `body` only describes them. */
   readonly signature?: { readonly header: string; readonly description: string };
-  /** Leads to outward work: refused while that waits (docs/decisions.md#outward-work). */
+  /** The route leads to outward work, and is refused while that is held (docs/decisions.md#outward-work). */
   readonly outward?: true;
   /** Also accepts form-encoded bodies (the token endpoint). */
   readonly formBody?: boolean;
   /** `Cache-Control: no-store` for all answers and errors. Implied by caller `user`. */
   readonly noStore?: boolean;
-  /** Compresses large answers for callers that ask for it: only where they hold no secret (docs/decisions.md#compression). */
+  /**
+   * Compresses large answers for callers that accept it: only where they hold no secret
+   * (docs/decisions.md#compression).
+   */
   readonly compressed?: boolean;
   readonly bodyExample?: unknown;
   readonly params?: Readonly<Record<string, string>>;
   /** The path parameter with a gift's id or shortcode, resolved to the id; other values are `gift not found`. */
   readonly giftParam?: string;
-  /** Read models of the answer, besides those of every route: `Gift-Position` waits for them, too. */
+  /** Read models that the answer reads in addition to those of every route: `Gift-Position` waits for them, too. */
   readonly reads?: readonly ReadBySome[];
-  /** Reads gifts and purchases by their ids only: they are shown as the log has them. Implied by `giftParam`. */
+  /** The route reads gifts and purchases only by id, so they are shown as the log has them. Implied by `giftParam`. */
   readonly readsSingly?: boolean;
   readonly answers: readonly SuccessAnswer[];
-  /** The fields that an error has beside `error`, with an example of them. */
+  /** Fields that an error's body has alongside `error`, with an example. */
   readonly errorFields?: Readonly<
     Partial<Record<ErrorCode, { readonly properties: Readonly<Record<string, Schema>>; readonly example: object }>>
   >;
-  /** Descriptions by name, besides the headers of every error with its status. */
+  /** Descriptions of an error's own headers, by header name; headers of every error with its status are not listed. */
   readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>>;
-  /** In place of JSON, where the caller's `Accept` prefers HTML: people open the route in a browser. */
+  /** HTML page sent in place of JSON where `Accept` prefers HTML: people open the route in a browser. */
   readonly errorPage?: ErrorPage;
-  /** The steps add theirs (`pipeline.ts`). */
+  /** Errors that the handler raises; the steps add theirs (`commonErrors` in `pipeline.ts`). */
   readonly errors: readonly ErrorCode[];
 }
 
@@ -167,7 +180,7 @@ export interface RouteDescription {
 export type Route = RouteDescription & {
   /**
    * Appends the access record of an answer that is about to be repeated for its key.
-   * @throws UnavailableError: then it is not sent
+   * @throws UnavailableError: the answer is not sent then
    */
   readonly recordAgain?: (call: EarlyCall, record: AccessRecord, sent: unknown) => Promise<void>;
 } & (
@@ -177,19 +190,27 @@ export type Route = RouteDescription & {
 
 const NO_FIELDS: Schema = { type: 'object', additionalProperties: false };
 
-/** The schema that a request's body must meet; `undefined`: bodies are not looked at (GET). */
+/** The schema that a request's body must meet; `undefined` (GET): the body is ignored. */
 export const bodyOf = ({ method, body }: Pick<RouteDescription, 'method' | 'body'>): Schema | undefined =>
   body ?? (method === 'GET' ? undefined : NO_FIELDS);
 
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
 
-/** Whether every request counts, and not only faulty ones: docs/limits.md#what-counts. */
+/**
+ * Whether every request of the route counts towards the limits, and not only faulty ones: docs/limits.md#what-counts.
+ */
 export const isLimited = (route: Pick<RouteDescription, 'formBody' | 'signature'>): boolean => !provesItself(route);
 
-/** The body shows who sends it, by a secret or a signature: only faults count, lest others at the address refuse it. */
+/**
+ * Whether the body proves its sender by a secret or a signature. Only faults count then, so that other callers at the
+ * same address cannot keep the sender out.
+ */
 export const provesItself = ({ formBody, signature }: Pick<RouteDescription, 'formBody' | 'signature'>): boolean =>
   formBody === true || signature !== undefined;
 
-/** An answer for a single user may hold a code, a PIN, a message, or a payment's secret. */
+/**
+ * Whether caches must not store the route's answers. An answer for a single user may hold a code, a PIN, a message, or
+ * a payment's secret.
+ */
 export const mustNotBeCached = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean =>
   noStore === true || caller === 'user';

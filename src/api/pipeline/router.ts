@@ -1,6 +1,6 @@
 /**
  * Routers of subjects, each mounted below the common path of its routes. @koa/router tries its routes in turn, so a
- * request should meet only those of its subject that have as many steps as its path.
+ * request should be tried only against routes of its subject with as many steps as its path.
  */
 import Router, { type RouterContext } from '@koa/router';
 import type { Context, Middleware } from 'koa';
@@ -10,17 +10,17 @@ import type { Route } from './route.js';
 export type RouteHandler = (ctx: Context & { readonly params: Readonly<Record<string, string>> }) => Promise<void>;
 
 export interface SubjectRouter {
-  /** Every route's path starts with it. Without a trailing slash. */
+  /** Path with which every route's path starts, without a trailing slash. */
   readonly prefix: string;
   readonly routes: readonly Route[];
-  /** At the number of steps of their routes' paths. */
+  /** Routers by the number of steps in the paths of their routes. */
   readonly bySteps: readonly (Router | undefined)[];
 }
 
 /** @throws Error for two routes of one method and path, or one outside the prefix */
 export type RouterMaker = (prefix: string, routes: readonly Route[]) => SubjectRouter;
 
-/** `allow`: every method of the route's path. */
+/** Makes routers of routes. `allow` lists every method of the route's path, for the header `Allow`. */
 export function routerMaker(handlerOf: (route: Route, allow: string) => RouteHandler): RouterMaker {
   return (prefix, routes) => {
     const bySteps: (Router | undefined)[] = [];
@@ -46,14 +46,14 @@ function allowedAt(routes: readonly Route[], path: string): string {
   return methods.sort().join(', ');
 }
 
-/** An ending slash makes no step: routes match with and without it. */
+/** Number of steps in a path. A trailing slash is no step: routes match with and without it. */
 function stepsOf(path: string): number {
   let steps = 0;
   for (let at = 0; at !== -1 && at < path.length - 1; at = path.indexOf('/', at + 1)) steps++;
   return steps;
 }
 
-/** The cost depends on the steps of the path, not on the number of routers. */
+/** Finds the router of a path. The cost depends on the steps of the path, not on the number of routers. */
 export function mounted(routers: readonly SubjectRouter[]): (path: string) => Middleware | undefined {
   const byPrefix = new Map<string, readonly (Middleware | undefined)[]>();
   let deepest = 0;
@@ -76,7 +76,7 @@ export function mounted(routers: readonly SubjectRouter[]): (path: string) => Mi
   };
 }
 
-/** Equivalent to their percent-encoding (RFC 3986 6.2.2.2). */
+/** Characters that are equivalent to their percent-encoding (RFC 3986 6.2.2.2). */
 const UNRESERVED = /^[\w.~-]$/;
 
 /** The path as routes spell it. @throws HttpError `not_found` for malformed percent-encoding */
@@ -93,7 +93,9 @@ export function normalizedPath(path: string): string {
   });
 }
 
-/** `undefined`: no route has this path. */
+/**
+ * Pattern and methods of a path that no route answers with the request's method; `undefined`: no route has this path.
+ */
 export function otherMethods(ctx: Context): { readonly path: string; readonly allow: string } | undefined {
   const [first, ...others] = (ctx as unknown as RouterContext).matched ?? [];
   if (first === undefined) return undefined;

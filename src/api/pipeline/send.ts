@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import helmet from 'koa-helmet';
 import type { RequestState } from './requestState.js';
 
-/** The same for every answer, so helmet runs once. */
+/** Security headers, which are the same for every answer, so helmet runs once. */
 const SECURE_HEADERS: readonly (readonly [name: string, value: string])[] = secureHeaders();
 const JSON_TYPE = 'application/json; charset=utf-8';
 const SECURE_HEADERS_FLAT: readonly string[] = SECURE_HEADERS.flat();
@@ -18,22 +18,22 @@ function secureHeaders(): [string, string][] {
   return [...headers];
 }
 
-/** Later headers win. */
+/** Sets the headers of every answer; headers that are set later replace them. */
 export function setCommonHeaders(ctx: Context): void {
   for (const [name, value] of SECURE_HEADERS) ctx.res.setHeader(name, value);
   ctx.res.setHeader('X-Request-Id', (ctx.state as RequestState).requestId);
 }
 
 /**
- * Sends JSON text, or its compressed bytes, without Koa, which spends more on a dozen headers than most handlers. A
- * header that is set before costs most of that.
+ * Sends JSON text, or its compressed bytes, without Koa, which spends more on a dozen headers than most handlers.
+ * Setting a header beforehand would cost most of what this saves.
  */
 export function sendJson(ctx: Context, status: number, headers: readonly string[], text: string | Buffer): void {
   ctx.respond = false;
   const { requestId } = ctx.state as RequestState;
   const bytes = Buffer.byteLength(text);
   const own = ['X-Request-Id', requestId, 'Content-Type', JSON_TYPE, 'Content-Length', String(bytes)];
-  // In one step: an array that grows costs five times the memory.
+  // The headers are joined in one step: an array that grows costs five times the memory.
   ctx.res.writeHead(status, SECURE_HEADERS_FLAT.concat(own, headers));
   // Latin-1 is written faster, and has the same bytes for ASCII.
   if (typeof text === 'string') ctx.res.end(text, bytes === text.length ? 'latin1' : 'utf8');

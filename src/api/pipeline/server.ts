@@ -14,28 +14,31 @@ import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Called with every answer: must be quick and not throw. `route`: the path pattern; `undefined`: no match. */
+/**
+ * Observer called with every answer, which must be quick and not throw. `route`: the path pattern; `undefined`: no
+ * match.
+ */
 export type OnAnswer = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
 export interface ApplicationOptions {
-  /** Their routes set the common headers themselves. */
+  /** Routers of the API, whose routes set the common headers themselves. */
   readonly routers?: readonly SubjectRouter[];
   readonly onAnswer?: OnAnswer | undefined;
-  /** Pages of these may call. Default: of none. */
+  /** Origins whose pages may call the API. Default: none. */
   readonly corsOrigins?: readonly string[];
 }
 
-/** Requests without an answer from routers and middlewares get 404 or 405. */
+/** Koa application of routers and middlewares; requests that none of them answers get 404 or 405. */
 export function application(
   logger: Logger,
   middlewares: readonly Middleware[],
   { routers = [], onAnswer, corsOrigins = [] }: ApplicationOptions = {},
 ): Koa {
-  // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. Not during a request.
+  // The first use of `Response`, in Koa for a streamed body, makes Node load its HTTP client. This happens here and not
+  // during a request.
   void globalThis.Response;
   const app = new Koa();
-  // @koa/router reads the host of each request, which Koa parses anew every time. No route depends on what a caller
-  // calls this server.
+  // @koa/router reads the host of each request, which Koa parses again every time. No route depends on the host name.
   Object.defineProperty(app.context, 'host', { value: '' });
   const cors = corsOrigins.length === 0 ? undefined : corsFor(corsOrigins);
   if (tracingOn()) app.use(requestSpan);
@@ -49,18 +52,21 @@ export function application(
   // By default Koa prints errors of started responses to the console.
   const logged = new WeakSet<object>();
   app.on('error', (error: object, ctx: Context) => {
-    // Koa and the response's stream both report it.
+    // Koa and the response's stream both report the same error.
     if (logged.has(error)) return;
     logged.add(error);
     const { requestId: req } = ctx.state as RequestState;
-    // Any caller could cause these: no warning.
+    // Any caller could cause these errors, so they are no warning.
     if (brokenByCaller(error)) logger.info({ req }, 'a caller left before all of the response was sent');
     else logger.warn({ req, err: error }, 'a response could not be sent whole');
   });
   return app;
 }
 
-/** For a known path 405 with `Allow`, or the answer to a preflight; otherwise 404. */
+/**
+ * Answers a request that no route matched: for a known path 405 with `Allow`, or the answer to a preflight; otherwise
+ * 404.
+ */
 function unmatched(cors: Cors | undefined): Middleware {
   return (ctx) => {
     const known = otherMethods(ctx);
@@ -82,7 +88,8 @@ function outermost(
   return async (ctx, next) => {
     const started = performance.now();
     cors?.mark(ctx);
-    // Of Node, not of Koa: every request passes here, and Koa's are getters of getters.
+    // Request and response are taken from Node, not from Koa: every request passes here, and Koa's properties are
+    // nested getters.
     const { req, res } = ctx;
     const state = ctx.state as RequestState;
     const asked = req.headers['x-request-id'];
@@ -103,7 +110,7 @@ function outermost(
         route: state.route ?? 'unknown',
         status: res.statusCode,
         ms: Math.round(took * 10) / 10,
-        // Pino leaves out what is undefined.
+        // Pino leaves out undefined fields.
         user: state.principal?.kind === 'user' ? state.principal.user.id : undefined,
         client: clientOf(state),
       },
@@ -114,7 +121,7 @@ function outermost(
 
 /**
  * The path for the routers.
- * @throws HttpError `not_found` for an unreadable one, such as an absolute target without a proper host (RFC 9112
+ * @throws HttpError `not_found` for an unreadable path, such as an absolute target without a proper host (RFC 9112
  * 3.2.2)
  */
 function pathOf(ctx: Context): string {

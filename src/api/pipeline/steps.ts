@@ -1,6 +1,6 @@
 /**
- * Steps with their errors. Their order in `pipeline.ts` is part of the contract: each fault hides later ones
- * (docs/decisions.md#order-of-checks). 404 and 405 of paths come before, in `server.ts`.
+ * Steps of a request, with their errors. Their order in `pipeline.ts` is part of the contract: each fault hides later
+ * ones (docs/decisions.md#order-of-checks). 404 and 405 of paths come before, in `server.ts`.
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
@@ -23,18 +23,23 @@ import { bodyValidator, dropNulls, queryValidator } from './validation.js';
 
 export interface Step {
   readonly name: string;
-  /** Possible errors for such a route. Absent: only those of every step. */
+  /** Errors that the step may raise for a route. Absent: only the errors of every step. */
   readonly errors?: (route: RouteDescription) => readonly ErrorCode[];
   /** The step's work for this route; `undefined`: none. Made once, before the first request. */
   readonly of: (route: Route, deps: PipelineDeps) => StepAction | undefined;
 }
 
-/** Stores its results in the exchange. @throws HttpError, Refusal, UnavailableError */
+/**
+ * Work of a step for one request, which stores its results in the exchange. @throws HttpError, Refusal,
+ * UnavailableError
+ */
 export type StepAction = (exchange: Exchange) => Promise<void> | void;
 
 const writes = ({ method, path }: RouteDescription): boolean => method !== 'GET' && takesKeys(path);
 
-/** Auditors write nothing but what they look at (docs/decisions.md#staff-accounts). */
+/**
+ * Whether auditors are refused: they write nothing but records of their own reading (docs/decisions.md#staff-accounts).
+ */
 const auditorsMayNot = (route: RouteDescription): boolean =>
   writes(route) && route.caller !== 'none' && route.roles === undefined;
 
@@ -91,7 +96,7 @@ export const limit: Step = {
     const counts = isLimited(route);
     const guesses = route.giftParam !== undefined;
     if (!counts && !guesses) return undefined;
-    // What callers of the API ask for must not keep support out: docs/limits.md#what-counts.
+    // Requests of the API's callers must not use up the limit of support: docs/limits.md#what-counts.
     const take = route.path.startsWith('/ops/') ? limits.takeOpsRequest : limits.takeRequest;
     return (exchange) => {
       if (counts) take(exchange);
@@ -122,7 +127,7 @@ export const readPosition: Step = {
       : undefined,
 };
 
-/** What may be a shortcode in a path: under `/ops` it is resolved before it is recorded who asked for what. */
+/** Path parameters that may hold a gift's shortcode. Under `/ops` it is resolved before the access is recorded. */
 const NAMES_A_GIFT = /:(giftId|parkedId)(?=\/|$)/;
 
 export const resolveParameters: Step = {
@@ -140,7 +145,7 @@ export const resolveParameters: Step = {
   },
 };
 
-/** Of an object, or of all alternatives of one. */
+/** Field names of an object schema, or of all its alternatives. */
 const fieldsOf = ({ properties, oneOf }: Schema): readonly string[] => [
   ...Object.keys((properties ?? {}) as Readonly<Record<string, Schema>>),
   ...((oneOf ?? []) as readonly Schema[]).flatMap(fieldsOf),
@@ -171,7 +176,7 @@ export const parseBody: Step = {
     };
     return async (exchange) => {
       exchange.sent = await readBody(exchange.ctx, rules);
-      // Before the body is compared with that of an earlier request.
+      // Nulls are dropped before the body is compared with that of an earlier request.
       dropNulls(body, exchange.sent);
     };
   },
@@ -201,7 +206,7 @@ export const replayOrClaim: Step = {
 
 async function claim(route: Route, deps: PipelineDeps, exchange: Exchange, key: string): Promise<void> {
   const { hash, records, keys, positions } = deps;
-  // Keyed: a plain hash in the log would tell whether a guessed number is the receiver's.
+  // The hash is keyed: a plain hash in the log would reveal whether a guessed phone number is the receiver's.
   exchange.bodyHash = hash('body', bodyHashOf(exchange.sent === undefined ? {} : exchange.sent));
   exchange.commandId = keyedCommandId(hash, exchange.principal, keyRoute(route, exchange.params), key);
   const taken = await takeKey(records, exchange.commandId, exchange.bodyHash, clockMs, keys);
@@ -232,11 +237,14 @@ export const openEntity: Step = {
 
 const NO_PARAMETERS: ParsedUrlQuery = Object.freeze({});
 
-/** None is known where nothing is embedded: it is refused there, too. `undefined`: the parameter means nothing here. */
+/**
+ * Relations that `embed[]` may name: none under `/api/v2` where a route embeds nothing. `undefined`: the parameter has
+ * no meaning for the route.
+ */
 const relationsOf = ({ embeds, path }: RouteDescription): readonly string[] | undefined =>
   embeds ?? (path.startsWith('/api/v2/') ? [] : undefined);
 
-/** Body, then query, then embedded relations. */
+/** Validates the body, then the query, then embedded relations. */
 export const validate: Step = {
   name: 'validate',
   errors: (route) => [
@@ -267,7 +275,7 @@ export const validate: Step = {
   },
 };
 
-/** Includes each step of a dotted relation. @throws HttpError `unknown_embed` */
+/** The requested relations, with each step of a dotted relation. @throws HttpError `unknown_embed` */
 function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery, body: unknown): readonly string[] {
   const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
   const inQuery = parameters === NO_PARAMETERS ? [] : listParameter(parameters, 'embed');
@@ -286,7 +294,7 @@ function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery,
   return [...wanted];
 }
 
-/** Last, so that what is wrong with the request is said first. */
+/** Refuses outward work while it is held, after all other checks, so that faults of the request are answered first. */
 export const refuseHeld: Step = {
   name: 'refuseHeld',
   errors: ({ outward }) => (outward === true ? ['outward_work_held'] : []),

@@ -1,4 +1,7 @@
-/** Messages name fields as callers write them (docs/decisions.md#bodies-and-queries). */
+/**
+ * Validation of bodies and queries; its messages name fields as callers write them
+ * (docs/decisions.md#bodies-and-queries).
+ */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { shortened } from '../../lib/quotedText.js';
@@ -7,11 +10,11 @@ import { HALF_A_CHARACTER, malformedPlace } from '../../lib/unicodeText.js';
 import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 
-/** Also sets a query's defaults. @throws HttpError `schema` naming the field */
+/** Checks a body or query, and sets a query's defaults. @throws HttpError `schema` naming the field */
 export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
-/** The longest place in free JSON, whose names may be long. */
+/** Most characters of a field's path in a message: names in free JSON may be long. */
 const LONGEST_PLACE = 200;
 
 const bodies = new Ajv2020({
@@ -28,8 +31,8 @@ for (const ajv of [bodies, queries]) {
 }
 
 /**
- * All strings must be Unicode text (RFC 7493 2.1). `x-message` in a schema is the message of every fault there;
- * `x-errors` has messages by keyword.
+ * Validator of a body, whose strings must all be Unicode text (RFC 7493 2.1). `x-message` in a schema is the message of
+ * every fault there; `x-errors` has messages by keyword.
  */
 export function bodyValidator(schema: Schema): Validator {
   const validate = asserting(() => bodies.compile(schema));
@@ -46,7 +49,7 @@ export function queryValidator(schema: Schema): Validator {
 }
 
 /**
- * Takes null for absent, in place, where a field is optional and null is not one of its values
+ * Removes null fields, in place, where a field is optional and null is not one of its values
  * (docs/decisions.md#bodies-and-queries).
  */
 export function dropNulls(schema: Schema, value: unknown): void {
@@ -81,14 +84,14 @@ function asserting(compile: () => ValidateFunction): Validator {
   };
 }
 
-/** The first fault of its own: a failed alternative or condition only frames another fault. */
+/** The error of the first fault proper: a failed alternative or condition only frames another fault. */
 function refusalOf(errors: readonly ErrorObject[]): HttpError {
   const error = errors.find(({ keyword }) => !['if', 'oneOf', 'anyOf', 'allOf'].includes(keyword)) ?? errors[0];
   if (error === undefined) return new HttpError('schema', { message: 'the request is not valid' });
   return new HttpError('schema', { message: messageOf(error), headers: fieldHeader(faultyField(error)) });
 }
 
-/** For a missing or unknown field its own name, for a repeated entry its index. */
+/** Path of the faulty field: a missing or unknown field by its own name, a repeated entry by its index. */
 function faultyField({ keyword, instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<
     Record<string, string | undefined>

@@ -8,7 +8,7 @@ export interface CursorRequest {
   readonly after: string | undefined;
 }
 
-/** What one page shows, and the `after` of the next; null on the last. */
+/** Entries of one page, and the `after` of the next page; null on the last. */
 export interface CursorPage<T> {
   readonly data: readonly T[];
   readonly next: string | null;
@@ -16,7 +16,7 @@ export interface CursorPage<T> {
 
 const MAX_LIMIT = 100;
 
-/** @param pattern what an entry's place looks like */
+/** @param pattern regular expression that an entry's position matches */
 export function cursorParameters(pattern: string): Readonly<Record<'limit' | 'after', Schema>> {
   return {
     limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: 20, description: 'The most entries of a page.' },
@@ -42,12 +42,12 @@ export function cursorSchema(items: Schema): Schema {
 
 export const cursorBody = <T>({ data, next }: CursorPage<T>): object => ({ data, next, has_more: next !== null });
 
-/** @param found one more than the limit where there are more */
+/** @param found the entries from the page's first on: one more than the limit where there are more */
 export function firstOf<T>(found: readonly T[], limit: number, placeOf: (entry: T) => string): CursorPage<T> {
   const data = found.slice(0, limit);
   const last = found.length > limit ? data.at(-1) : undefined;
   return { data, next: last === undefined ? null : placeOf(last) };
 }
 
-/** A time (`timeKey`), and what tells entries of that time apart: an id of so many digits. */
+/** Pattern of a position: a time (`timeKey`), and an id of so many digits, which tells entries of that time apart. */
 export const timedPlace = (digits: number): string => `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f]{${digits}}$`;

@@ -1,4 +1,4 @@
-/** docs/contract.md#pages, docs/decisions.md#pages */
+/** Lists by numbered pages (docs/contract.md#pages, docs/decisions.md#pages). */
 import type { Embedded } from '../../entities/embedded.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';
@@ -40,15 +40,15 @@ export function pageOf<T>(all: readonly T[], { page, perPage }: PageRequest): T[
 }
 
 export interface PageContent extends PageRequest {
-  /** May have a path and a trailing slash. */
+  /** Address of the service, which may have a path and a trailing slash. */
   readonly publicUrl: string;
   readonly path: string;
-  /** Without `?`. Its other parameters stay in the pages' addresses. */
+  /** Query of the request, without `?`. Parameters other than `page` are retained in the pages' addresses. */
   readonly rawQuery: string;
-  /** On all pages. */
+  /** Number of entries on all pages. */
   readonly total: number;
   readonly data: readonly object[];
-  /** `undefined`: nothing requested, answered as `[]`. */
+  /** Embedded entities; `undefined`: none were requested, answered as `[]`. */
   readonly embedded: Embedded | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { Schema } from '../pipeline/route.js';
 
-/** An object without other fields than these. */
+/** Schema of an object without other fields than these. */
 export function record(
   properties: Readonly<Record<string, Schema>>,
   required: readonly string[] = Object.keys(properties),

@@ -1,4 +1,4 @@
-/** docs/sandbox.md#the-clock */
+/** Routes for the sandbox's clock (docs/sandbox.md#the-clock). */
 import { clockOffset, currentTime } from '../../lib/clock.js';
 import { timeWithZone } from '../../lib/writtenTime.js';
 import type { Records } from '../../ports/readStore.js';
@@ -8,7 +8,10 @@ import type { Answer, Call, Route } from '../pipeline/route.js';
 import { dataSchema, entity, record } from '../representation/schemas.js';
 import { refuseUsers } from './clientsOnly.js';
 
-/** Some ten years, which is how far support can extend a gift. */
+/**
+ * The furthest that the clock goes ahead of the real time, in seconds: some ten years, as far as support can extend a
+ * gift.
+ */
 const MOST_SECONDS = 316_000_000;
 
 const clockSchema = entity('SandboxClock', {
@@ -46,7 +49,10 @@ const shown = (): Answer => ({
   body: { data: { now: currentTime(), offset_seconds: clockOffset() / 1_000 } },
 });
 
-/** From the present offset to the new one, milliseconds. @throws HttpError `schema` */
+/**
+ * The requested move of the clock: a function from the present offset to the new one, in milliseconds.
+ * @throws HttpError `schema`
+ */
 function moveAsked({ body }: Call): (offsetMs: number) => number {
   const { now, advance } = body as { readonly now?: string; readonly advance?: number };
   if ((now === undefined) === (advance === undefined))

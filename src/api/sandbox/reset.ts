@@ -1,12 +1,13 @@
-/** docs/sandbox.md#starting-anew */
+/** Route that resets the sandbox (docs/sandbox.md#starting-anew). */
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { refuseUsers } from './clientsOnly.js';
 
 export interface SandboxReset {
   /**
-   * From now on other requests get 503 until the sandbox is as after its import; those under way are finished, that
-   * which asks among them. Joins a reset under way. @returns the id of the log that ends
+   * Starts a reset, or joins one in progress. From now on requests get 503 until the sandbox is as after its import.
+   * Requests in progress are finished, among them the one that requests the reset.
+   * @returns the id of the log that ends
    * @throws HttpError `reset_refused`
    */
   begin(): { readonly logId: string };

@@ -1,4 +1,4 @@
-/** What owners see of the deliveries to an endpoint (docs/contract.md#webhook-endpoints). */
+/** Route by which owners list the attempts to deliver to an endpoint (docs/contract.md#webhook-endpoints). */
 import { attemptRecords, MOST_ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
 import { positionText } from '../../ports/positionText.js';
 import { faultOf } from '../pipeline/errors.js';
@@ -9,7 +9,7 @@ import { ENDPOINT_PATH, endpointIdOf, NAMED } from './endpoints.js';
 import { ownEndpoint, ownerOf } from './ownEndpoints.js';
 import { attemptExample, attemptSchema } from './schemas.js';
 
-/** The latest first. @throws UnavailableError */
+/** Stored attempts to deliver to an endpoint, the latest first. @throws UnavailableError */
 export async function attemptsOf(
   { records }: Pick<WebhookEndpointDeps, 'records'>,
   endpointId: string,
@@ -19,7 +19,7 @@ export async function attemptsOf(
   return found.map(({ value }) => value).sort((one, other) => (placeOf(one) > placeOf(other) ? -1 : 1));
 }
 
-/** @throws HttpError `schema` where `after` names no attempt that is kept */
+/** @throws HttpError `schema` where `after` names no stored attempt */
 function behind(attempts: readonly WebhookAttempt[], after: string | undefined): readonly WebhookAttempt[] {
   if (after === undefined) return attempts;
   const place = attempts.findIndex(({ id }) => id === after);

@@ -1,4 +1,7 @@
-/** What owners ask of the deliveries to an endpoint (docs/contract.md#webhook-endpoints). */
+/**
+ * Routes by which owners request deliveries to an endpoint: ping, resend and recover
+ * (docs/contract.md#webhook-endpoints).
+ */
 import { type OwnEndpoint, requestOwnDelivery } from '../../commands/webhookEndpoints.js';
 import { fold } from '../../domain/decider.js';
 import { Refusal } from '../../domain/refusal.js';
@@ -22,7 +25,7 @@ interface Wanted {
   readonly position?: string;
 }
 
-/** `undefined`: a place in another log. @throws HttpError `schema` */
+/** The position that a text names; `undefined`: a position in another log. @throws HttpError `schema` */
 function placeIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>): Position | undefined {
   const parsed = parsedPosition(text);
   const isOurs = parsed?.log === events.logId;
@@ -32,7 +35,7 @@ function placeIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>):
 }
 
 /**
- * Where the event stands that the owner may know of.
+ * Position in the log of an event that the owner may see.
  * @throws Refusal `event_not_found`; HttpError `schema`; UnavailableError
  */
 async function placeOfEvent(
@@ -65,14 +68,14 @@ function pastTime(since: string, now: string): string {
   return time;
 }
 
-/** `data`: of the answer, from the id of the event that asks. */
+/** A requested delivery. `data` makes the answer's data from the id of the event that records the request. */
 interface Asked {
   readonly request: DeliveryRequested;
   readonly data: (eventId: string) => object;
 }
 
 export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
-  /** A route that asks the deliveries for something, which is in the log once it is answered. */
+  /** Makes a route that requests deliveries. The request is in the log once it is answered. */
   function asking(
     described: Pick<RouteDescription, 'path' | 'operation' | 'summary' | 'description' | 'body' | 'bodyExample'> &
       Partial<Pick<RouteDescription, 'errors' | 'reads'>>,

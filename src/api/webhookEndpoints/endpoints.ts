@@ -1,4 +1,4 @@
-/** docs/contract.md#webhook-endpoints */
+/** Routes for webhook endpoints (docs/contract.md#webhook-endpoints). */
 import { idFrom } from '../../commands/commandIds.js';
 import type { CommandContext } from '../../commands/context.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';
@@ -51,7 +51,7 @@ import {
 const PATH = '/api/v2/webhook-endpoints';
 export const ENDPOINT_PATH = `${PATH}/:endpointId`;
 
-/** Of every route. */
+/** Properties that every route for webhook endpoints has. */
 export const COMMON = {
   tag: 'Webhook endpoints',
   caller: 'any',
@@ -61,12 +61,12 @@ export const COMMON = {
 
 export const NAMED = { ...COMMON, params: { endpointId: 'The endpoint’s id.' } } as const satisfies Partial<Route>;
 
-/** Of one owner: creations that wait for their turn. */
+/** The most creations of one owner that wait for their turn. */
 const MOST_WAITING = 20;
 /** How long a creation waits for the read model, which counts the endpoints, ms. */
 const COUNT_MS = 1_000;
 
-/** @throws Refusal `webhook_endpoint_not_found` for what can be no id */
+/** @throws Refusal `webhook_endpoint_not_found` for a malformed id */
 export function endpointIdOf({ params }: EarlyCall): string {
   const { endpointId = '' } = params;
   if (!/^[0-9a-f]{32}$/.test(endpointId)) throw new Refusal('webhook_endpoint_not_found');
@@ -106,7 +106,7 @@ async function secretMadeBy({ subjects }: WebhookEndpointDeps, { own }: Transact
   return shownSecret(subjects, made.data.secret_id);
 }
 
-/** What an answer to a command says besides its body. */
+/** Parts of an answer to a command besides its body. */
 export function written(
   { endpoints }: Pick<WebhookEndpointDeps, 'endpoints'>,
   { own, replayed }: Transacted,
@@ -119,7 +119,8 @@ export function endpointRoutes(deps: WebhookEndpointDeps): Route[] {
   const turns = keyedGate(MOST_WAITING);
 
   /**
-   * Counts what earlier turns have added, too, and takes one of the day's creations.
+   * Counts the owner's endpoints, those that earlier turns have created among them, and takes one of the day's
+   * creations.
    * @throws Refusal `too_many_webhook_endpoints`, HttpError `too_many_requests`; UnavailableError
    */
   async function admitCreation(owner: EndpointOwner): Promise<void> {

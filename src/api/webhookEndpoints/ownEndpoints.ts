@@ -26,7 +26,7 @@ export async function ownEndpoint(endpoints: Endpoints, owner: EndpointOwner, id
   return document;
 }
 
-/** In the order of their creation. @throws UnavailableError */
+/** The owner's endpoints except deleted ones, in the order of their creation. @throws UnavailableError */
 export async function allOwnEndpoints(endpoints: Endpoints, owner: EndpointOwner): Promise<EndpointDocument[]> {
   const found = await endpoints.find({
     where: { owner: ownerName(owner), state: { in: ['enabled', 'disabled'] satisfies EndpointDocument['state'][] } },

@@ -11,13 +11,13 @@ const TYPES = {
   items: {
     type: 'string',
     enum: ALL_ENTRY_TYPES,
-    // The list of all would be too long.
+    // An error message that lists all types would be too long.
     'x-errors': { enum: 'types: not a type of event; /openapi.json lists them' },
   },
   description: 'Only events of these types; null: of all, also of later releases.',
 } as const satisfies Schema;
 
-/** Of a body. */
+/** Settings of an endpoint, as fields of a request body. */
 export const SETTINGS = {
   url: {
     type: 'string',

@@ -19,10 +19,10 @@ export interface WebhookDeps {
   readonly events: EventStore;
   readonly read: EventReader;
   readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'givenBackByOthers'>;
-  /** Simulated payments have no ledger to ask. */
+  /** Whether payments are simulated, and so have no ledger to query. */
   readonly simulated: boolean;
   readonly logger: Logger;
-  /** ISO 8601, UTC. */
+  /** The present, ISO 8601, UTC. */
   now(): string;
 }
 

@@ -96,7 +96,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       async handle(call) {
         const callback = await news(call);
         if (callback === undefined) return received('ignored');
-        // For a worker that doesn't know whether the message was sent.
+        // The ledger learns the outcome for a worker that doesn't know whether the message was sent.
         await ledger.learn(notificationKey({ gift_id: callback.giftId, attempt: callback.attempt }), replyOf(callback));
         if (callback.outcome === 'taken') return received('known');
         const { giftId, attempt, messageId, outcome } = callback;

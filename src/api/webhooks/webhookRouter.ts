@@ -37,7 +37,7 @@ async function stripeRoutes({ config, engines, questions, logger, now }: Webhook
   });
 }
 
-/** Only where Twilio sends the messages and can reach us. */
+/** Routes for Twilio's callbacks, only where Twilio sends the messages and can reach this service. */
 async function twilioRoutes({ config, engines, logger, now }: WebhookRouterDeps): Promise<Route[]> {
   const { twilio, publicUrl } = config;
   if (twilio === undefined || publicUrl === undefined) return [];

@@ -51,7 +51,7 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
     const asked = { ...(flags.from === undefined ? { day: from } : { from, to }), person, gift, who };
     const read = (): AsyncGenerator<AccessPage> =>
       readAccess(events, { day: from, revision: -1 }, to, { person, gift, who });
-    // Counted before they are shown: what is recorded from here on is not among them.
+    // The records are counted before they are shown: records made from here on are not among them.
     let left = 0;
     for await (const { records } of read()) {
       terminal.signal.throwIfAborted();

@@ -156,7 +156,7 @@ function inWords(checked: CheckedBundle, giftId: string | undefined): string[] {
   ];
 }
 
-/** Without the fields that are kept; null: all are. */
+/** Data without the withheld fields; null: all fields are withheld. */
 function shown(data: ShownData): object | null {
   if ('hash' in data) return null;
   const values = new Map(data.shown.map(({ name, value }) => [name, value]));
@@ -170,7 +170,7 @@ function shown(data: ShownData): object | null {
 const keptIn = (data: ShownData): readonly string[] =>
   'hash' in data ? ['all'] : data.apart.filter((name) => !data.shown.some((field) => field.name === name));
 
-/** Revisions of the streams up to the latest one shown. */
+/** How many events of each stream are missing before the latest one shown. */
 function missingRevisions(events: CheckedBundle['events']): string[] {
   const streams = new Map<string, Set<number>>();
   for (const { stream, revision } of events)

@@ -42,5 +42,5 @@ export async function filterAsked(
 }
 
 const dashed = (column: string): string => column.replaceAll('_', '-');
-/** Commander's name of the option's value: `merchantId`. */
+/** Commander's name of the option's value, such as `merchantId`. */
 const flagOf = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

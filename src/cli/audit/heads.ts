@@ -37,9 +37,10 @@ export function givenVerifier(text: string): NoteVerifier {
 }
 
 /**
- * What the witnesses of SEAL_WITNESSES have cosigned last of a log. One that does not answer is named, and left out; so
- * is a word that the log itself has not signed: it accuses the witness, not the log.
- * @param log whose heads name its origin
+ * The heads of a log that the witnesses of SEAL_WITNESSES have cosigned last. A witness that does not answer is named
+ * on standard error, and left out. So is a head that the log itself has not signed: it accuses the witness, not the
+ * log.
+ * @param log the log, whose heads name its origin
  */
 export async function lastWords(
   { stderr, signal }: Terminal,
@@ -52,7 +53,7 @@ export async function lastWords(
     if (error instanceof MalformedEvidenceError || error instanceof AlteredEventError) return 'altered' as const;
     throw error;
   });
-  // The verification itself names the head.
+  // The verification itself names the altered head.
   if (last === 'altered')
     await writeLines(stderr, ['gift: witnesses are not asked: the last head of the log, which names it, was altered']);
   if (last === undefined || last === 'altered') return [];

@@ -1,4 +1,4 @@
-/** `gift audit key`: what checks the log's checkpoints and proofs. */
+/** `gift audit key`: the verifier keys that check the log's checkpoints and proofs. */
 import { Command } from 'commander';
 import { headKeys } from '../../ops/evidence/headKeys.js';
 import { lastSignedHead } from '../../ops/evidence/signedHeads.js';

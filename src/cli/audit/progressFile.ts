@@ -1,4 +1,4 @@
-/** The file of `gift audit verify --progress`: how far a verification has come that was interrupted. */
+/** The file of `gift audit verify --progress`: how far an interrupted verification has come. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { textOf } from '../../lib/files/keptText.js';
@@ -9,7 +9,7 @@ import { CommandFailure, usageFailure } from '../terminal.js';
 const FORMAT = 'gift-verify-progress/v1';
 
 export interface ProgressFile {
-  /** Of the kept progress, ISO 8601; `undefined`: none is kept. */
+  /** Time of the stored progress, ISO 8601; `undefined`: none is stored. */
   readonly at: string | undefined;
   readonly kept: VerifyProgress | undefined;
   /** Why the file's progress can't be used. */
@@ -20,8 +20,8 @@ export interface ProgressFile {
 }
 
 /**
- * @param keys those that verify signatures: who lacks the texts of SEAL_KEY can't make a progress up, and one of other
- * keys is not continued. Without any key only damage is found
+ * @param keys the keys that verify signatures: a progress can't be forged without the texts of SEAL_KEY, and a progress
+ * of other keys is not continued. Without any key only damage is found
  * @throws CommandFailure where it is a file of another kind; the file system's errors
  */
 export function progressFile(path: string, logId: string, keys: readonly string[]): ProgressFile {
@@ -45,7 +45,7 @@ export function progressFile(path: string, logId: string, keys: readonly string[
   const text = textOf(path);
   if (text === undefined) return none;
   const [format, of = '', seal = '', body = ''] = text.split('\n');
-  // It is not overwritten.
+  // A file of another kind is not overwritten.
   if (format !== FORMAT) throw usageFailure(`--progress ${path}: it is a file of another kind`);
   if (of !== logId) return { ...none, unusable: `it is of another log, ${of}` };
   const given = Buffer.from(seal, 'base64');

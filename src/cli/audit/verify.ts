@@ -26,7 +26,7 @@ import { progressFile } from './progressFile.js';
 import { repeatable } from '../repeatable.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
 
-/** Of so many events on, a second thread saves more than it takes to start. */
+/** Number of events from which a second thread saves more time than it takes to start. */
 const LARGE_LOG = 20_000;
 
 interface VerifyFlags {
@@ -131,16 +131,16 @@ async function runVerify(terminal: Terminal, { checkpoint, key, progress, json }
 }
 
 interface Verified extends Verification {
-  /** When an earlier call was interrupted, which this one goes on from; null: this one has read all. */
+  /** Time when the earlier call was interrupted that this one continues; null: this call has read the whole log. */
   readonly continued_at: string | null;
-  /** Whose heads SEAL_DIR keeps, and this log does not continue. */
+  /** Logs whose heads SEAL_DIR holds, and which this log does not continue. */
   readonly other_logs: readonly OtherSignedLog[];
 }
 
-/** Heads without a verified signature may be made up. */
+/** Whether a signature vouches for the log: heads without a verified signature may be forged. */
 const isVouchedFor = ({ events, verified_heads }: Verification): boolean => events === 0 || verified_heads > 0;
 
-/** With keyed hashes masked. */
+/** The verification, with keyed hashes in the names of streams masked. */
 function shown({ difference, gaps, stream_gaps, strays, ...verification }: Verified): object {
   const place = <E extends PlacedEvent>(event: E | null): E | null =>
     event === null ? null : { ...event, stream: shownStream(event.stream, MASK) };

@@ -24,7 +24,7 @@ interface Decision {
   readonly decide: typeof retryParked;
   readonly done: string;
   readonly already: string;
-  /** Printed at the end, where anything was recorded. */
+  /** Text printed at the end, where anything was recorded. */
   readonly after: string;
 }
 
@@ -128,7 +128,7 @@ function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, proce
 interface Wanted {
   readonly id: string;
   readonly reason: string;
-  /** Its refusal is the command's. */
+  /** Whether no other work is decided: its refusal is then the command's. */
   readonly alone: boolean;
   readonly json: boolean;
 }
@@ -161,7 +161,7 @@ async function one(
 
 const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parkedEntry(id, history));
 
-/** `recorded`: false where it had been decided before. */
+/** The outcome as JSON. `recorded`: false where the work had been decided before. */
 const asJson = (outcome: ParkedOutcome): string =>
   jsonLine({ ...viewOf(outcome), reason: lastReason(outcome.history), recorded: outcome.own !== undefined });
 

@@ -27,7 +27,7 @@ export function filterOptions(command: Command): Command {
     .option('--step <step>', 'only this step, such as charge, issue, notify, refund');
 }
 
-/** The oldest first. @throws UnavailableError */
+/** Parked work that the filter names, the oldest first. @throws UnavailableError */
 export async function parkedEntries(
   events: EventStore,
   { process, step, state = 'parked' }: ParkedFilter,

@@ -21,38 +21,39 @@ import { refusalInWords } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
 import { hashOf } from './personAsked.js';
 
-/** What a restore says in its report. */
+/** Erasures repeated after a restore, for its report. */
 export interface ErasedAgain {
-  /** How many persons. */
+  /** Number of persons that were erased again. */
   readonly again: number;
-  /** Those that wait or failed, and who finishes them. */
+  /** Persons whose erasure waits or failed, and why, with what finishes it. */
   readonly open: readonly { readonly person: string; readonly why: string }[];
-  /** Some of them failed. */
+  /** Whether any erasure failed. */
   readonly failed: boolean;
 }
 
 const NONE: ErasedAgain = { again: 0, open: [], failed: false };
 
-/** Said where a log or a key store was restored. */
+/** Advice for the restore of a log or a key store. */
 export const IF_BOTH_ARE_OLDER =
   'where log and key store are both from backups, erasures after the older one are known to neither: gift people erase-again repeats them from a list of gift people erasures';
 
 /**
- * Of a log or key store that was just put back. Without a log, or its HASH_KEY, there are none to repeat.
+ * Repeats the erasures of a log or key store that was just restored. Without a log, or its HASH_KEY, there are none to
+ * repeat.
  * @throws UnavailableError
  */
 export async function eraseAgain(terminal: Terminal): Promise<ErasedAgain> {
   const config = loadConfig(terminal.env);
   const { dataDir, eventStoreUrl } = config;
   if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return NONE;
-  // None is made for this.
+  // A missing key store is not made for this.
   if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return NONE;
   return withLog(terminal, async (opened) => (findHashKey(opened.config) === undefined ? NONE : eraseAllAgain(opened)));
 }
 
 async function eraseAllAgain(opened: OpenedLog, listed: readonly Erasure[] = []): Promise<ErasedAgain> {
   const { events, keys, subjects } = opened;
-  // Nothing runs on it yet; a service finishes what it finds unfinished.
+  // No service runs on the log yet; a service that starts finishes what it finds unfinished.
   const nothing = async (): Promise<void> => undefined;
   const afterwards = { settle: nothing, removeRecords: nothing, removeDerived: nothing };
   const deps = { events, keys, subjects, hash: hashOf(opened), ...afterwards };
@@ -75,7 +76,7 @@ function whyOpen(error: OpenErasure['error']): string {
 export const openLines = ({ open }: ErasedAgain): string[] =>
   open.map(({ person, why }) => `${person} is not erased again: ${why}`);
 
-/** After the report. @throws CommandFailure */
+/** Fails the command where an erasure failed; called after the report. @throws CommandFailure */
 export function refuseFailed({ failed }: ErasedAgain): void {
   if (failed) throw new CommandFailure('not all erasures were repeated; everything else is done');
 }

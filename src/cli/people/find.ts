@@ -47,7 +47,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const { people, has_more } = await withLog(terminal, async (opened) => {
     await refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
     const found = await findPeople(opened, known, text);
-    // What was asked for is personal itself.
+    // The searched text is personal itself, so it is not recorded.
     await cliAccess(opened.events).shown(
       'gift people find',
       { by: known, found: found.people.map(({ person }) => person) },

@@ -22,7 +22,10 @@ export function personOptions(command: Command): Command {
     .option('--reason <text>', 'why; kept with what is recorded');
 }
 
-/** Once the log is open. @throws CommandFailure where both or none are given */
+/**
+ * Reads the user's id or the number; the returned function finds the person once the log is open.
+ * @throws CommandFailure where both or none are given
+ */
 export async function personAsked(
   terminal: Terminal,
   user: string | undefined,
@@ -34,7 +37,7 @@ export async function personAsked(
   return async (opened) => {
     const number = readPhoneNumber(text);
     if (number === undefined) throw new Refusal('invalid_phone_number');
-    // Unlike `subjects.find`, also while an erasure has it fenced: that is repeated.
+    // Unlike `subjects.find`, this also finds a number that an erasure has fenced, so that the erasure can be repeated.
     const lookup = lookupOf(hashOf(opened), phoneSubject(number));
     const row = (await opened.keys.byLookup([lookup])).get(lookup);
     if (row === undefined) throw new Refusal('person_not_found');
@@ -42,7 +45,7 @@ export async function personAsked(
   };
 }
 
-/** @throws Refusal `person_not_found` where nothing was ever kept of anybody */
+/** @throws Refusal `person_not_found` without a HASH_KEY: nothing was ever stored of anybody */
 export function hashOf({ config }: Pick<OpenedLog, 'config'>): KeyedHash {
   const key = findHashKey(config);
   if (key === undefined) throw new Refusal('person_not_found');

@@ -30,7 +30,7 @@ interface VerifyFlags {
 }
 
 interface Value {
-  /** From 1. */
+  /** Number of the value's line in standard input, from 1. */
   readonly line: number;
   readonly text: string;
 }
@@ -127,7 +127,7 @@ async function lookEverywhere(
     terminal,
     async ({ config, open, events, keys, master }) => {
       await recordTaking(terminal, events, 'gift people verify-erasure', { values: count, also }, null);
-      // A missing one is not made.
+      // A missing read store is not made.
       const store =
         config.mongodbUrl !== undefined || hasReadStore(config.dataDir)
           ? open.add(await openReadStore(config, events, pino({ level: 'silent' })))
@@ -136,7 +136,7 @@ async function lookEverywhere(
     },
     { asStored: true },
   );
-  // Only now: reading the files of an open store would drop its locks.
+  // Files are read only after the stores are closed: reading the files of an open store would drop its locks.
   for (const path of [...(await ownFolders(loadConfig(terminal.env))), ...also]) await verification.files(path);
 }
 

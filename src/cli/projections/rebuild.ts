@@ -29,7 +29,7 @@ import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } 
 import { depsOf, failureOf, projectionOf, recorded } from './shared.js';
 import { ALTERED_OPTION, type AlteredFlag, refuseUnlessSigned } from './signedLog.js';
 
-/** Between lines of progress, and between retries while an engine is unreachable. */
+/** Milliseconds between lines of progress, and between retries while an engine is unreachable. */
 const LINE_MS = 1_000;
 const MAX_OUTAGE_MS = 300_000;
 
@@ -116,7 +116,7 @@ interface Reporting {
   readonly json: boolean;
 }
 
-/** Waits while an engine does not answer, then goes on from where it was. */
+/** Rebuilds one read model. While an engine does not answer, the rebuild waits, then goes on from where it was. */
 async function rebuildOne(
   terminal: Terminal,
   opened: OpenedStores,
@@ -143,7 +143,7 @@ async function rebuildOne(
       });
       return;
     } catch (error) {
-      // To wait does not bring an altered event back.
+      // Waiting does not bring an altered event back.
       if (error instanceof AlteredEventError) throw error;
       if (!(error instanceof UnavailableError || error instanceof LeaseLostError)) throw error;
       if (signal.aborted) throw stoppedBy(name);
@@ -166,7 +166,7 @@ const stoppedBy = (name: string): CommandFailure =>
 
 interface Attempt extends Reporting {
   readonly say: (action: string, more: object) => Promise<void>;
-  /** Of the first attempt. */
+  /** Start of the first attempt, ms of a monotonic clock. */
   readonly startedAt: number;
   /** The number of the build that an earlier attempt started. */
   readonly started: number | undefined;
@@ -260,7 +260,7 @@ async function startOrResume(
   return { record: record.value, resumed };
 }
 
-/** Of the log: the number of events of a projection's types is known only at the end. */
+/** The share of the log, as the goal: the number of events of a projection's types is known only at the end. */
 export const goalOf = ({ share }: RebuildProgress): Goal => (share === undefined ? undefined : { share });
 
 export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {

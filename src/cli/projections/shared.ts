@@ -59,12 +59,12 @@ function refusalText({ message, remedy }: MaintenanceRefusedError, name: string)
   return remedy === undefined ? message : `${message} (${REMEDIES[remedy](name)})`;
 }
 
-/** `again`: how to repeat the command. */
+/** Turns an error into a failure that says what to do. `again`: how to repeat the command. */
 export function failureOf(error: unknown, name: string, again: string): unknown {
   if (error instanceof MaintenanceRefusedError) return new CommandFailure(refusalText(error, name));
   if (error instanceof LeaseLostError)
     return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
-  // Repeating does not help; its message says what does.
+  // Repeating the command does not help; the error's message says what does.
   if (error instanceof LogSealedError) return error;
   if (error instanceof UnavailableError) {
     const remedy = diskRemedy(error);

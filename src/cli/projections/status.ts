@@ -96,7 +96,7 @@ function wordsOf(found: readonly StatusEntry[]): string[] {
   ];
 }
 
-/** Process managers share one position, which is named once. */
+/** Warnings about invalid positions. Process managers share one position, which is named once. */
 function invalidTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const absent = (of: string, position: string): string =>
     printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
@@ -145,8 +145,9 @@ const versionText = ({ version, build }: { readonly version: number; readonly bu
   build === 0 ? `${version}` : `${version}, build ${build}`;
 
 /**
- * The build of another release that readers use: a later release's as long as a process of it leads; an earlier one's
- * until this program's version is built, which starts once no process of the earlier release leads.
+ * The build of another release that readers use. A later release's build is used as long as a process of that release
+ * leads. An earlier release's build is used until this program's version is built, which starts once no process of the
+ * earlier release leads.
  */
 function servedText(
   { name, version, holder: builder }: ReadModelStatus,

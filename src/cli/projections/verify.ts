@@ -18,7 +18,7 @@ import { depsOf, failureOf, projectionOf } from './shared.js';
 import { ALTERED_OPTION, type AlteredFlag, refuseUnlessSigned } from './signedLog.js';
 
 const MAX_SAMPLE = 10_000;
-/** Between lines of progress. */
+/** Milliseconds between two lines of progress. */
 const LINE_MS = 1_000;
 
 export function verifyCommand(terminal: Terminal): Command {

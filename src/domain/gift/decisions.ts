@@ -13,19 +13,19 @@ import {
 import { commandPartOf, redemptionOfCommand } from './redemptionIds.js';
 import type { IssuedGift, RedemptionState } from './state.js';
 
-/** An issued gift is `charged`. */
+/** State of the purchase's payment; it is `charged` for every issued gift. */
 export type PaymentState = 'pending' | 'charged' | 'declined';
 
 export interface GiftCaller {
   readonly user_id: string;
-  /** The caller's own gifts are of no use to them (docs/decisions.md#staff-accounts). */
+  /** True for a staff account, which can't use gifts of its own (docs/decisions.md#staff-accounts). */
   readonly staff?: boolean;
-  /** Absent for customers. `valid`: the gift is valid for the merchant by today's catalogue. */
+  /** The caller's merchant; absent for customers. `valid`: the gift is valid for the merchant by today's catalogue. */
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
 }
 
 export interface GiftFacts {
-  /** ISO 8601, UTC. */
+  /** Time of the decision (ISO 8601, UTC). */
   readonly now: string;
   readonly payment: PaymentState;
   readonly caller: GiftCaller;
@@ -38,7 +38,7 @@ export interface OwnedGift {
   readonly claimedBy?: string | undefined;
 }
 
-/** The gift's owner: docs/decisions.md#gift-owner. `undefined`: no user has the phone number. */
+/** The gift's owner (docs/decisions.md#gift-owner). `undefined`: no user has the receiver's phone number. */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
@@ -46,7 +46,7 @@ export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string
   return gift.claimedBy ?? sender_id;
 }
 
-/** After the last valid day, in UTC. */
+/** True once the last valid day `expiresOn` (UTC) is over. */
 export function isExpired(expiresOn: string, now: string): boolean {
   return now.slice(0, 10) > expiresOn;
 }
@@ -62,13 +62,18 @@ export function refuseUnlessMayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'c
   if (caller.staff === true) throw new Refusal('staff_receives_no_gifts');
 }
 
-/** A voucher's code is worth the gift, so staff get none, for a merchant either. @throws as `refuseUnlessMayRedeem` */
+/**
+ * A voucher's code is worth the gift, so staff get none, not even where they may redeem for a merchant.
+ * @throws as `refuseUnlessMayRedeem`
+ */
 export function refuseUnlessMayHaveVoucher(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): void {
   refuseUnlessMayRedeem(gift, facts);
   if (facts.caller.staff === true) throw new Refusal('staff_receives_no_gifts');
 }
 
-/** At the merchant's own locations, whoever owns the gift (docs/contract.md#permissions). */
+/**
+ * Whether the caller may redeem at the merchant's own locations, whoever owns the gift (docs/contract.md#permissions).
+ */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
@@ -112,14 +117,17 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
 }
 
 /**
- * `redemptionId` may be `latest`. For an unknown redemption: whether the caller may reverse any redemption of the gift
- * (docs/decisions.md#who-unredeems).
+ * Whether the caller may reverse this redemption, or, where it is unknown, any redemption of the gift
+ * (docs/decisions.md#who-unredeems). `redemptionId` may be `latest`.
  */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   return mayReverse(gift, caller, redemptionNamed(gift, redemptionId));
 }
 
-/** As `mayUnredeem`, of the redemption that the command with this part of redemption ids has made, or would make. */
+/**
+ * As `mayUnredeem`, for the redemption that a command has made, or would make. `commandPart`: the part of redemption
+ * ids that identifies the command.
+ */
 export function mayCancel(gift: IssuedGift, caller: GiftCaller, commandPart: string): boolean {
   return mayReverse(gift, caller, redemptionOfCommand(gift.redemptions, commandPart));
 }
@@ -132,8 +140,8 @@ function mayReverse(gift: IssuedGift, { merchant }: GiftCaller, redemption: Rede
 }
 
 /**
- * `redemptionId` may be `latest`. @throws Refusal `cannot_unredeem`; `gift_not_found` (no `latest`);
- * `redemption_not_found`; `gift_not_redeemed`
+ * Reverses a redemption; `redemptionId` may be `latest`.
+ * @throws Refusal `cannot_unredeem`; `gift_not_found` (no `latest`); `redemption_not_found`; `gift_not_redeemed`
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
   const redemption = redemptionNamed(gift, facts.redemptionId);
@@ -150,8 +158,8 @@ const reversalOf = ({ id, merchant_id }: RedemptionState): GiftUnredeemed => ({
 });
 
 /**
- * Reverses the command's redemption, or makes sure that it never will be (docs/decisions.md#voided-redemptions).
- * `commandPart`: of redemption ids.
+ * Reverses the command's redemption, or makes sure that the command never redeems
+ * (docs/decisions.md#voided-redemptions). `commandPart`: the part of redemption ids that identifies the command.
  * @throws Refusal `cannot_unredeem`; `gift_not_paid`, `gift_cancelled` while there is no gift to redeem
  */
 export function reverseOrVoid(
@@ -163,7 +171,7 @@ export function reverseOrVoid(
   if (!mayReverse(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
   if (redemption !== undefined) return redemption.redeemed ? [reversalOf(redemption)] : [];
   if (gift.voided?.includes(commandPart) === true) return [];
-  // Not issued: the event would have no stream to stand in.
+  // The gift is not issued, so there is no stream for the event.
   if (payment === 'pending') throw new Refusal('gift_not_paid');
   if (payment === 'declined') throw new Refusal('gift_cancelled');
   return [{ type: 'RedemptionVoided', data: { redemption_id: commandPart } }];
@@ -197,7 +205,7 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
   return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: why }] : [];
 }
 
-/** Its receiver is not to know of it yet (docs/decisions.md#scheduled-sending). */
+/** True while the gift's receiver must not learn of it yet (docs/decisions.md#scheduled-sending). */
 export function isHeldBack({ issued, releasedAt }: Pick<IssuedGift, 'issued' | 'releasedAt'>): boolean {
   return issued.scheduled === true && releasedAt === undefined;
 }
@@ -220,7 +228,7 @@ export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now
   if (why !== undefined) throw new Refusal(why);
 }
 
-/** Why a gift that is paid for can't be used now (ISO 8601, UTC); `undefined`: it can. */
+/** Why a gift that is paid for can't be used at the time `now` (ISO 8601, UTC); `undefined`: it can be used. */
 export function whyUnusable(
   gift: IssuedGift,
   now: string,

@@ -3,7 +3,7 @@ import type { DomainEvent } from '../decider.js';
 
 export const giftStream = (id: string): string => `gift-${id}`;
 
-/** Empty: the gift is shared by URL. */
+/** Receiver of a gift; without any field the gift is shared by URL. */
 export interface Receiver {
   readonly user_id?: string;
   readonly phone_id?: string;
@@ -13,8 +13,8 @@ export interface Receiver {
 export const isSomebody = ({ user_id, phone_id }: Receiver): boolean => user_id !== undefined || phone_id !== undefined;
 
 /**
- * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase.
- * Secret: `receiver.phone_id`. `scheduled`: the receiver is to know of it from `GiftReleased` on only.
+ * The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its position in the purchase.
+ * Secret: `receiver.phone_id`. `scheduled`: the receiver must not learn of the gift before `GiftReleased`.
  */
 export type GiftIssued = DomainEvent<
   'GiftIssued',
@@ -33,7 +33,9 @@ export type GiftIssued = DomainEvent<
   }
 >;
 
-/** The time of a scheduled gift has come: its receiver is notified, and finds it (docs/decisions.md#scheduled-sending). */
+/**
+ * The time of a scheduled gift has come: its receiver is notified, and finds it (docs/decisions.md#scheduled-sending).
+ */
 export type GiftReleased = DomainEvent<'GiftReleased', { readonly transaction_id: string }>;
 
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
@@ -55,15 +57,15 @@ export type GiftRedeemed = DomainEvent<
   }
 >;
 
-/** `merchant_id`: the redemption's. Absent in events from before it was recorded. */
+/** `merchant_id`: the merchant of the redemption; absent in older events, which did not record it. */
 export type GiftUnredeemed = DomainEvent<
   'GiftUnredeemed',
   { readonly redemption_id: string; readonly merchant_id?: string | null }
 >;
 
 /**
- * The redemption of a command that had not redeemed never will be (docs/decisions.md#voided-redemptions).
- * `redemption_id`: the command part of its id.
+ * A command that had not redeemed the gift never will (docs/decisions.md#voided-redemptions). `redemption_id`: the
+ * command part of its redemption id.
  */
 export type RedemptionVoided = DomainEvent<'RedemptionVoided', { readonly redemption_id: string }>;
 
@@ -79,10 +81,12 @@ export type VoucherAssigned = DomainEvent<
   }
 >;
 
-/** `refund_id`: the refund that gives the price back. */
+/** `refund_id`: id of the refund that returns the price. */
 export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string; readonly refund_id?: string }>;
 
-/** `cause` is `support`, `support:{id}` for a ticket, or `dispute:{id}`. `ticket`: support's; empty once it was erased. */
+/**
+ * `cause` is `support`, `support:{id}` for a ticket, or `dispute:{id}`. `ticket`: support's ticket; empty once erased.
+ */
 export interface Block {
   readonly cause: string;
   readonly reason: string;
@@ -95,7 +99,7 @@ export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 /** `transaction_id`: absent in older events. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block & { readonly transaction_id?: string }>;
 
-/** Secret: `receiver.phone_id`. `reason` is support's. */
+/** Support gave the gift another receiver, for `reason`. Secret: `receiver.phone_id`. */
 export type GiftReassigned = DomainEvent<
   'GiftReassigned',
   {
@@ -105,16 +109,16 @@ export type GiftReassigned = DomainEvent<
   }
 >;
 
-/** Both dates are UTC. `voucher_expires_at`: null without a voucher. */
+/** The last valid day became `expires_on`. Both dates are UTC. `voucher_expires_at`: null without a voucher. */
 export type GiftExtended = DomainEvent<
   'GiftExtended',
   { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }
 >;
 
-/** `expires_on`: the last valid day (UTC), which is near. Said once of each such day. */
+/** The last valid day `expires_on` (UTC) is near. Appended once for each such day. */
 export type GiftExpiring = DomainEvent<'GiftExpiring', { readonly expires_on: string }>;
 
-/** The last valid day (UTC) is over, and the gift was not redeemed. Said once of each such day. */
+/** The last valid day (UTC) is over, and the gift was not redeemed. Appended once for each such day. */
 export type GiftExpired = DomainEvent<'GiftExpired', { readonly expires_on: string }>;
 
 /**

@@ -1,9 +1,12 @@
-/** What is said of a gift's expiry (docs/decisions.md#expiry-events). Whether it is expired is decided without: `isExpired`. */
+/**
+ * Events about a gift's expiry (docs/decisions.md#expiry-events). No decision depends on them: `isExpired` compares
+ * days.
+ */
 import { daysAfter } from '../../lib/days.js';
 import type { GiftExpired, GiftExpiring } from './events.js';
 import type { IssuedGift } from './state.js';
 
-/** Before the last valid day. */
+/** Number of days before the last valid day from which a gift is expiring. */
 export const EXPIRING_DAYS = 30;
 
 /** @param today UTC */
@@ -14,7 +17,7 @@ export function expiryNews(gift: IssuedGift, today: string): (GiftExpiring | Gif
   if (today > expires_on)
     return expiryTold?.expired === expires_on ? [] : [{ type: 'GiftExpired', data: { expires_on } }];
   const from = daysAfter(expires_on, -EXPIRING_DAYS);
-  // Of a day that was set later than that there is no news.
+  // A last valid day that was set on or after `from` gets no `GiftExpiring`.
   if (today < from || setOn(gift) >= from || expiryTold?.expiring === expires_on) return [];
   return [{ type: 'GiftExpiring', data: { expires_on } }];
 }

@@ -1,17 +1,18 @@
 /**
- * Redemption ids (docs/decisions.md#redemption-ids): 11 hexadecimal digits of the time, so that ids sort by it, and the
- * command part, 20 digits that are the same for every repetition of the command. Older ids are the command part alone.
+ * Redemption ids (docs/decisions.md#redemption-ids): 11 hexadecimal digits of the time, by which ids sort, and the
+ * command part. The command part has 20 digits, which are the same for every repetition of the command. Older ids
+ * consist of the command part only.
  */
 const TIME_DIGITS = 11;
 const COMMAND_DIGITS = 20;
 
-/** `at`: ISO 8601; up to the year 2527. */
+/** `at`: time of the redemption (ISO 8601), up to the year 2527. */
 export const redemptionIdAt = (at: string, commandPart: string): string =>
   Date.parse(at).toString(16).padStart(TIME_DIGITS, '0') + commandPart;
 
 export const commandPartOf = (redemptionId: string): string => redemptionId.slice(-COMMAND_DIGITS);
 
-/** The one that the command with this part has made. */
+/** The redemption made by the command with this part of its ids. */
 export function redemptionOfCommand<R extends { readonly id: string }>(
   redemptions: readonly R[],
   commandPart: string,

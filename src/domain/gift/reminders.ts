@@ -5,18 +5,20 @@ import { type ReminderDue, isSomebody, type Receiver } from './events.js';
 import { setOn } from './expiry.js';
 import type { IssuedGift } from './state.js';
 
-/** Who is reminded: the present receiver, or who claimed the gift. `undefined`: nobody. */
+/**
+ * The person to remind: the present receiver, or the user who claimed the gift. `undefined`: there is no such person.
+ */
 export function remindedOf({ issued: { receiver }, claimedBy }: IssuedGift): Receiver | undefined {
   if (isSomebody(receiver)) return receiver;
   return claimedBy === undefined ? undefined : { user_id: claimedBy };
 }
 
 export interface ReminderFacts {
-  /** Before the last valid day. */
+  /** Numbers of days before the last valid day on which reminders are due. */
   readonly days: readonly number[];
-  /** Where the receiver is. */
+  /** The present day where the receiver is. */
   readonly today: string;
-  /** When their day is too old for messages: ISO 8601, UTC. */
+  /** Time at which the receiver's hours for messages end on that day (ISO 8601, UTC). */
   readonly until: string;
 }
 
@@ -27,7 +29,7 @@ function knownSince(gift: IssuedGift): string {
   return [setOn(gift), ...got.map((time) => time.slice(0, 10))].reduce((one, other) => (one > other ? one : other));
 }
 
-/** Of several that are due, as after a pause, only the last. */
+/** Where several reminders are due, as after a pause, only the last one is appended. */
 export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFacts): ReminderDue[] {
   const { issued, reminded } = gift;
   const { expires_on, transaction_id } = issued;
@@ -38,9 +40,9 @@ export function remind(gift: IssuedGift, { days: all, today, until }: ReminderFa
   const days = Math.min(...due);
   if (reminded?.expires_on === expires_on && reminded.days <= days) return [];
   const day = daysAfter(expires_on, -days);
-  // Who got to know of it with fewer days to go is not surprised yet.
+  // A holder who learned of the gift on that day or later needs no reminder for it.
   if (knownSince(gift) >= day) return [];
-  // One that is late, as after a block, would come with the next.
+  // A late reminder, as after a block, is left out where the next one is due the day after.
   if (today > day && all.some((one) => one < days && today >= daysAfter(expires_on, -one - 1))) return [];
   return [{ type: 'ReminderDue', data: { transaction_id, days, expires_on, until } }];
 }

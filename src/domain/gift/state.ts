@@ -10,28 +10,28 @@ export interface RedemptionState {
 
 export interface IssuedGift {
   readonly status: 'issued' | 'redeemed' | 'cancelled';
-  /** With the present receiver and last valid day. */
+  /** Data of the gift's issue, with the present receiver and the present last valid day. */
   readonly issued: GiftIssued['data'];
-  /** ISO 8601; absent: since the purchase. */
+  /** Time of the last reassignment (ISO 8601); absent: the receiver is that of the purchase. */
   readonly receiverSince?: string;
   readonly claimedBy?: string;
-  /** ISO 8601. */
+  /** Time of the claim (ISO 8601). */
   readonly claimedAt?: string;
-  /** In order of time; only the last one counts. */
+  /** Redemptions in order of time; only the last one counts. */
   readonly redemptions: readonly RedemptionState[];
-  /** Command parts of the ids of redemptions that will never be. */
+  /** Command parts of the ids of voided redemptions, which will never be made. */
   readonly voided?: readonly string[];
   readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
-  /** In order of time. As in the events: reading a ticket takes the key store. */
+  /** Blocks in force, in order of time, with the data of their events: reading a ticket needs the key store. */
   readonly blockedBy?: readonly Block[];
   readonly refundId?: string;
-  /** ISO 8601; absent: never. */
+  /** Time of the last extension (ISO 8601); absent: the gift was never extended. */
   readonly extendedAt?: string;
-  /** The last valid days of which that was said. */
+  /** The last valid days for which `GiftExpiring` and `GiftExpired` were appended. */
   readonly expiryTold?: { readonly expiring?: string; readonly expired?: string };
-  /** The last reminder. */
+  /** Data of the last `ReminderDue`. */
   readonly reminded?: { readonly expires_on: string; readonly days: number };
-  /** Of a scheduled gift: ISO 8601; absent: not yet. */
+  /** Time at which a scheduled gift was released (ISO 8601); absent: not released yet. */
   readonly releasedAt?: string;
 }
 

@@ -20,7 +20,7 @@ import type {
 } from './events.js';
 import { type ChargeBy, type MadePurchase, type Purchase, reversalsOf } from './state.js';
 
-/** `kind` and `prepaid` are the payment method's at present. */
+/** Requests the charge once; `kind` and `prepaid` are those of the payment method at present. */
 export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
   if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
   return [
@@ -41,7 +41,7 @@ export function settleCharge(
 /** Stripe's limits for pounds, in pence (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts). */
 export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
 
-/** `amount` is pence; 0 is never charged. Wallets have no limits. */
+/** The card limit that `amount` (pence) breaks; 0 breaks none, since it is never charged. Wallets have no limits. */
 export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {
   if (amount === 0) return undefined;
   return amount < CARD_LIMITS.least ? 'amount_too_small' : amount > CARD_LIMITS.most ? 'amount_too_large' : undefined;
@@ -58,7 +58,7 @@ export function requireAuthentication(
     : [];
 }
 
-/** Only while the payment waits for its buyer. */
+/** Records the failure only while the payment waits for its buyer. */
 export function failAuthentication(
   state: Purchase,
   failed: PaymentAuthenticationFailed['data'],
@@ -72,7 +72,7 @@ export function failAuthentication(
   return [{ type: 'PaymentAuthenticationFailed', data: failed }];
 }
 
-/** A gift's issue must not hold the phone number. */
+/** Receiver for a gift's issue, which must not hold the phone number. */
 export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
   if (receiver?.phone_id !== undefined) return { phone_id: receiver.phone_id };
@@ -104,7 +104,7 @@ export function issueGift(
   };
 }
 
-/** In the order of receivers. */
+/** Issues of a purchase's gifts, in the order of its receivers. */
 export function* issueGifts(
   purchase: GiftsPurchased['data'],
   purchasedAt: string,
@@ -118,7 +118,7 @@ export function* issueGifts(
 }
 
 /**
- * Without `gift_ids`: all gifts that belong to no refund yet.
+ * Without `gift_ids` the refund is for all gifts that belong to no refund yet.
  * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also
  * for a declined purchase)
  */
@@ -171,7 +171,7 @@ export function startRefund(
   ];
 }
 
-/** In pence, after our refunds and external ones. */
+/** Pence of the charge that are left after our refunds and external ones. */
 export function leftOfCharge(state: Purchase): number {
   if (state.status === 'none' || state.charge === undefined) return 0;
   return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;

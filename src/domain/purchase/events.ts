@@ -1,4 +1,4 @@
-/** Stream `transaction-{id}`. */
+/** Events of a purchase. Stream `transaction-{id}`. */
 import type { PaymentMethod } from '../account.js';
 import type { SealedText } from '../../lib/seal.js';
 import type { DomainEvent } from '../decider.js';
@@ -8,7 +8,7 @@ import type { SendingEvent } from '../sending.js';
 
 export const transactionStream = (id: string): string => `transaction-${id}`;
 
-/** A phone number, by its id in the key store; a user; or neither (shared by URL). */
+/** Receiver of one gift: a phone number, by its id in the key store; a user; or neither (shared by URL). */
 export interface PurchaseReceiver {
   readonly phone_id?: string;
   readonly user_id?: string;
@@ -39,9 +39,9 @@ export type GiftsPurchased = DomainEvent<
 >;
 
 /**
- * The process that appended this asks for the charge next. The first one's `at` starts the life of the provider's
- * idempotency key. `kind` and `prepaid` are recorded so that every attempt asks the same provider, even if an import
- * changes the payment method.
+ * The process that appended this event requests the charge next. The `at` of the first one starts the life of the
+ * provider's idempotency key. `kind` and `prepaid` are recorded so that every attempt uses the same provider, even if
+ * an import changes the payment method.
  */
 export type ChargeStarted = DomainEvent<
   'ChargeStarted',

@@ -6,13 +6,13 @@ import { evolveOutside, evolveRefunds, type Refunds } from '../refund.js';
 import { evolveSending, type Sending } from '../sending.js';
 import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PurchaseEvent } from './events.js';
 
-/** `required`: since when; `failed`: the provider's code. */
+/** `required`: time since which it is required (ISO 8601); `failed`: the provider's code, once it failed. */
 export type Authentication = PaymentAuthenticationRequired['data'] & {
   readonly required: string;
   readonly failed?: string;
 };
 
-/** Which provider charges depends on these. */
+/** Fields of the payment method that determine which provider charges. */
 export type ChargeBy = Pick<PaymentMethod, 'kind' | 'prepaid'>;
 
 export type Purchase =
@@ -21,15 +21,15 @@ export type Purchase =
       readonly status: 'pending' | 'charged' | 'declined';
       readonly purchase: GiftsPurchased['data'];
       readonly purchasedAt: string;
-      /** The first request. */
+      /** Time of the first request for the charge. */
       readonly chargeStartedAt?: string;
-      /** At that time; absent: not requested yet. */
+      /** Fields of the payment method at that time; absent: the charge is not requested yet. */
       readonly chargeBy?: ChargeBy;
       readonly charge?: PaymentCharged['data'];
       readonly refunds: Refunds;
       readonly authentication?: Authentication;
       readonly reversals?: Reversals;
-      /** Absent: receivers are notified at once. */
+      /** State of scheduled sending; absent: receivers are notified at once. */
       readonly sending?: Sending;
     };
 

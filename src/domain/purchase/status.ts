@@ -17,13 +17,13 @@ export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
 export type GivenBackEvent = GiftsRefunded | RefundFailed | RefundedAtProvider | DisputeOpened | DisputeClosed;
 
-/** Plain JSON, as the read model `reversals` keeps it. */
+/** Refunds and disputes of a purchase as plain JSON, as the read model `reversals` stores them. */
 export interface GivenBack {
-  /** What the provider accepted, by the refund's id. */
+  /** Refunds that the provider accepted, by the refund's id. */
   readonly refunds: Readonly<Record<string, { readonly amount: number; readonly gifts: number }>>;
-  /** Refunds that were not asked for by us. */
+  /** Sum of the external refunds, which we did not request. */
   readonly external: number;
-  /** By their ids. */
+  /** Statuses of the disputes, by their ids. */
   readonly disputes: Readonly<Record<string, Dispute['status']>>;
 }
 
@@ -34,7 +34,7 @@ export function evolveGivenBack(before: GivenBack | undefined, event: Happened<G
   switch (event.type) {
     case 'GiftsRefunded': {
       const { refund_id, amount, gift_ids } = event.data;
-      // Without gifts: of a charge that bought nothing, beside the purchase's own.
+      // A refund without gifts is of a charge that bought nothing, alongside the purchase's own charge.
       return gift_ids.length === 0
         ? state
         : { ...state, refunds: { ...state.refunds, [refund_id]: { amount, gifts: gift_ids.length } } };
@@ -54,7 +54,7 @@ export function evolveGivenBack(before: GivenBack | undefined, event: Happened<G
   }
 }
 
-/** @param bought `total`: pence; `count`: of its gifts */
+/** @param bought `total`: pence; `count`: number of its gifts */
 export function transactionStatus(
   { payment, total, count }: { readonly payment: PaymentState; readonly total: number; readonly count: number },
   givenBack: GivenBack | undefined,

@@ -4,7 +4,7 @@ export interface Deferred<T> {
   readonly reject: (error: unknown) => void;
 }
 
-/** As `Promise.withResolvers`, which Node 20 lacks. */
+/** A promise with its resolvers, as of `Promise.withResolvers`, which Node 20 lacks. */
 export function deferred<T>(): Deferred<T> {
   let resolve!: Deferred<T>['resolve'];
   let reject!: Deferred<T>['reject'];

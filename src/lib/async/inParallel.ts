@@ -1,6 +1,6 @@
 /**
- * After a failure, or once `signal` aborts, starts no further item and waits for the running ones. An abort is no
- * error.
+ * Runs a task for each item, at most `limit` concurrently. After a failure, or once `signal` aborts, it starts no
+ * further task and waits for the running ones. An abort is no error.
  * @throws the first failure in the order of the runs
  */
 export async function inParallel<T>(

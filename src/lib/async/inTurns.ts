@@ -1,6 +1,7 @@
 /**
- * For answers that are outdated at once, such as a log's end: each caller's question is asked after its call. Calls of
- * one turn of the event loop, or made while a question runs, share the next one, and its failure.
+ * Shares requests whose answers are outdated at once, such as a log's end: each caller gets the answer to a request
+ * made after its call. Calls in one turn of the event loop, or during a running request, share the next request and its
+ * failure.
  */
 export function inTurns<T>(ask: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;

@@ -3,7 +3,7 @@ export interface Closeable {
 }
 
 /**
- * Closed last in, first out, each once, also after failures.
+ * Resources that are closed together: last in, first out, each once, also after failures.
  * @throws AggregateError with every failure, and their messages in its own
  */
 export interface Resources {

@@ -1,13 +1,13 @@
-/** Between slices, the event loop turns. */
+/** Long synchronous work in slices of a few milliseconds, between which the event loop turns. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const SLICE_MS = 5;
-/** For work of lower priority than answers, such as folds. */
+/** Milliseconds of a slice of work with lower priority than answers, such as folds. */
 export const LOW_PRIORITY_SLICE_MS = 3;
 
 export interface Slices {
   start(): void;
-  /** The slice is over: `await rest()`. With small steps, checking every few dozen is enough. */
+  /** Whether the slice is over: then `await rest()`. With small steps, checking every few dozen is enough. */
   due(): boolean;
   rest(): Promise<void>;
 }

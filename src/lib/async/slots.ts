@@ -1,13 +1,13 @@
-/** Limits how many run at once. First come, first served. */
+/** Limits the number of concurrent runs. Waiting callers get slots in the order of their calls. */
 import { type Deferred, deferred } from './deferred.js';
 
 export interface Slots {
-  /** Resolves with what frees the slot, once or again. @throws the error of `fail` */
+  /** Takes a slot. @returns the function that frees it; repeated calls do nothing @throws the error of `fail` */
   take(): Promise<() => void>;
-  /** How many hold a slot, and how many wait for one. */
+  /** The number of slots that are taken; below it, the number of callers that wait for one. */
   readonly taken: number;
   readonly waiting: number;
-  /** Rejects those who wait. */
+  /** Rejects all waiting calls of `take`. */
   fail(error: Error): void;
 }
 
@@ -22,7 +22,7 @@ export function openSlots(limit: number): Slots {
       if (!held) return;
       held = false;
       taken -= 1;
-      // In the same turn, so that a newcomer can't overtake.
+      // The slot is passed on in the same turn, so that a later call of `take` can't overtake.
       waiting.shift()?.resolve(slot());
     };
   };

@@ -8,7 +8,7 @@ export interface TickBatcher<T> {
   clear(): void;
 }
 
-/** @param take returns the items left for the next turn */
+/** Collects items and takes them at the turn's end. @param take returns the items left for the next turn */
 export function tickBatcher<T>(take: (items: T[]) => T[] | undefined): TickBatcher<T> {
   let waiting: T[] = [];
   let scheduled = false;
@@ -54,13 +54,13 @@ interface Asked<Q, A> {
 }
 
 export interface BatchedAnswersOptions {
-  /** Per turn; a used-up slice ends it too. */
+  /** Most questions answered in one turn; a turn also ends with its slice of time. */
   readonly atOnce: number;
-  /** Its own errors fail every question of the turn. */
+  /** Wraps the answers of one turn, for example in a transaction. Its own errors fail every question of the turn. */
   readonly around?: (work: () => void) => void;
 }
 
-/** An error of `answer` fails only its question. */
+/** Answers questions in batches, one a turn. An error of `answer` fails only its question. */
 export function batchedAnswers<Q, A>(
   answer: (question: Q) => A,
   { atOnce, around = (work) => work() }: BatchedAnswersOptions,

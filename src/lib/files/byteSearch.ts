@@ -1,32 +1,32 @@
-/** Looks for many texts at once in bytes, however they were encoded. */
+/** Searches bytes for many texts at once, in many encodings of each. */
 import { inJson } from '../quotedText.js';
 
 export interface Match {
-  /** Index of the text. */
+  /** Index of the text in the list of searched texts. */
   readonly text: number;
-  /** Of the first byte. */
+  /** Offset of the first matching byte. */
   readonly at: number;
 }
 
 export interface ByteSearch {
-  /** Bytes of the longest form. */
+  /** Length of the longest form, in bytes. */
   readonly longest: number;
   /** The first match of each text. */
   in(bytes: Uint8Array): readonly Match[];
 }
 
-/** Characters of base64 that are the same wherever a text stands in what was encoded; fewer are found by chance. */
+/** Least characters of a base64 form, without those that depend on neighbouring bytes; shorter ones match by chance. */
 const MIN_BASE64 = 8;
 const SHORTEST = 3;
 
 /**
- * Forms of each spelling: UTF-8 and UTF-16LE, as typed and composed (NFC), in capitals and small letters; escaped in JSON,
- * once and twice, and in URLs; base64 and base64url; of a phone number also its digits alone. But in base64, ASCII's
- * capitals and small letters are the same.
- * @param texts the spellings of each; of at least 3 characters
+ * Makes a search for many forms of each spelling. Characters are as typed and composed (NFC), in lower and upper case;
+ * ASCII letters match in any mixture of cases, except in base64. Encodings are UTF-8 and UTF-16LE, plain, escaped in
+ * JSON once and twice, and in URLs, and base64 and base64url. A phone number is also found by its digits.
+ * @param texts the spellings of each text, each of at least 3 characters
  */
 export function byteSearch(texts: readonly (readonly string[])[]): ByteSearch {
-  /** Whether a form starts with these two bytes, and the forms by their first three, in small letters. */
+  /** 1 for each two bytes with which a form starts; `forms` has the forms by their first three bytes, in lower case. */
   const starts = new Uint8Array(65_536);
   const forms = new Map<number, (Form & { readonly text: number })[]>();
   let longest = 0;
@@ -55,13 +55,13 @@ export function byteSearch(texts: readonly (readonly string[])[]): ByteSearch {
   };
 }
 
-/** `exact`: as it is; else a form in small letters. */
+/** One encoded form of a text. `exact`: matched as it is; otherwise it is in lower case and matches both cases. */
 interface Form {
   readonly bytes: Buffer;
   readonly exact: boolean;
 }
 
-/** Small letters of ASCII. */
+/** The lower-case byte of each byte of ASCII; other bytes map to themselves. */
 const SMALL = Uint8Array.from({ length: 256 }, (_, byte) => (byte >= 0x41 && byte <= 0x5a ? byte + 32 : byte));
 
 const bothCases = (byte: number): number[] => {
@@ -96,7 +96,7 @@ function formsOf(spellings: readonly string[]): readonly Form[] {
   return [...forms.values()].filter(({ bytes: { length } }) => length >= SHORTEST);
 }
 
-/** Letters beyond ASCII differ in more than a bit. */
+/** The spelling in both cases, since beyond ASCII bytes do not map to the other case; of a phone number its digits. */
 function casesOf(value: string): string[] {
   const digits = /^\+[\d\s()./-]+$/.test(value) ? [value.replaceAll(/\D/g, '')] : [];
   const composed = value.normalize('NFC');
@@ -106,7 +106,7 @@ function casesOf(value: string): string[] {
 const asciiJson = (text: string): string =>
   inJson(text).replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-/** By its place modulo 3 in what was encoded; without the characters that depend on its neighbours. */
+/** Base64 forms for each offset modulo 3 in the encoded bytes, without characters that depend on neighbouring bytes. */
 function base64Of(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((before) => {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url');

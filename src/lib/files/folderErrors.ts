@@ -3,7 +3,7 @@ import { linkSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { EngineError } from '../engineError.js';
 
-/** Of the nearest existing folder: a new one would be on the same file system. */
+/** Statistics of a folder's file system, read at its nearest existing parent: a new folder would be on the same one. */
 function fileSystemOf(
   folder: string,
 ): { readonly files: number; readonly ffree: number; readonly blocks: number; readonly bavail: number } | undefined {
@@ -18,7 +18,7 @@ function fileSystemOf(
 
 export function noInodes(folder: string): string | undefined {
   const system = fileSystemOf(folder);
-  // File systems without a count report 0 for both.
+  // File systems that do not count inodes report 0 for both numbers.
   if (system === undefined || system.files === 0 || system.ffree > 0) return undefined;
   return `no inodes are free on the file system of ${folder} (df -i shows it): remove files there that nobody needs`;
 }
@@ -34,8 +34,9 @@ export function exhausted(folder: string): string | undefined {
 }
 
 /**
- * What a full file system lacks for `file`: to be asked at once, since the cleanup after a failure may free it.
- * @returns other errors as they are
+ * Explains what a full file system lacks for `file`. To be called at once, since the cleanup after a failure may free
+ * it.
+ * @returns other errors unchanged
  */
 export function fullOr(error: unknown, file: string): unknown {
   const { code } = error as NodeJS.ErrnoException;
@@ -47,7 +48,7 @@ export function fullOr(error: unknown, file: string): unknown {
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * The new name must be free.
+ * Makes a hard link. The new name must not exist yet.
  * @throws EngineError naming DATA_DIR where the file system has no hard links; else the system's error, such as EEXIST
  */
 export function linkFile(from: string, to: string, link = linkSync): void {

@@ -4,10 +4,10 @@ import { dirname, join } from 'node:path';
 import { exhausted } from './folderErrors.js';
 import { EngineError } from '../engineError.js';
 
-/** What names of folders in the system's folder for temporary files start with. */
+/** Name prefixes of this program's folders in the system's folder for temporary files. */
 export const TEMPORARY_FOLDERS = ['gift-look-', 'gift-dry-run-', 'gift-demo-'] as const;
 
-/** The caller removes it. @throws EngineError naming TMPDIR */
+/** Makes a temporary folder, which the caller removes. @throws EngineError naming TMPDIR */
 export function temporaryFolder(prefix: (typeof TEMPORARY_FOLDERS)[number]): string {
   try {
     return mkdtempSync(join(tmpdir(), prefix));
@@ -21,8 +21,9 @@ export function temporaryFolder(prefix: (typeof TEMPORARY_FOLDERS)[number]): str
 }
 
 /**
- * Mode 0700. Node's own `recursive` never ends where the parent takes no folders, as in /proc.
- * @returns whether it was missing
+ * Makes a folder (mode 0700) and its missing parents. Node's own `recursive` option never ends where the parent accepts
+ * no folders, as in /proc.
+ * @returns whether the folder was missing
  */
 export function makeFolder(folder: string): boolean {
   try {

@@ -1,4 +1,4 @@
-/** Files that hold one text, such as a key, made once and kept. */
+/** Files that hold one text, such as a key, which is created once and then retained. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,7 +6,7 @@ import { fullOr, linkFile } from './folderErrors.js';
 import { keepOwner } from './keepOwner.js';
 import { syncFolder } from './syncFolder.js';
 
-/** Without space around it. `undefined`: there is no file. @throws the file system's errors */
+/** A file's text, without space around it; `undefined`: the file does not exist. @throws the file system's errors */
 export function textOf(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();

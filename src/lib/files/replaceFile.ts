@@ -10,7 +10,7 @@ import { syncFolder } from './syncFolder.js';
  */
 export function replaceFile(file: string, text: string): void {
   const draft = `${file}.part`;
-  // A killed process may have left one, of whatever mode.
+  // A killed process may have left a draft, of any mode.
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, 'wx', 0o600);
   try {

@@ -5,7 +5,7 @@ import type { ByteSearch } from './byteSearch.js';
 export interface FileMatch {
   readonly text: number;
   readonly file: string;
-  /** Of the first one. */
+  /** Offset of the text's first match in the file, in bytes. */
   readonly at: number;
 }
 
@@ -15,12 +15,12 @@ export interface SearchedFiles {
 }
 
 const PIECE_BYTES = 1 << 20;
-/** Removed, or unreadable in an instant, meanwhile. */
+/** Error codes of files that were removed or replaced during the search. */
 const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR']);
 
 /**
- * Searches a file, or all files below a folder, byte by byte; links, sockets and what goes meanwhile are left out. No
- * embedded store of these files may be open in this process: it would lose its locks.
+ * Searches a file, or all files below a folder, byte by byte; links, sockets and files removed during the search are
+ * left out. No embedded store of these files may be open in this process: it would lose its locks.
  * @throws the file system's errors, the signal's reason
  */
 export async function searchFiles(

@@ -1,39 +1,39 @@
-/** Many lines per write, off the event loop: a slow reader must not slow requests down. */
+/** Writes log lines, many per write and off the event loop: a slow reader must not slow requests down. */
 import { write, writeSync } from 'node:fs';
 import { blockThread } from '../async/blockThread.js';
 import { systemTime } from '../clock.js';
 
 export interface LogDestination {
-  /** Never throws, never waits. */
+  /** Adds a line to the waiting ones. Never throws, never waits. */
   write(line: string): void;
-  /** For the end of the process. */
+  /** Writes all waiting lines synchronously, for the end of the process. */
   flushSync(): void;
 }
 
 const ENOUGH = 65_536;
 const NEWLINE = 10;
-/** A pipe takes so many bytes whole (PIPE_BUF), whatever another thread writes into it at the same time. */
+/** Bytes that a pipe accepts without mixing them with a concurrent write of another thread (PIPE_BUF). */
 const WHOLE = 4_096;
 const WAIT_MS = 100;
-/** In characters; further lines are dropped, and their number is logged. */
+/** Characters that wait to be written at most; further lines are dropped, and their number is logged. */
 const MOST = 16_777_216;
 const FULL_MS = 10;
-/** About a second. */
+/** Tries of the last write while a pipe is full, 10 ms apart: about a second. */
 const FULL_TRIES = 100;
-/** No reader is left. After any other error, such as a full disk, later writes may succeed. */
+/** Error codes that show that no reader is left. After other errors, such as a full disk, later writes may succeed. */
 const OVER: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EBADF']);
 const TROUBLE_MS = 1_000;
 
 /**
- * Also writes waiting lines when the process exits; only a kill loses lines. `process.exit` during a write may repeat
- * lines, and tear one of those that are repeated.
+ * Opens a destination that also writes waiting lines when the process exits; only a kill loses lines. `process.exit`
+ * during a write may repeat lines, and split one of the repeated lines.
  */
 export function openLogDestination(fd: number): LogDestination {
   let waiting = '';
   let dropped = 0;
   let current: Buffer | undefined;
   let from = 0;
-  /** Another thread writes `current` from `from`. */
+  /** Whether another thread is writing `current`, from the offset `from` on. */
   let writing = false;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -89,7 +89,7 @@ export function openLogDestination(fd: number): LogDestination {
     current = undefined;
   }
 
-  /** Begins the line in progress once more, apart from what the other thread has written of it. */
+  /** Starts the line in progress again on a new line, since the other thread may have written a part of it. */
   function startLineAgain(): void {
     if (!writing || current === undefined) return;
     writing = false;
@@ -98,7 +98,7 @@ export function openLogDestination(fd: number): LogDestination {
     from = 0;
   }
 
-  /** The end of the whole lines that are written at once. */
+  /** End offset of the next piece to write: the whole lines that fit into `WHOLE` bytes, or a part of a longer line. */
   function pieceEnd(lines: Buffer): number {
     const most = from + WHOLE;
     if (most >= lines.length) return lines.length;

@@ -56,9 +56,9 @@ const CARRIES_GIFT_IDS = new Set([
   'entity',
 ]);
 
-/** In paths shortcodes may be in lower case. */
+/** Gift ids and shortcodes in paths, where shortcodes may be in lower case. */
 const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])/g;
-/** In prose lower case is words. */
+/** Gift ids and shortcodes in prose, where 16 letters in lower case are a word. */
 const GIFT_ID_IN_TEXT = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-HJKMNP-TV-Z]{16})(?![0-9A-Za-z])/g;
 
 export interface LoggerSettings {
@@ -89,7 +89,7 @@ type Treatment = 'shown' | 'cut' | 'gift ids';
 
 const treatments = new Map<string, Treatment>();
 
-/** Ignores the key's spelling. Cached, since there are few keys. */
+/** The treatment of a key's value, whatever the key's spelling. Cached, since there are few keys. */
 function treatmentOf(key: string): Treatment {
   const known = treatments.get(key);
   if (known !== undefined) return known;
@@ -99,7 +99,7 @@ function treatmentOf(key: string): Treatment {
   return made;
 }
 
-/** Other fields of an error may contain anything, so they are left out. */
+/** The fields of an error that are logged. Its other fields may contain anything, so they are left out. */
 function errorShape(error: Error, depth: number): Record<string, unknown> {
   const code = (error as { code?: unknown }).code;
   return {
@@ -160,7 +160,7 @@ export function createLogger(settings: LoggerSettings): Logger {
     serializers: { err: (value: unknown) => value },
   };
   const logger = pino(options, settings.destination ?? openLogDestination(1));
-  // Bindings of a child logger bypass the formatters.
+  // Bindings of a child logger bypass the formatters, so they are cleaned here.
   const child = Reflect.get(logger, 'child') as unknown as (...given: unknown[]) => Logger;
   Reflect.set(logger, 'child', function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
     return Reflect.apply(child, this, [clean(bindings), ...rest]);

@@ -14,28 +14,28 @@ const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
 
 export interface BackupHeader {
   readonly log_id: string;
-  /** ISO 8601, UTC. */
+  /** Start of the backup: ISO 8601, UTC. */
   readonly started_at: string;
-  /** Verifies a HASH_KEY without revealing it; null: the key was unknown. */
+  /** Value that verifies a HASH_KEY without revealing it; null where the key was unknown. */
   readonly hash_key_check: string | null;
 }
 
 export interface BackupFooter {
   readonly events: number;
-  /** Of the last event; null: the log was empty. */
+  /** Position of the last event; null where the log was empty. */
   readonly position: Position | null;
   /** SHA-256 (hex) over the events, as `gift copy` shows it. */
   readonly hash: string;
 }
 
 export interface BackupWriter {
-  /** Canonical texts of events. */
+  /** Appends the canonical texts of events. */
   add(texts: readonly string[]): Promise<void>;
-  /** Resolves once everything is on disk. */
+  /** Writes the footer and the seal. Resolves once everything is on disk. */
   finish(footer: BackupFooter): Promise<void>;
 }
 
-/** `file` must be empty. */
+/** Writes a backup to `file`, which must be empty. */
 export async function writeBackup(file: FileHandle, header: BackupHeader): Promise<BackupWriter> {
   const all = createHash('sha256');
   const write = async (text: string, hashed = true): Promise<void> => {
@@ -59,7 +59,8 @@ export interface Backup extends BackupHeader, BackupFooter {
 }
 
 /**
- * Reads the whole file. `onProgress` gets the number of events read.
+ * Reads the whole backup file, and checks it against its seal and its footer. `onProgress` gets the number of events
+ * read.
  * @throws BackupDamagedError; the file system's errors; the signal's reason
  */
 export async function checkBackup(
@@ -74,7 +75,7 @@ export async function checkBackup(
   let header: BackupHeader | undefined;
   let bytes = 0;
   let count = 0;
-  // The last two lines are no events.
+  // The last two lines are the footer and the seal, not events.
   let before: Buffer | undefined;
   let last: Buffer | undefined;
   for await (const lines of linesOf(path)) {

@@ -3,11 +3,11 @@ import { open } from 'node:fs/promises';
 import { formatFault } from '../../ports/dataFormat.js';
 
 const CHUNK = 1 << 20;
-/** Longer than any event's line: an append has at most 1,000,000 bytes. */
+/** Most bytes of one line. Every event's line is shorter, since an append has at most 1,000,000 bytes. */
 const MAX_LINE = 4_000_000;
 const LINE_FEED = 10;
 
-/** The message goes on after the file's name. */
+/** The file is no whole backup. The message is a predicate that follows the file's name. */
 export class BackupDamagedError extends Error {
   override readonly name = 'BackupDamagedError';
 }
@@ -21,7 +21,7 @@ export function refuseFormat(format: number, version: string | undefined): void 
   if (fault !== undefined) throw new BackupDamagedError(`${fault.problem}: ${fault.remedy}`);
 }
 
-/** `undefined`: the line is no JSON of an object or array. */
+/** Value of a line of JSON; `undefined` where the line is no JSON object or array. */
 export function parsed(line: Buffer): unknown {
   try {
     const value: unknown = JSON.parse(line.toString());
@@ -31,7 +31,10 @@ export function parsed(line: Buffer): unknown {
   }
 }
 
-/** Each line has its line feed. @throws BackupDamagedError, the file system's errors */
+/**
+ * Lines of a file, in batches. Each line includes its line feed.
+ * @throws BackupDamagedError, the file system's errors
+ */
 export async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
   const file = await open(path, 'r');
   try {

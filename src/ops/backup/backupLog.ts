@@ -12,9 +12,9 @@ const BATCH = 1_000;
 
 export interface BackupOptions {
   readonly path: string;
-  /** See `BackupHeader`. */
+  /** Check value of the HASH_KEY; see `BackupHeader`. */
   readonly hashKeyCheck: string | null;
-  /** ISO 8601, UTC. */
+  /** Start of the backup: ISO 8601, UTC. */
   readonly now: string;
   readonly signal?: AbortSignal;
   readonly onProgress?: (step: 'write' | 'check', events: number, end: Position | undefined) => void;

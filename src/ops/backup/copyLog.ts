@@ -17,7 +17,7 @@ import { shareOf } from '../../runtime/coordination/share.js';
 import { canonicalText, logHash } from './logHash.js';
 
 const BATCH = 2_000;
-/** Before each retry of an unreachable target, ms. */
+/** Milliseconds to wait before each retry of an unreachable target. */
 const PAUSES = [100, 400, 1_600, 6_400];
 
 export type CopySource = Pick<EventStore, 'logId' | 'end' | 'readAll' | 'sealed' | 'seal'>;
@@ -34,19 +34,19 @@ export interface CopyOptions {
 }
 
 export interface CopyProgress {
-  /** `compare`: with an earlier copy's events; `verify`: the copied events are read back. */
+  /** Step of the copy. `compare` checks the events of an earlier copy; `verify` reads the copied events back. */
   readonly step: 'compare' | 'copy' | 'verify';
-  /** In this step, including those of earlier copies. */
+  /** Number of events processed in this step, including those of earlier copies. */
   readonly events: number;
-  /** Of the log, 0 to 1; `undefined`: unknown. */
+  /** Processed part of the log, from 0 to 1; `undefined` where it is unknown. */
   readonly share: number | undefined;
 }
 
 export interface CopyReport {
   readonly events: number;
-  /** By this copy, without earlier ones. */
+  /** Number of events that this copy wrote, without those of earlier copies. */
   readonly copied: number;
-  /** Of either log (`logHash`). */
+  /** Hash of the events (`logHash`), the same for source and target. */
   readonly hash: string;
   readonly sealed: boolean;
 }
@@ -56,10 +56,10 @@ export class CopyRefusedError extends Error {
   override readonly name = 'CopyRefusedError';
 }
 
-/** Stopped, or an engine is unreachable. A repeat resumes the copy. */
+/** The copy was stopped, or an engine is unreachable. A repeat resumes the copy. */
 export class CopyInterruptedError extends Error {
   override readonly name = 'CopyInterruptedError';
-  /** Absent where `signal` stopped it. */
+  /** Failure of an engine; absent where `signal` stopped the copy. */
   declare readonly cause?: UnavailableError;
   constructor(events: number, sealed: boolean, cause?: UnavailableError) {
     const seal = sealed ? 'the source is sealed already' : 'the source is not sealed';
@@ -71,10 +71,10 @@ export class CopyInterruptedError extends Error {
 }
 
 /**
- * `target` must be empty or hold an earlier copy. The copy is read back; count and hash must be the same. After the seal
- * the events appended meanwhile are copied, too.
- * @throws CopyRefusedError where the target holds other events or has another writer, the source has lost events, or the
- * logs differ in the end; AlteredEventError; CopyInterruptedError
+ * Copies the source's events to `target`, which must be empty or hold an earlier copy. The copy is read back: count and
+ * hash of its events must be the source's. After the seal, events that were appended during the copy are copied too.
+ * @throws CopyRefusedError where the target holds other events or has another writer, the source has lost events, or
+ * the logs differ in the end; AlteredEventError; CopyInterruptedError
  */
 export async function copyLog(
   { source, target }: CopyDeps,
@@ -87,7 +87,7 @@ export async function copyLog(
   let targetAt: Position | undefined;
   let sealed = false;
 
-  /** Reads the next batch while the last is processed. */
+  /** Batches of a log's events. The next batch is read while the current one is processed. */
   async function* batches(
     step: CopyProgress['step'] | undefined,
     log: CopySource,
@@ -102,7 +102,7 @@ export async function copyLog(
         const { done, value } = await coming;
         if (done === true) return;
         coming = feed.next();
-        // Its failure is thrown where it is awaited.
+        // A failed read is thrown where it is awaited; until then it must not count as an unhandled rejection.
         coming.catch(() => undefined);
         yield value.events;
         if (step !== undefined)
@@ -185,7 +185,7 @@ export async function copyLog(
     return { events: verified.count, copied, hash: verified.digest(), sealed };
   } catch (error) {
     if (error instanceof StoppedError) throw new CopyInterruptedError(written.count, sealed);
-    // A repeat would end there, too.
+    // A repeated copy would end at the same altered event, so this is no interruption.
     if (error instanceof AlteredEventError) throw error;
     if (error instanceof UnavailableError) throw new CopyInterruptedError(written.count, sealed, error);
     throw error;
@@ -209,7 +209,7 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
   let bytes = 0;
   for (const [index, event] of events.entries()) {
     const { stream, revision } = event;
-    // Never less than what the limit counts: the text includes data and metadata.
+    // The text includes data and metadata, so its size is never less than what the limit counts.
     const size = Buffer.byteLength(texts[index]!);
     const last = appends.at(-1);
     if (last?.stream === stream && last.events.at(-1)!.revision === revision - 1 && bytes + size <= MAX_APPEND_BYTES) {
@@ -224,7 +224,7 @@ function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): 
 }
 
 /**
- * Repeats are safe: ids and revisions are the source's.
+ * Appends the events to the target. Repeating an append is safe, since ids and revisions are the source's.
  * @throws CopyRefusedError, UnavailableError
  */
 async function store(target: EventStore, appends: readonly StreamAppend[]): Promise<void> {

@@ -8,9 +8,9 @@ export class BackupExistsError extends Error {
 }
 
 /**
- * Fills a draft beside `path`, checks it, then gives it its name (mode 0600). A process killed in that last step leaves
- * an empty file.
- * @param check given the closed draft's path
+ * Writes a draft file alongside `path`, checks it, then renames it to `path` (mode 0600). A process killed in that last
+ * step leaves an empty file.
+ * @param check gets the path of the closed draft
  * @throws BackupExistsError, the file system's errors, those of `fill` and `check`; no file is left then
  */
 export async function writeDraft<T>(
@@ -18,7 +18,7 @@ export async function writeDraft<T>(
   fill: (file: FileHandle) => Promise<void>,
   check: (draft: string) => Promise<T>,
 ): Promise<T> {
-  // Not the process id, which repeats in containers: a killed process may have left its draft.
+  // A process id repeats in containers, where a killed process may have left its draft, so the name is random.
   const draft = `${path}.${randomBytes(4).toString('hex')}.part`;
   const file = await open(draft, 'wx', 0o600);
   try {
@@ -35,7 +35,10 @@ export async function writeDraft<T>(
   }
 }
 
-/** Works on shares without hard links, too. */
+/**
+ * Renames a file without overwriting another. It creates the target first, which works on shares without hard links,
+ * too.
+ */
 async function renameUnlessTaken(draft: string, path: string): Promise<void> {
   try {
     await (await open(path, 'wx')).close();
@@ -46,7 +49,7 @@ async function renameUnlessTaken(draft: string, path: string): Promise<void> {
   try {
     await rename(draft, path);
   } catch (error) {
-    // The empty file made above.
+    // The target is still the empty file that was created above.
     await rm(path, { force: true });
     throw error;
   }

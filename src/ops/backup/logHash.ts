@@ -26,8 +26,8 @@ export function logHash(): LogHash {
 }
 
 /**
- * One line of JSON, the same in every engine: fields stand in the order in which they were stored, which leaves of the
- * tree over the log rest on (docs/evidence.md#salted-hashes).
+ * One line of JSON for an event, the same in every engine. Fields are in the order in which they were stored, on which
+ * the leaves of the tree over the log depend (docs/evidence.md#salted-hashes).
  */
 export function canonicalText({ stream, revision, id, type, at, data, metadata }: RecordedEvent): string {
   return JSON.stringify([stream, revision, id, type, at, data, metadata]);

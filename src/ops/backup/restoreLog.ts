@@ -13,18 +13,18 @@ export interface RestoreOptions {
   readonly backup: Backup;
   readonly by: Caller;
   readonly reason: string;
-  /** The log's HASH_KEY is lost: the new log has another. */
+  /** True where the HASH_KEY of the backed-up log is lost, and the new log has another. */
   readonly withoutKey?: true;
-  /** Sees the events of the backup, before the restore is recorded behind them; may refuse. */
+  /** Inspects the copied events before the restore is recorded after them; may throw to refuse the restore. */
   readonly judge?: (target: EventStore) => Promise<void>;
-  /** ISO 8601, UTC. */
+  /** Time of the restore: ISO 8601, UTC. */
   readonly now: string;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: CopyProgress) => void;
 }
 
 /**
- * `target` must be empty.
+ * Copies the backup to `target`, which must be empty, and records the restore.
  * @throws BackupDamagedError where the file has changed since the check; CopyRefusedError, CopyInterruptedError,
  * UnavailableError; what `judge` throws
  */

@@ -1,4 +1,4 @@
-/** Has the witnesses of a log cosign a head of it. */
+/** Requests cosignatures of a signed head from the witnesses of a log. */
 import { collectCosignatures } from '../../runtime/evidence/cosignatures.js';
 import { type HashReader, proveConsistency } from '../../runtime/evidence/treeProofs.js';
 import type { Cosigning, WitnessClient } from '../../runtime/evidence/witnessClient.js';
@@ -7,31 +7,31 @@ import type { VerifiersOf } from './headKeys.js';
 import type { SignedHead } from './signedHeads.js';
 import { signedWords, type WitnessedHead, type WitnessWord, witnessWords } from './witnessWords.js';
 
-/** For each of two questions. */
+/** Milliseconds that a witness has to answer each of two requests: to cosign a head, and for its latest head. */
 export const WITNESS_MS = 5_000;
 
-/** A witness says that it has cosigned what this log does not continue, and does not show it. */
+/** A witness claims to have cosigned a head that this log does not continue, but does not show that head. */
 export class WitnessDisagreesError extends ToldError {
   override readonly name = 'WitnessDisagreesError';
 }
 
-/** A witness refuses a head, and what it shows is nothing against the log. */
+/** A witness refuses a head, but shows nothing that contradicts the log. */
 export class WitnessRefusesError extends ToldError {
   override readonly name = 'WitnessRefusesError';
 }
 
 export interface Asked {
-  /** The head, with the cosignatures that came in time. */
+  /** The head, with the cosignatures that arrived in time. */
   readonly note: string;
-  /** What witnesses that refuse it have cosigned last: the tree is to continue it. */
+  /** Latest heads cosigned by the witnesses that refuse this one: the tree must continue each of them. */
   readonly against: readonly WitnessedHead[];
-  /** What such a witness has said, where `against` does not hold against the log. */
+  /** Error about a refusing witness, for the case that the heads in `against` do not contradict the log. */
   readonly trouble: ToldError | undefined;
 }
 
 /**
- * A witness that does not answer is left out, for this head.
- * @param hashes of a tree of at least the head's size
+ * Requests cosignatures of a head. A witness that does not answer is left out for this head.
+ * @param hashes reader of a tree of at least the head's size
  * @throws the errors of `hashes`
  */
 export async function askWitnesses(

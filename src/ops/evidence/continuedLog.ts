@@ -1,6 +1,6 @@
 /**
- * A log that was copied, or restored, has the events of another one, and an id of its own. Its first head names the last
- * head of the other (docs/evidence.md#copies-and-backups).
+ * A log that was copied or restored has the events of another log, and an id of its own. Its first head names the last
+ * head of that other log (docs/evidence.md#copies-and-backups).
  */
 import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../domain/treeHeads.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -15,8 +15,8 @@ import { type HeadToCheck, headToCheck } from './headsToCheck.js';
 const HEADS = treeHeadStream('');
 
 /**
- * Of a log without a head of its own: the last one in it, as what its first head names. What is no head is left out:
- * verifying the log names it.
+ * Last head in a log that has no head of its own, to be named by its first head. Events without a valid head are
+ * skipped: verifying the log names them.
  * @throws UnavailableError, the signal's reason
  */
 export async function headToContinue(
@@ -91,7 +91,7 @@ async function headNamed(
   }
 }
 
-/** The heads in the log are judged one by one: there, it is named. */
+/** Treats unreadable heads as absent here: a verification judges the heads in the log one by one, and names them. */
 function noneReadable(error: unknown): readonly RecordedEvent[] {
   if (error instanceof AlteredEventError) return [];
   throw error;

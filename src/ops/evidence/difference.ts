@@ -1,18 +1,19 @@
-/** How a log came to differ from the leaves that were kept of it. */
+/** How a log differs from the leaves that were retained of it. */
 
 export interface Change {
-  /** `altered` also where nothing behind it is as it was. */
+  /** Kind of the change. `altered` includes the case that no later event is as it was. */
   readonly change: 'altered' | 'removed' | 'inserted' | 'exchanged' | 'cut off';
-  /** How many events; of `exchanged`, how far apart they are. */
+  /** Number of changed events; for `exchanged`, the distance between the two events. */
   readonly count: number;
 }
 
-/** Leaves looked at from the first that differs on. */
+/** Number of leaves that are compared, from the first that differs on. */
 export const WINDOW = 1_024;
 
 /**
- * @param now leaves of the log as it is, from the first that differs on: `WINDOW`, or up to its end
- * @param then the same of the log as it was; at least one
+ * Classifies the difference between a log and the leaves that were retained of it.
+ * @param now leaves of the log as it is, from the first that differs on: `WINDOW` of them, or up to the log's end
+ * @param then leaves of the log as it was, from the same index on; at least one
  */
 export function changeBetween(now: readonly Uint8Array[], then: readonly Uint8Array[]): Change {
   // No two events have the same leaf.

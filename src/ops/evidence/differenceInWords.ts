@@ -3,7 +3,7 @@ import { TREE_STREAM } from '../../domain/treeHeads.js';
 import { MASK } from '../../lib/mask.js';
 import type { FirstDifference, PlacedEvent } from './verification.js';
 
-/** For an auditor. */
+/** Describes a difference for an auditor. */
 export function differenceInWords({ change, count, number, event, before, signed }: FirstDifference): string {
   const many = count > 1 ? `${count} events, from number ${number} on, were` : `event ${number} was`;
   const now = event === null ? 'nothing stands there' : `there stands ${eventInWords(event)}`;

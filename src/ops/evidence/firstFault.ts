@@ -6,7 +6,7 @@ export const NOT_NEXT = 'this is not the next event of its stream: ';
 export const strayInWords = ({ event }: Stray): string =>
   `an event was inserted where the log has no position: ${eventInWords(event)}`;
 
-/** `spoilt tiles`: the log is what was signed, and they are not. */
+/** Fault of a log. `spoilt tiles`: the log is what was signed, but stored tiles are corrupted. */
 export type Fault =
   | { readonly what: 'difference'; readonly difference: FirstDifference }
   | {
@@ -14,7 +14,7 @@ export type Fault =
       readonly words: string;
     };
 
-/** Of what was found, that which says most; `undefined`: all is as it was signed. */
+/** The most informative fault of a verification; `undefined` where everything is as it was signed. */
 export function firstFault(found: Verification): Fault | undefined {
   const { difference, verified_heads, unverified_heads } = found;
   const [gap] = found.gaps.first;

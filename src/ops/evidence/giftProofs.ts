@@ -1,4 +1,4 @@
-/** Which events of a gift are proven to whom. */
+/** Selects the events of a gift that are proven to auditors and to merchants. */
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { notificationStream } from '../../domain/notification.js';
 import { transactionStream } from '../../domain/purchase/events.js';
@@ -10,7 +10,7 @@ import { shownToAuditors, shownToMerchants } from './shownInProofs.js';
 
 const READS_AT_ONCE = 16;
 
-/** Of the gifts, their purchase and their notifications, for auditors. @throws as `proveEvents` */
+/** Proves the events of the gifts, their purchase and their notifications, for auditors. @throws as `proveEvents` */
 export async function proveGifts(
   deps: ProveDeps,
   { transactionId, giftIds }: Pick<NamedGifts, 'transactionId' | 'giftIds'>,
@@ -24,7 +24,7 @@ export async function proveGifts(
   return proveEvents(deps, all, (event, rules) => shownToAuditors(event, rules, named));
 }
 
-/** The issue of the gift, the redemption and its reversal, for the merchant. @throws as `proveEvents` */
+/** Proves the issue of the gift, the redemption and its reversal, for the merchant. @throws as `proveEvents` */
 export async function proveRedemption(
   deps: ProveDeps,
   giftId: string,
@@ -38,11 +38,15 @@ export async function proveRedemption(
 
 export interface NamedRedemption {
   readonly id: string;
-  /** The merchant at whose location it was. */
+  /** Merchant at whose location the gift was redeemed. */
   readonly merchantId: string;
 }
 
-/** @param redemptionId may be `latest`; `undefined`: the gift has no such redemption */
+/**
+ * Finds a redemption of a gift.
+ * @param redemptionId may be `latest`
+ * @returns `undefined` where the gift has no such redemption
+ */
 export async function redemptionNamed(
   stored: Pick<EventStore, 'read'>,
   giftId: string,

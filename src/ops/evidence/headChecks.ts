@@ -1,10 +1,10 @@
-/** Holds a tree that grows over a log against signed heads, in the order of their sizes. */
+/** Checks signed heads against a tree that grows over the log, in the order of the heads' sizes. */
 import type { Position } from '../../ports/eventStore.js';
 import type { TreeBuilder } from '../../runtime/evidence/treeBuilder.js';
 import type { HeadToCheck } from './headsToCheck.js';
 import { type Findings, FindingsList, type WrongHead } from './verification.js';
 
-/** What of the heads up to a size of the tree is known, where none of them is wrong. */
+/** Result of checking the heads up to a size of the tree, where none of them is wrong. */
 export interface HeadsSoFar {
   readonly heads: number;
   readonly agreed: number;
@@ -12,9 +12,9 @@ export interface HeadsSoFar {
   readonly verified: number;
   readonly unverified: number;
   readonly uncovered: Findings<WrongHead>;
-  /** Of the last one in the log; null: there was none yet. */
+  /** Position of the last checked head in the log; null where there was none yet. */
   readonly position: Position | null;
-  /** Of those that were kept outside, as `identityOf` says. */
+  /** Identities (`identityOf`) of the checked heads that were retained outside the log. */
   readonly outside: readonly string[];
 }
 
@@ -24,21 +24,21 @@ export const identityOf = ({ origin, size, root }: HeadToCheck): string =>
 export class HeadChecks {
   readonly wrong = new FindingsList<WrongHead>();
   heads = 0;
-  /** Of the last head that the tree had the root of. */
+  /** Size of the last head whose root the tree had. */
   agreed = 0;
-  /** Of the largest one. */
+  /** Size of the largest valid head, whether the tree had its root or not. */
   largest = 0;
-  /** The first whose root the tree had not. */
+  /** First valid head that the tree did not agree with. */
   firstWrong: HeadToCheck | undefined;
-  /** `check` is to be called at this size; infinite: no head is left. */
+  /** Size of the tree at which `check` must be called; infinite where no head is left. */
   nextSize = 0;
   readonly #inLog: AsyncIterator<HeadToCheck, void>;
   readonly #outside: HeadToCheck[];
-  /** That the log agrees with, and a known key signed. */
+  /** Number of heads that the log agrees with and a known key signed. */
   verified = 0;
-  /** That the log agrees with, and none of the known keys signed. */
+  /** Number of heads that the log agrees with and none of the known keys signed. */
   unverified = 0;
-  /** Of these, those that no verified one covers yet. */
+  /** Heads without a known signer that no later verified head covers yet. */
   #uncovered = new FindingsList<WrongHead>();
   #coming: HeadToCheck | undefined;
   #started = false;
@@ -46,8 +46,8 @@ export class HeadChecks {
   readonly #judgedOutside: string[] = [];
 
   /**
-   * @param inLog the heads in the log behind a position
-   * @param judged of the heads that were judged before: only others are
+   * @param inLog reads the heads in the log after a position
+   * @param judged result for heads that were checked before, which are skipped
    */
   constructor(
     inLog: (after: Position | undefined) => AsyncGenerator<HeadToCheck, void>,
@@ -67,7 +67,10 @@ export class HeadChecks {
     this.#judgedOutside.push(...judged.outside);
   }
 
-  /** `undefined`: one of them is wrong, or none is left: the next one that is signed may be smaller than the tree. */
+  /**
+   * Result for the heads checked so far. `undefined` where one of them is wrong, or none is left: the next head that is
+   * signed may be smaller than the tree.
+   */
   soFar(): HeadsSoFar | undefined {
     if (this.wrong.found > 0 || !Number.isFinite(this.nextSize)) return undefined;
     const { heads, agreed, largest, verified, unverified } = this;
@@ -75,7 +78,7 @@ export class HeadChecks {
     return { heads, agreed, largest, verified, unverified, uncovered, position: this.#position, outside };
   }
 
-  /** @throws UnavailableError */
+  /** Checks the heads whose sizes the tree has reached. @throws UnavailableError */
   async check(tree: TreeBuilder): Promise<void> {
     if (!this.#started) await this.#take();
     this.#started = true;
@@ -85,7 +88,10 @@ export class HeadChecks {
     }
   }
 
-  /** Heads larger than the log. @param through the log's last position that was read: it may have grown since */
+  /**
+   * Reports heads larger than the log as wrong.
+   * @param through position of the last event that was read: the log may have grown since
+   */
   async finish(tree: TreeBuilder, through: Position | undefined): Promise<void> {
     for (let head = this.#next(); head !== undefined; head = this.#next()) {
       if (head.position === undefined || head.position <= (through ?? '')) {
@@ -122,7 +128,7 @@ export class HeadChecks {
   #note(head: HeadToCheck, why: string): void {
     const unsigned = head.verified === false ? 'no known key has signed it, and ' : '';
     this.wrong.add({ from: head.from, size: head.size, why: `${unsigned}${why}` });
-    // A head that is itself no signed one says nothing of the log.
+    // A malformed head, or one that no known key signed, is no evidence about the log.
     if (head.fault !== undefined || head.verified === false) return;
     this.firstWrong ??= head;
     this.largest = Math.max(this.largest, head.size);

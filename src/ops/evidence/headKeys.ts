@@ -3,13 +3,13 @@ import { hkdfSync } from 'node:crypto';
 import { ED25519_NOTE, formatSignerKey, formatVerifierKey, parseSignerKey } from '../../runtime/evidence/noteKeys.js';
 import { type NoteSigner, noteSigner, type NoteVerifier, noteVerifier } from '../../runtime/evidence/signedNote.js';
 
-/** Names a log for ever: `host/log/{log id}`. It is also the name of its keys. */
+/** Permanent name of a log: `host/log/{log id}`. It is also the name of the log's keys. */
 export const originOf = (host: string, logId: string): string => `${host}/log/${logId}`;
 
 export interface HeadKeys {
   readonly signers: readonly NoteSigner[];
   readonly verifiers: readonly NoteVerifier[];
-  /** As text, for those who verify: `name+hash+base64`. */
+  /** Public keys as text, for parties that verify: `name+hash+base64`. */
   readonly verifierKeys: readonly string[];
 }
 
@@ -22,10 +22,13 @@ export function headKeys(texts: readonly string[], origin: string): HeadKeys {
   return { signers: signerKeys.map(noteSigner), verifiers: verifierKeys.map(noteVerifier), verifierKeys };
 }
 
-/** Keys by origin. Of an origin without a known key no signature is verified. */
+/** Known verifiers of an origin. Where an origin has none, none of its signatures is verified. */
 export type VerifiersOf = (origin: string) => readonly NoteVerifier[];
 
-/** @param keys texts of SEAL_KEY */
+/**
+ * Verifiers made from SEAL_KEY, and the `given` ones of the same origin.
+ * @param keys texts of SEAL_KEY
+ */
 export function verifiersOf(keys: readonly string[], given: readonly NoteVerifier[] = []): VerifiersOf {
   const known = new Map<string, readonly NoteVerifier[]>();
   return (origin) => {

@@ -6,30 +6,30 @@ import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
 import { openNote, parseNote } from '../../runtime/evidence/signedNote.js';
 import type { VerifiersOf } from './headKeys.js';
 
-/** A head that was kept outside the log. */
+/** A head that was retained outside the log. */
 export interface KeptHead {
-  /** In words: the file, or who kept it. */
+  /** Description of the file that holds the head, or of the party that retained it. */
   readonly from: string;
-  /** A signed note. */
+  /** The head as a signed note. */
   readonly note: string;
 }
 
 export interface HeadToCheck extends ParsedCheckpoint {
   readonly from: string;
-  /** Of its event; absent for one that was kept outside. */
+  /** Position of the head's event; absent for a head that was retained outside the log. */
   readonly position?: Position;
-  /** What is wrong with the head itself; absent: nothing. */
+  /** Fault of the head itself; absent where it has none. */
   readonly fault?: string;
   /**
-   * True: a known key signed it. False: none of the known keys did, and only a later head, which covers it, can vouch for
-   * it. Absent: no key of its origin is known.
+   * True: a known key signed it. False: none of the known keys did, and only a later head, which covers it, can vouch
+   * for it. Absent: no key of its origin is known.
    */
   readonly verified?: boolean;
 }
 
 /**
- * Of an origin without a known key no signature is checked. A head of before a change of SEAL_KEY may have none of a key
- * that is still known.
+ * Parses a head, and verifies its signatures where a key of its origin is known. A head from before a change of
+ * SEAL_KEY may have no signature of a key that is still known.
  */
 export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
   const head = parseCheckpoint(parseNote(note).body);
@@ -45,7 +45,7 @@ export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf):
   }
 }
 
-/** @throws MalformedEvidenceError */
+/** The signed note in an event's data. @throws MalformedEvidenceError */
 function noteIn(data: object | string): string {
   try {
     const { note } = (typeof data === 'string' ? JSON.parse(data) : data) as { readonly note?: unknown };

@@ -21,33 +21,38 @@ import { isPublished, isPublishedWhole, publishedHead } from './publishedHead.js
 import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from './signedHeads.js';
 import { holdAgainst, witnessedHeads } from './witnessedHeads.js';
 
-/** In `everyMs`: a witness that has refused a head is asked again, though nothing is appended. */
+/**
+ * Number of `everyMs` periods after which a witness that refused a head is contacted again, even if nothing is
+ * appended.
+ */
 const ASK_AGAIN = 10;
-/** Of a log that has none yet. */
+/** Tree of a log that has none yet. */
 const NO_TREE: Pick<LogTree, 'size' | 'continues'> = { size: 0, continues: async ({ size }) => size === 0 };
-/** A tree that grew by these alone needs no other head: an idle log would grow for ever. */
+/**
+ * Events of the tree itself. A tree that grew only by these needs no other head, since an idle log would grow for ever.
+ */
 const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
 export interface TreeKeeperDeps extends HeadSigning {
-  /** For the signed heads. */
+  /** Event store to which signed heads are appended. */
   readonly events: EventStore;
   /** The same log as stored: neither decrypted nor upcast. */
   readonly stored: EventStore;
   readonly folder: TileFolder;
-  /** The least time between two heads. */
+  /** Least time between two signed heads, in milliseconds. */
   readonly everyMs: number;
   readonly witnesses: readonly WitnessClient[];
 }
 
 /**
- * Runs until `signal` is aborted.
- * @throws LogAlteredError where the log, or the folder, is not what was signed; UnavailableError, ConflictError, the file
- * system's errors
+ * Keeps the tree, and signs heads of it, until the signal of `health` is aborted.
+ * @throws LogAlteredError where the log, or the folder, is not what was signed; UnavailableError, ConflictError, the
+ * file system's errors
  */
 export async function keepTree(deps: TreeKeeperDeps, lease: Pick<Lease, 'held'>, health: FollowerRun): Promise<void> {
   try {
     await signOn(deps, lease, health);
   } catch (error) {
-    // An event that can't be read is none that was signed.
+    // An unreadable event can't be the event that was signed.
     if (error instanceof AlteredEventError) throw new LogAlteredError(error.message, { cause: error });
     throw error;
   }
@@ -65,9 +70,9 @@ async function signOn(
   const known = verifiersOf(deps.keys);
   let last = await lastTrustedHead(events, deps.keys);
   const published = await publishedHead(folder, known);
-  // The log was put back to before it.
+  // The log was restored to a state before the published head.
   if (published !== undefined && published.size > (last?.size ?? 0)) throw new LogAlteredError(published);
-  // Asked before the log is read: it holds all that they had cosigned.
+  // Witnesses are queried before the log is read, so that the log as read holds every event they had cosigned.
   const origin = last?.origin ?? originOf(deps.host, events.logId);
   let against = await witnessedHeads(witnesses, folder, origin, known, signal);
   const isNew = (await findLeafRules(events)) === undefined;
@@ -75,11 +80,12 @@ async function signOn(
   if (isNew && last !== undefined) throw new LogAlteredError(last);
   if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
   const leaves = leavesOf(await leafRulesOf(events, now));
-  // One that is published is never overwritten by another root of its size, though the log's own head is gone.
+  // The tree must continue the published head too: another root of its size never overwrites it, even if the log has
+  // lost it.
   const heads: TreeHead[] = last === undefined ? [] : [last];
   if (published?.verified === true && !isPublished(published, last)) heads.push(published);
   const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, heads, signal);
-  // Events that the tree's tiles hold already are news where no head covers them.
+  // Events that the tree's tiles hold already need a new head where no head covers them.
   let news = tree.size > (last?.size ?? 0);
   let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
   let trouble: ToldError | undefined;
@@ -136,7 +142,10 @@ async function cosignatures(
   }
 }
 
-/** Waits for the first event. A tree is no reason to append to a log that nothing is appended to. */
+/**
+ * Waits until the log has an event and is not sealed: the tree must not be the first to append to a log.
+ * @returns false where the signal was aborted
+ */
 async function isToStart(
   events: Pick<EventStore, 'end' | 'sealed'>,
   everyMs: number,
@@ -163,7 +172,7 @@ async function readOn(
   } catch (error) {
     if (!(error instanceof OtherTileError)) throw error;
     if (error.size > (last?.size ?? 0)) throw new LogAlteredError(error, { cause: error });
-    // The log agrees with a signed head that covers the tile: the tile is spoilt, and so may others be.
+    // The log agrees with a signed head that covers the tile. So the tile is corrupted, and others may be too.
     await folder.clear();
     throw error;
   }

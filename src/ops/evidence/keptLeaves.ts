@@ -4,22 +4,28 @@ import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 
 /** Hashes of leaves as tiles hold them, in order. */
 export interface KeptLeaves {
-  /** Call it for one index after the other. `undefined`: no tile has it. @throws the file system's errors */
+  /**
+   * Hash of the leaf at `index`, for ascending indexes; `undefined` where no tile has it.
+   * @throws the file system's errors
+   */
   at(index: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
-/** @param size leaves of the tree whose tiles these are */
+/** @param size number of leaves in the tree whose tiles these are */
 export function keptLeaves(folder: Pick<TileFolder, 'read'>, size: number): KeptLeaves {
   let tile: { readonly index: number; readonly hashes: Buffer | undefined } | undefined;
   const hashAt = (hashes: Buffer | undefined, at: number): Uint8Array | undefined =>
     hashes?.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
 
-  /** Of full tiles, which may be there before a head covers them. The next one is read while this one is compared. */
+  /**
+   * The next full tile, which is read while the current one is compared. Full tiles may exist before a head covers
+   * them.
+   */
   let ahead: { readonly index: number; readonly read: Promise<Buffer | undefined> } | undefined;
   async function full(index: number): Promise<Buffer | undefined> {
     const found = ahead?.index === index ? ahead.read : folder.read({ level: 0, index, width: TILE_WIDTH });
     const next = folder.read({ level: 0, index: index + 1, width: TILE_WIDTH });
-    // It may never be asked for.
+    // The next tile may never be requested, so its failure must not count as an unhandled rejection.
     next.catch(() => undefined);
     ahead = { index: index + 1, read: next };
     return found;

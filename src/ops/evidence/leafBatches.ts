@@ -12,26 +12,26 @@ import { leafOrNone } from './leafMessages.js';
 import type { LeafThread } from './leafThread.js';
 import type { Leaves } from './leaves.js';
 
-/** Read ahead of what is looked at. */
+/** Number of batches that are read ahead of the caller. */
 const AHEAD = 5;
-/** This thread hashes one batch of so many: it has the reading, too. */
+/** The main thread hashes one batch in this many, since it also reads the log. */
 const OWN_SHARE = 10;
 
 export interface LeafBatch {
   readonly events: readonly Omit<EventTexts, 'data' | 'metadata'>[];
   readonly position: Position;
-  /** Of the leaf of `events[index]`; `NO_LEAF` for an event that the service can't have written. */
+  /** Hash of the leaf of `events[index]`; `NO_LEAF` for an event that the service can't have written. */
   hash(index: number): Buffer;
 }
 
 export interface LeafSource {
-  /** As stored: neither decrypted nor upcast. */
+  /** The log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'readAll' | 'readTexts'>;
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'>;
   readonly thread?: LeafThread | undefined;
 }
 
-/** Those behind `after`. @throws UnavailableError */
+/** Batches of the events after `after`, with their leaves. @throws UnavailableError */
 export async function* leafBatches(
   { stored, leaves, thread }: LeafSource,
   after: Position | undefined,
@@ -68,7 +68,7 @@ function hashedThere({ events, position }: TextBatch, thread: LeafThread): Promi
     const hash = (index: number): Buffer => hashes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
     return { events, position, hash };
   });
-  // Its reader may have left.
+  // The caller may have stopped before this batch, so its failure must not count as an unhandled rejection.
   hashed.catch(() => undefined);
   return hashed;
 }

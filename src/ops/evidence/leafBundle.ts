@@ -7,14 +7,14 @@ import { leavesOf } from './leaves.js';
 const LENGTH_BYTES = 2;
 
 export interface BundleDeps {
-  /** As stored: neither decrypted nor upcast. */
+  /** The log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'read' | 'readAll'>;
   readonly folder: Pick<TileFolder, 'lastPosition'>;
 }
 
 /**
- * The first `width` leaves of a tile of level 0, each behind its length (c2sp.org/tlog-tiles); `undefined`: the log has
- * fewer, or the folder does not know where they start.
+ * The first `width` leaves of a tile of level 0, each preceded by its length (c2sp.org/tlog-tiles). `undefined` where
+ * the log has fewer, or the folder does not know where they start.
  * @throws UnavailableError, MalformedEvidenceError
  */
 export async function leafBundle(

@@ -3,14 +3,15 @@ import { TILE_WIDTH } from '../../runtime/evidence/tiles.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 
 export interface IndexDeps {
-  /** As stored: neither decrypted nor upcast. */
+  /** The log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'readAll'>;
   readonly folder: Pick<TileFolder, 'end' | 'lastPosition'>;
 }
 
 /**
- * Where the leaves of these events stand in the tree of so many: those of a tile are found by one reading of its part of
- * the log. Of later events it may say nothing, since the number of events behind the tree is unknown.
+ * Indexes of the events' leaves in the tree. The events of one tile are found by one reading of its part of the log.
+ * Later events may be missing, since the number of events beyond the tree is unknown.
+ * @param size number of leaves in the tree
  */
 export async function leafIndexes(
   { stored, folder }: IndexDeps,
@@ -39,7 +40,7 @@ export async function leafIndexes(
   return found;
 }
 
-/** The first tile that does not end before the position; the one behind all full tiles where each does. */
+/** Index of the first tile that does not end before the position; the number of full tiles where each does. */
 async function tileOf(folder: Pick<TileFolder, 'lastPosition'>, tiles: number, position: Position): Promise<number> {
   let [low, high] = [0, tiles];
   while (low < high) {

@@ -1,12 +1,12 @@
-/** What is sent to a thread that hashes leaves, and what comes back. */
+/** Messages to and from the thread that hashes leaves. */
 import type { EventTexts } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { HASH_BYTES } from '../../runtime/evidence/strictText.js';
 
-/** Of an event that the service can't have written: no event has this leaf. */
+/** Leaf hash of an event that the service can't have written: no event has this leaf. */
 export const NO_LEAF: Buffer = Buffer.alloc(HASH_BYTES);
 
-/** One field behind the other: names of fields would take longer than the fields. */
+/** Fields of events, one after another: sending the names of fields would take longer than the fields. */
 export type SentTexts = readonly (string | number)[];
 
 const FIELDS = 7;
@@ -27,7 +27,9 @@ export function* textsOf(sent: SentTexts): Generator<Omit<EventTexts, 'position'
   }
 }
 
-/** One behind the other, in memory of their own. */
+/**
+ * Hashes of the events' leaves, one after another, in memory of their own that can be transferred to another thread.
+ */
 export function hashesOf<E>(events: Iterable<E>, hash: (event: E) => Buffer): Uint8Array<ArrayBuffer> {
   const hashes: Buffer[] = [];
   for (const event of events) hashes.push(leafOrNone(() => hash(event)));

@@ -1,4 +1,7 @@
-/** How leaves of a log are made, which stands in the log itself: a holder of the log can compute them. */
+/**
+ * Rules for making the leaves of a log. They are stored in the log itself, so that a holder of the log can compute its
+ * leaves.
+ */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { recordable } from '../../commands/context.js';
 import { append } from '../../commands/transact.js';
@@ -10,12 +13,15 @@ import type { LeafRules } from '../../runtime/evidence/eventLeaf.js';
 import { TREE_USER } from './treeUser.js';
 
 const SALT_BYTES = 32;
-/** A merchant is not shown who gave, or got, the gift that it redeemed; no role the ids of gifts of others. */
+/**
+ * Fields about other people. A merchant is not shown who gave or got the gift that it redeemed; no role is shown the
+ * ids of other people's gifts.
+ */
 const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
 
 /**
- * `undefined`: the log has no tree yet.
- * @throws AlteredEventError where what it was started with can't be read any more; UnavailableError
+ * Leaf rules of a log; `undefined` where the log has no tree yet.
+ * @throws AlteredEventError where the event that started the tree is unreadable; UnavailableError
  */
 export async function findLeafRules(events: Pick<EventStore, 'read'>): Promise<LeafRules | undefined> {
   const [started] = await events.read(TREE_STREAM, { limit: 1 });
@@ -26,7 +32,9 @@ export async function findLeafRules(events: Pick<EventStore, 'read'>): Promise<L
   return { saltKey: salt_key, apart: new Set(apart) };
 }
 
-/** For those who verify: `undefined` also where no leaf can be computed, since the start was altered. */
+/**
+ * Leaf rules for verifiers; `undefined` also where no leaf can be computed, since the start of the tree was altered.
+ */
 export async function findReadableRules(events: Pick<EventStore, 'read'>): Promise<LeafRules | undefined> {
   try {
     return await findLeafRules(events);
@@ -36,7 +44,10 @@ export async function findReadableRules(events: Pick<EventStore, 'read'>): Promi
   }
 }
 
-/** Makes them where they are missing; of several processes one does. @throws UnavailableError, LogSealedError */
+/**
+ * Leaf rules of a log, made where they are missing; of several processes, one makes them.
+ * @throws UnavailableError, LogSealedError
+ */
 export async function leafRulesOf(events: EventStore, now: () => string): Promise<LeafRules> {
   const found = await findLeafRules(events);
   if (found !== undefined) return found;
@@ -50,7 +61,9 @@ export async function leafRulesOf(events: EventStore, now: () => string): Promis
   return (await findLeafRules(events)) as LeafRules;
 }
 
-/** What a proof may have to keep: secret and personal fields, who gave and got, and the gifts of others. */
+/**
+ * Fields that a proof may have to hide: secret and personal fields, who gave and got a gift, and other people's gifts.
+ */
 function fieldsApart(): readonly string[] {
   const classes: readonly FieldClasses[] = Object.values(FIELD_CLASSES);
   const paths = classes.flatMap(({ secret, personal }) => [...secret, ...personal]);

@@ -1,6 +1,6 @@
 /**
- * A second thread that hashes leaves while the first one reads the log: hashing takes two thirds of the time. It is for
- * programs that end soon: one that starts it later may find another release's file.
+ * A second thread that hashes leaves while the first one reads the log: hashing takes two thirds of the time. It is
+ * only for programs that end soon: a program that starts it later may load another release's file.
  */
 import { Worker } from 'node:worker_threads';
 import type { EventTexts } from '../../ports/eventStore.js';
@@ -9,7 +9,10 @@ import { type Deferred, deferred } from '../../lib/async/deferred.js';
 import { sentTexts } from './leafMessages.js';
 
 export interface LeafThread {
-  /** Hashes one behind the other, `NO_LEAF` for events without a leaf. Rejects when the thread has ended. */
+  /**
+   * Hashes of the events' leaves, one after another, with `NO_LEAF` for events without a leaf. Rejects when the thread
+   * has ended.
+   */
   hash(events: readonly EventTexts[]): Promise<Buffer>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The thread of `leafThread.ts`. */
+/** Program of the thread that `leafThread.ts` starts. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { LeafRules } from '../../runtime/evidence/eventLeaf.js';
 import { leavesOf } from './leaves.js';

@@ -4,13 +4,13 @@ import { encodeLeaf } from '../../runtime/evidence/leaf.js';
 import { hashLeaf } from '../../runtime/evidence/merkleTree.js';
 import { findReadableRules } from './leafRules.js';
 
-/** Of an event as stored. */
+/** Makes the leaves of events as stored. */
 export interface Leaves {
-  /** @throws MalformedEvidenceError for an event that the service can't have written */
+  /** Encoded leaf of an event. @throws MalformedEvidenceError for an event that the service can't have written */
   entry(event: RecordedEvent): Buffer;
-  /** @throws as `entry` */
+  /** Hash of an event's leaf. @throws as `entry` */
   hash(event: RecordedEvent): Buffer;
-  /** @throws as `entry` */
+  /** Hash of an event's leaf, made from its unparsed texts. @throws as `entry` */
   hashTexts(event: Omit<EventTexts, 'position'>): Buffer;
 }
 
@@ -23,7 +23,10 @@ export function leavesOf(rules: LeafRules): Leaves {
   };
 }
 
-/** `undefined`: the log does not hold their rules, or they were altered. @throws UnavailableError */
+/**
+ * Leaves of a log; `undefined` where the log does not hold their rules, or the rules were altered.
+ * @throws UnavailableError
+ */
 export async function readableLeaves(events: Pick<EventStore, 'read'>): Promise<Leaves | undefined> {
   const rules = await findReadableRules(events);
   return rules === undefined ? undefined : leavesOf(rules);

@@ -1,6 +1,6 @@
 /**
- * Signed heads of other logs, which SEAL_DIR keeps beside this one's tree. Where somebody gives a log another id, its
- * own last head is among them.
+ * Signed heads of other logs, which SEAL_DIR holds alongside this log's tree. Where a log was given another id, its own
+ * last head is among them.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,12 +12,14 @@ import { type HeadToCheck, headToCheck } from './headsToCheck.js';
 export interface OtherSignedLog {
   readonly log_id: string;
   readonly events: number;
-  /** Where its last head is. */
+  /** Folder of the log's last head. */
   readonly folder: string;
 }
 
 /**
- * @param dir with a folder for each log, of its id @param continued heads that this log continues
+ * Other logs in SEAL_DIR with a signed head that this log does not continue.
+ * @param dir has a folder for each log, named by its id
+ * @param continued heads that this log continues
  * @throws the file system's errors
  */
 export async function otherSignedLogs(
@@ -51,7 +53,7 @@ async function foldersIn(dir: string): Promise<string[]> {
   }
 }
 
-/** `undefined`: there is none, or none that can be read. */
+/** The published head in a folder; `undefined` where there is none, or it is unreadable. */
 async function headIn(folder: string, verifiersOf: VerifiersOf): Promise<HeadToCheck | undefined> {
   const note = await tileFolder(folder).head();
   if (note === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Proves that events stand in the log of its latest checkpoint. */
+/** Proves that events are in the log of its latest checkpoint. */
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { isInLog } from '../../runtime/evidence/checkBundle.js';
 import { parseCheckpoint } from '../../runtime/evidence/checkpoint.js';
@@ -19,7 +19,7 @@ export interface ProveDeps extends IndexDeps {
 
 export interface Proven {
   readonly bundle: ProofBundle;
-  /** Events that no checkpoint covers yet: they are not in the bundle. */
+  /** Number of events that no checkpoint covers yet, and that are not in the bundle. */
   readonly uncovered: number;
 }
 

@@ -22,12 +22,12 @@ export async function publishedHead(
   }
 }
 
-/** Whether it is this head, also with cosignatures. */
+/** Whether `head` is the published head, with or without cosignatures. */
 export function isPublished(published: KeptHead | undefined, head: Pick<KeptHead, 'note'> | undefined): boolean {
   return published !== undefined && head !== undefined && parseNote(published.note).body === parseNote(head.note).body;
 }
 
-/** Whether it is this head, with as many signatures at least. */
+/** Whether the published head is `note`, with at least as many signatures. */
 export async function isPublishedWhole(folder: Pick<TileFolder, 'head'>, note: string): Promise<boolean> {
   const published = await folder.head();
   if (published === undefined) return false;

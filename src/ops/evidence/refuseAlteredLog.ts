@@ -1,4 +1,4 @@
-/** Read models must not spread a forgery: what builds them anew from the log first holds the log against what was signed. */
+/** A rebuild of read models was refused. It would spread a forgery, since the log is not what was signed. */
 import type { EventStore } from '../../ports/eventStore.js';
 import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
@@ -12,13 +12,16 @@ export class AlteredLogRefusedError extends MaintenanceRefusedError {
 }
 
 export interface SignedLog {
-  /** As stored. */
+  /** The log as stored. */
   readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
   readonly folder: TileFolder;
   readonly verifiersOf: VerifiersOf;
 }
 
-/** Reads the whole log. @throws AlteredLogRefusedError; UnavailableError, the signal's reason */
+/**
+ * Reads the whole log, and checks it against its signed heads.
+ * @throws AlteredLogRefusedError; UnavailableError, the signal's reason
+ */
 export async function refuseAlteredLog(
   { stored, folder, verifiersOf }: SignedLog,
   options: VerifyOptions = {},

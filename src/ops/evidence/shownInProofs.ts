@@ -7,8 +7,9 @@ import type { LeafRules, ShownParts } from '../../runtime/evidence/eventLeaf.js'
 import { showEvent } from '../../runtime/evidence/eventLeaf.js';
 
 /**
- * Neither secret nor personal fields, nor metadata with encrypted ones; of an unknown type, or of a later release's
- * version, no data. Of a refund of these gifts and others, not which: a gift's id is enough to use it.
+ * Parts of an event for auditors: neither secret nor personal fields, nor metadata with encrypted fields. Events of an
+ * unknown type, or of a later release's version, have no data. A refund of these and other gifts does not tell which
+ * gifts: a gift's id is enough to use it.
  * @throws MalformedEvidenceError for an event that no release of this service can have written
  */
 export function shownToAuditors(event: RecordedEvent, rules: LeafRules, giftIds: ReadonlySet<string>): ShownParts {
@@ -22,10 +23,13 @@ export function shownToAuditors(event: RecordedEvent, rules: LeafRules, giftIds:
 
 const OF_GIFTS: ReadonlySet<string> = new Set(['gift_ids', 'kept'] satisfies (keyof NamesGifts)[]);
 
-/** Who gave and got a gift, which no merchant needs. */
+/** Fields that tell who gave and got a gift, which no merchant needs. */
 const FOREIGN: ReadonlySet<string> = new Set(['sender_id', 'receiver']);
 
-/** As to auditors, without metadata, and without who gave and got the gift. @throws as `shownToAuditors` */
+/**
+ * Parts of an event for merchants: those for auditors, without metadata, and without who gave and got the gift.
+ * @throws as `shownToAuditors`
+ */
 export function shownToMerchants(event: RecordedEvent, rules: LeafRules): ShownParts {
   const kept = keptFields(event);
   return showEvent(event, rules, {
@@ -34,7 +38,7 @@ export function shownToMerchants(event: RecordedEvent, rules: LeafRules): ShownP
   });
 }
 
-/** `undefined`: all. */
+/** Names of the fields that a proof hides; `undefined` where it hides all. */
 function keptFields({ type, data, metadata }: RecordedEvent): ReadonlySet<string> | undefined {
   const classes = Object.hasOwn(FIELD_CLASSES, type)
     ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
@@ -43,7 +47,10 @@ function keptFields({ type, data, metadata }: RecordedEvent): ReadonlySet<string
   return new Set([...classes.secret, ...classes.personal].flatMap((path) => fieldWith(data, path)));
 }
 
-/** The top-level field in which the path leads to something; a field is shown whole or not at all. */
+/**
+ * The top-level field in which the path leads to a value; empty where it leads to none. A field is shown whole or not
+ * at all.
+ */
 function fieldWith(data: object, path: string): string[] {
   const [field = '', ...steps] = path.replaceAll('[]', '.[]').split('.');
   return leadsSomewhere((data as Readonly<Record<string, unknown>>)[field], steps) ? [field] : [];

@@ -1,6 +1,7 @@
 /**
- * The signed heads of a log, in its stream `treeHeads-{log id}`. A head is claimed by its event, at the expected
- * revision, before it is shown to anybody: of two processes one signs, and one that dies in between has shown nothing.
+ * The signed heads of a log, in its stream `treeHeads-{log id}`. The event of a head is appended at the expected
+ * revision before the head is published. So one of two processes signs, and a process that dies in between has
+ * published nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { recordable } from '../../commands/context.js';
@@ -18,28 +19,32 @@ import { headKeys, originOf } from './headKeys.js';
 import { TREE_USER } from './treeUser.js';
 
 export interface SignedHead extends ParsedCheckpoint {
-  /** The signed note. */
+  /** The head as a signed note. */
   readonly note: string;
   readonly revision: number;
-  /** Milliseconds since 1970. */
+  /** Time of the head, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** Without looking at its signatures. @throws MalformedEvidenceError */
+/** The head in an event, whose signatures are not verified. @throws MalformedEvidenceError */
 export function headOf({ data, revision, at }: RecordedEvent): SignedHead {
   const note = (data as Partial<TreeHeadSigned['data']> | null)?.note ?? '';
   return { ...parseCheckpoint(parseNote(note).body), note, revision, at: Date.parse(at) };
 }
 
-/** `undefined`: nothing was signed yet. @throws UnavailableError, MalformedEvidenceError */
+/**
+ * The last head, whose signatures are not verified; `undefined` where nothing was signed yet.
+ * @throws UnavailableError, MalformedEvidenceError
+ */
 export async function lastSignedHead(events: Pick<EventStore, 'logId' | 'read'>): Promise<SignedHead | undefined> {
   const last = await lastEvent(events, treeHeadStream(events.logId));
   return last === undefined ? undefined : headOf(last);
 }
 
 /**
- * The last head, signed by one of `keys`: who can write to the log alone can overwrite a head, but not sign it.
- * @throws LogAlteredError where none of them signed it, or not this text, or it is no head; UnavailableError
+ * The last head, signed by one of `keys`: a party that can only write to the log can overwrite a head, but not sign it.
+ * @throws LogAlteredError where none of the keys signed it, its text was changed, or it is no head of this log;
+ * UnavailableError
  */
 export async function lastTrustedHead(
   events: Pick<EventStore, 'logId' | 'read'>,
@@ -50,7 +55,7 @@ export async function lastTrustedHead(
     throw new LogAlteredError("the log's last signed head is none", { cause });
   });
   if (last === undefined) return undefined;
-  // A key signs for many logs, as for the one that this was copied from.
+  // The origin is checked, since a key signs for several logs, such as the one that this log was copied from.
   if (!last.origin.endsWith(originOf('', events.logId)))
     throw new LogAlteredError("the log's last signed head is one of another log");
   try {
@@ -65,16 +70,16 @@ export async function lastTrustedHead(
 export interface HeadSigning {
   /** Texts of SEAL_KEY. */
   readonly keys: readonly string[];
-  /** Of the origin, for the log's first head: it never changes later. */
+  /** Host in the origin of the log's first head; the origin never changes later. */
   readonly host: string;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Present time: ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
 }
 
 /**
- * Signs a head that continues `last`, which the caller has made sure of, and claims it.
- * @param continues for the log's first head
- * @throws ConflictError where another process has signed one; UnavailableError
+ * Signs a head that continues `last`, which the caller has made sure of, and appends it to the log.
+ * @param continues only for the log's first head
+ * @throws ConflictError where another process has signed a head; UnavailableError
  */
 export async function signHead(
   events: EventStore,

@@ -1,42 +1,54 @@
 /**
- * Whether each event is the next one of its stream. The log is its own index: the last revision of a stream that is not
- * remembered is asked of it, so that memory is constant.
+ * Checks that each event is the next one of its stream. The last revision of a stream that is not remembered is read
+ * from the log, so that memory is constant.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { AlteredEventError } from '../../ports/unavailable.js';
 import { FindingsList, type PlacedEvent, placeOf, type StreamGap } from './verification.js';
 
-/** The same number of earlier ones is remembered with them: about 40 MB at most. */
+/**
+ * Number of recent streams that are remembered. The same number of earlier ones is remembered with them: about 40 MB at
+ * most.
+ */
 const REMEMBERED = 100_000;
 const ASKED_AT_ONCE = 32;
 
-/** One of two events was altered, which its leaf tells, and nothing of their order. */
+/**
+ * Stand-in for two events of which one is unreadable. Its leaf tells that it was altered; the order of the two can't be
+ * judged.
+ */
 const UNREADABLE = [null, null] as const;
 
 interface Questionable {
   readonly event: PlacedEvent;
   readonly number: number;
-  /** Its stream is not remembered. */
+  /** Whether the event's stream is not remembered. */
   readonly unknown: boolean;
 }
 
 export class StreamRevisions {
   readonly gaps = new FindingsList<StreamGap>();
   readonly #stored: Pick<EventStore, 'read'>;
-  /** Of recent streams and of those before them: an LRU cache took a twentieth of all the time. */
+  /**
+   * Last revisions of recent streams, and in `#lastBefore` of those before them. An LRU cache took a twentieth of all
+   * the time.
+   */
   #last = new Map<string, number>();
   #lastBefore = new Map<string, number>();
   readonly #most: number;
   #questionable: Questionable[] = [];
 
-  /** @param remembered streams */
+  /** @param remembered number of recent streams that are remembered */
   constructor(stored: Pick<EventStore, 'read'>, remembered = REMEMBERED) {
     this.#stored = stored;
     this.#most = remembered;
   }
 
-  /** For one event after the other. @param number in the log's order, from 1 */
+  /**
+   * Takes the next event of the log.
+   * @param number the event's number in the log's order, from 1
+   */
   look(event: PlacedEvent, number: number): void {
     const { stream, revision } = event;
     const last = this.#last.get(stream) ?? this.#lastBefore.get(stream);
@@ -46,7 +58,7 @@ export class StreamRevisions {
     this.#questionable.push({ event, number, unknown: last === undefined });
   }
 
-  /** Judges what was looked at, some thousand events at most. @throws UnavailableError */
+  /** Judges the events since the last call, some thousand at most. @throws UnavailableError */
   async settle(): Promise<void> {
     const open = this.#questionable;
     if (open.length === 0) return;

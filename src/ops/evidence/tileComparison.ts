@@ -4,9 +4,9 @@ import type { KeptLeaves } from './keptLeaves.js';
 import { type EventPlace, type PlacedEvent, placeOf } from './verification.js';
 
 export interface Differing extends Change {
-  /** In the log's order, from 1. */
+  /** Number of the event in the log's order, from 1. */
   readonly number: number;
-  /** null: the log has ended. */
+  /** Event that has this number now; null where the log has ended. */
   readonly event: EventPlace | null;
   readonly before: EventPlace | null;
 }
@@ -26,7 +26,10 @@ export class TileComparison {
     return this.#first !== undefined;
   }
 
-  /** For one event after the other. @param number in the log's order, from 1 */
+  /**
+   * Compares the leaf of the next event.
+   * @param number the event's number in the log's order, from 1
+   */
   compare(leaf: Uint8Array, number: number, event: PlacedEvent, before: PlacedEvent | null): void | Promise<void> {
     if (this.#now.length === WINDOW) return undefined;
     const kept = this.#tiles.at(number - 1);
@@ -53,7 +56,10 @@ export class TileComparison {
     if (kept !== undefined) this.#then.push(Buffer.from(kept));
   }
 
-  /** @param last event of the log */
+  /**
+   * Ends the comparison at the end of the log.
+   * @param last the last event of the log
+   */
   async finish(last: EventPlace | null): Promise<Differing | undefined> {
     for (let index = last?.number ?? 0; this.#then.length < WINDOW; index++) {
       if (this.#now.length === WINDOW) break;

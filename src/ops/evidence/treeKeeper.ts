@@ -1,6 +1,6 @@
 /**
- * Of several processes one keeps the tree over the log, by a lease; no command waits for it. Another process goes on
- * from its own folder, or makes it anew from the log.
+ * Of several processes, one keeps the tree over the log, by a lease; no command waits for it. Another process continues
+ * from its own folder, or makes the tree again from the log.
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
@@ -10,9 +10,9 @@ import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { keepTree, type TreeKeeperDeps } from './keepTree.js';
 
 export const TREE_LEASE = 'tree';
-/** Of followers. */
+/** Name of the follower that maintains the tree. */
 export const TREE_PART = 'tree';
-/** A log that was altered stays so: it is read again from its start. */
+/** First and longest wait before a restart, in ms. An altered log stays altered, and is read again from its start. */
 const RESTART_MS = [500, 600_000] as const;
 
 export interface TreeKeeperOptions extends TreeKeeperDeps {
@@ -24,8 +24,8 @@ export interface TreeKeeperOptions extends TreeKeeperDeps {
 }
 
 /**
- * The process that finds the log altered keeps the lease: others need not find it out again. It says so until it has
- * found the log whole, whatever else fails meanwhile; also where it has lost the lease, and stands by.
+ * The process that finds the log altered holds on to the lease, so that others need not find it out again. It reports
+ * the alteration until it has found the log whole, even if something else fails or it loses the lease.
  */
 export function startTreeKeeper({ records, holder, logger, followers, ...deps }: TreeKeeperOptions): {
   close(): Promise<void>;

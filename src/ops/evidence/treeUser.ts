@@ -1,4 +1,4 @@
 import type { Caller } from '../../ports/eventStore.js';
 
-/** Appends the events of the tree. */
+/** System user that appends the events of the tree. */
 export const TREE_USER: Caller = { user: 'system:tree' };

@@ -1,4 +1,4 @@
-/** What a log's difference from what was signed is, once all of it was read. */
+/** Describes how a log differs from what was signed, once the whole log was read. */
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import { tileHashReader } from '../../runtime/evidence/tiles.js';
 import { rootAt } from '../../runtime/evidence/treeProofs.js';
@@ -7,7 +7,10 @@ import type { HeadChecks } from './headChecks.js';
 import type { Differing } from './tileComparison.js';
 import type { EventPlace, FirstDifference } from './verification.js';
 
-/** Whether the tiles, where they differ from the log, are what was signed; also where no head covers the difference. */
+/**
+ * Whether tiles that differ from the log are what was signed. They count as such also where no head covers the
+ * difference.
+ */
 export async function tilesAreRight(
   folder: Pick<TileFolder, 'read'>,
   { number }: Differing,
@@ -20,7 +23,7 @@ export async function tilesAreRight(
   );
 }
 
-/** `undefined`: a tile is missing or cut short. */
+/** Root of the tree that the tiles hold; `undefined` where a tile is missing or cut short. */
 async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Promise<Buffer | undefined> {
   const read = tileHashReader(async (tile) => (await folder.read(tile)) ?? Buffer.alloc(0), size);
   try {
@@ -32,8 +35,9 @@ async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Prom
 }
 
 /**
- * A log without heads has none to have lost.
- * @param start the event that the tree was started with, where it is there: it can't be read
+ * Difference of a log whose start of the tree is missing or unreadable. A log without heads has no such start to have
+ * lost.
+ * @param start the event that started the tree, where it exists: it is unreadable
  */
 export function withoutStart(
   { heads, largest }: HeadChecks,

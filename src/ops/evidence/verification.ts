@@ -1,30 +1,33 @@
-/** What a verification of a log comes to. */
+/** Result of a verification of a log. */
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Change } from './difference.js';
 
 export type PlacedEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'>;
 
 export interface EventPlace extends PlacedEvent {
-  /** In the log's order, from 1. */
+  /** Number of the event in the log's order, from 1. */
   readonly number: number;
 }
 
-/** @param number in the log's order, from 1 */
+/** @param number the event's number in the log's order, from 1 */
 export function placeOf({ stream, revision, type, id, at, position }: PlacedEvent, number: number): EventPlace {
   return { number, stream, revision, type, id, at, position };
 }
 
 export interface FirstDifference {
-  /** `unknown`: no tile tells. `start missing`: the event `TreeStarted`, without which no leaf can be computed. */
+  /**
+   * Kind of the difference. `unknown`: no tile tells it. `start missing`: the event `TreeStarted` is missing, without
+   * which no leaf can be computed.
+   */
   readonly change: Change['change'] | 'unknown' | 'start missing';
-  /** See `Change`; of `unknown`, among how many events it lies. */
+  /** Number of events, as in `Change`; for `unknown`, the number of events among which the difference lies. */
   readonly count: number;
   readonly number: number;
-  /** What stands there now; null: nothing, or unknown. */
+  /** Event that has this number now; null where there is none, or it is unknown. */
   readonly event: EventPlace | null;
-  /** null: it is the log's first, or unknown. */
+  /** Event before the difference; null where the difference is at the log's start, or unknown. */
   readonly before: EventPlace | null;
-  /** False: no signed head covers it, the tile alone says so. */
+  /** False where no signed head covers the difference, and only a tile shows it. */
   readonly signed: boolean;
 }
 
@@ -40,17 +43,20 @@ export interface Gap {
   readonly event: EventPlace;
 }
 
-/** An event that is not the next one of its stream: some before it are missing, or stand elsewhere. */
+/**
+ * An event that is not the next one of its stream: earlier events of the stream are missing, or are elsewhere in the
+ * log.
+ */
 export interface StreamGap {
   readonly event: EventPlace;
 }
 
-/** Has no number in the log's order. */
+/** An inserted event, which has no number in the log's order. */
 export interface Stray {
   readonly event: PlacedEvent;
 }
 
-/** The first ones; `found` counts all. */
+/** The first findings of a kind; `found` counts all. */
 export interface Findings<T> {
   readonly found: number;
   readonly first: readonly T[];
@@ -59,31 +65,31 @@ export interface Findings<T> {
 export interface Verification {
   readonly agrees: boolean;
   readonly events: number;
-  /** So many of these were read by an earlier call alone. */
+  /** Number of these events that only an earlier call read. */
   readonly continued_from: number;
   readonly position: Position | null;
-  /** Of the whole log as it is, base64. */
+  /** Root of the tree over the whole log as it is, in base64. */
   readonly root: string;
   readonly heads: number;
-  /** That the log agrees with, and a known key signed; all are none where no key is known. */
+  /** Number of heads that the log agrees with and a known key signed; 0 where no key is known. */
   readonly verified_heads: number;
-  /** That the log agrees with, and none of the known keys signed, as before a change of the key. */
+  /** Number of heads that the log agrees with and none of the known keys signed, as before a change of the key. */
   readonly unverified_heads: number;
-  /** Of the last head that the log agrees with. */
+  /** Size of the last head that the log agrees with. */
   readonly agreed_size: number;
   readonly difference: FirstDifference | null;
   readonly wrong_heads: Findings<WrongHead>;
-  /** Of positions, where the engine's have none. */
+  /** Gaps in positions, for engines whose positions have none. */
   readonly gaps: Findings<Gap>;
-  /** Of revisions. */
+  /** Gaps in the revisions of streams. */
   readonly stream_gaps: Findings<StreamGap>;
   /** Events that were inserted where the engine has no position: only this verification reads them. */
   readonly strays: Findings<Stray>;
-  /** Tiles are not those that were signed. */
+  /** Whether stored tiles are not those that were signed. */
   readonly spoilt_tiles: boolean;
 }
 
-/** Of each kind of finding. */
+/** Most findings of each kind that are listed. */
 export const NAMED = 10;
 
 export class FindingsList<T> implements Findings<T> {

@@ -1,6 +1,6 @@
 /**
- * VerifyLog: holds every event of a log against every head that was signed over it, and against the tiles that were kept
- * of it. It reads the log once, in constant memory, and changes nothing.
+ * VerifyLog: checks every event of a log against every head that was signed over it, and against its stored tiles. It
+ * reads the log once, in constant memory, and changes nothing.
  */
 import { TREE_STREAM } from '../../domain/treeHeads.js';
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
@@ -37,31 +37,31 @@ const SAVE_MS = 10_000;
 const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
-  /** As stored: neither decrypted nor upcast. */
+  /** The log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
-  /** `undefined`: the log does not hold their rules, or not as they were. */
+  /** Leaves of the log; `undefined` where the log does not hold their rules, or the rules were altered. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
-  /** Hashes a part of the leaves. */
+  /** Thread that hashes a part of the leaves. */
   readonly thread?: LeafThread | undefined;
   readonly folder: Pick<TileFolder, 'read' | 'head' | 'witnessed'>;
   readonly verifiersOf: VerifiersOf;
-  /** Heads that were kept elsewhere. */
+  /** Heads that were retained elsewhere. */
   readonly kept: readonly KeptHead[];
-  /** What witnesses have cosigned last. */
+  /** Heads that witnesses have cosigned last. */
   readonly witnessed?: readonly HeadToCheck[];
 }
 
 export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
   readonly onProgress?: ((events: number, position: Position) => void) | undefined;
-  /** Absent: all is read, and nothing is kept. */
+  /** Stored progress of an interrupted verification. Absent: the whole log is read, and no progress is stored. */
   readonly progress?: KeptProgress | undefined;
 }
 
 /**
- * The service may go on while it is verified.
- * @throws MalformedEvidenceError for a kept head that is none; UnavailableError, the file system's errors, the signal's
- * reason
+ * Verifies a log, to which the service may continue to append.
+ * @throws MalformedEvidenceError for a retained head that is malformed; UnavailableError, the file system's errors, the
+ * signal's reason
  */
 export async function verifyLog(
   deps: VerifyDeps,
@@ -98,7 +98,7 @@ export async function verifyLog(
     if (soFar !== undefined && last !== null && isClean) progress?.save(progressOf(tree, last, soFar));
   };
 
-  // A service that verifies its own log answers meanwhile.
+  // A service that verifies its own log must answer requests concurrently.
   const time = slices(LOW_PRIORITY_SLICE_MS);
   let saved = performance.now();
   try {
@@ -152,7 +152,10 @@ export async function verifyLog(
   };
 }
 
-/** Also where an earlier call has read the beginning: they stand before it. */
+/**
+ * Inserted events outside the engine's positions. They are read also where an earlier call has read the log's
+ * beginning, since they precede it.
+ */
 async function straysIn(stored: Pick<EventStore, 'strays'>): Promise<Findings<Stray>> {
   const { found, first } = (await stored.strays?.(NAMED)) ?? { found: 0, first: [] };
   return { found, first: first.map((event) => ({ event })) };

@@ -1,5 +1,5 @@
 /**
- * How far a verification has come that was interrupted, and found nothing wrong so far. What may be trusted of it:
+ * Progress of an interrupted verification that has found nothing wrong so far. How far it may be trusted:
  * docs/evidence.md#an-interrupted-verification
  */
 import type { EventStore } from '../../ports/eventStore.js';
@@ -9,7 +9,7 @@ import { type HeadsSoFar, identityOf } from './headChecks.js';
 import type { HeadToCheck } from './headsToCheck.js';
 import type { PlacedEvent } from './verification.js';
 
-/** Can be written as JSON. */
+/** Progress of a verification, which can be written as JSON. */
 export interface VerifyProgress {
   readonly size: number;
   readonly last: PlacedEvent;
@@ -21,7 +21,7 @@ export interface VerifyProgress {
 export interface KeptProgress {
   readonly kept: VerifyProgress | undefined;
   save(progress: VerifyProgress): void;
-  /** It can't be continued from what was kept, and all is read again. */
+  /** Called where the stored progress can't be continued, and the whole log is read again. */
   unusable(why: string): void;
 }
 
@@ -49,7 +49,7 @@ export function edgeOf({ size, tiles }: VerifyProgress): TreeEdge {
   };
 }
 
-/** Why nothing can be continued from it; `undefined`: it can be. @throws UnavailableError */
+/** Reason why stored progress can't be continued; `undefined` where it can. @throws UnavailableError */
 export async function whyUnusable(
   { size, last, heads }: VerifyProgress,
   stored: Pick<EventStore, 'read'>,

@@ -1,4 +1,4 @@
-/** What a witness keeps: a file with one line a log. */
+/** State of a witness: a file with one line for each log. */
 import { hash } from 'node:crypto';
 import { replaceFile } from '../../lib/files/replaceFile.js';
 import { textOf } from '../../lib/files/keptText.js';
@@ -11,14 +11,16 @@ export interface WitnessBook {
   latest(origin: string): WitnessedLog | undefined;
   /** @param originHash SHA-256 of the origin, in hex */
   ofHash(originHash: string): WitnessedLog | undefined;
-  /** Durable once it has returned. @throws the file system's errors; then the log's former line counts */
+  /**
+   * Stores the latest head of a log; it is durable once the call has returned.
+   * @throws the file system's errors; the log's former line is valid then
+   */
   keep(log: WitnessedLog): void;
 }
 
 /**
- * One process at a time: the caller holds a lock.
- * @throws MalformedEvidenceError for a file that is not as this wrote it: to begin anew would be to forget what was
- * cosigned
+ * Opens the file of a witness. Only one process may use it at a time: the caller holds a lock.
+ * @throws MalformedEvidenceError for a file that is not as this wrote it: an empty start would lose what was cosigned
  */
 export function openWitnessBook(file: string): WitnessBook {
   let logs = read(textOf(file) ?? '');

@@ -1,20 +1,20 @@
-/** What witnesses have cosigned last of a log, and whether it counts. */
+/** Latest heads of a log that witnesses have cosigned, and whether they count. */
 import type { Patience, WitnessClient } from '../../runtime/evidence/witnessClient.js';
 import type { VerifiersOf } from './headKeys.js';
 import { type HeadToCheck, headToCheck, type KeptHead } from './headsToCheck.js';
 
 export type WitnessedHead = HeadToCheck & KeptHead;
 
-/** `witness`: the name of its key. */
+/** Answer of a witness. `witness` is the name of its key. */
 export type WitnessWord = { readonly witness: string } & (
   | { readonly word: 'signed'; readonly head: WitnessedHead }
-  /** No known key of the log has signed it, too: it accuses the witness, and not the log. */
+  /** No known key of the log has signed the witness's head: it accuses the witness, and not the log. */
   | { readonly word: 'unsigned' }
   | { readonly word: 'nothing' }
   | { readonly word: 'missing'; readonly reason: string }
 );
 
-/** In the order of the witnesses, which are asked at once, and within the time. */
+/** Answers in the order of the witnesses, which are queried concurrently, and within the time. */
 export async function witnessWords(
   witnesses: readonly WitnessClient[],
   origin: string,
@@ -35,7 +35,7 @@ export async function witnessWords(
   );
 }
 
-/** In words. */
+/** Description of a witness's latest head. */
 export const wordOf = (witness: string): string => `the last word of the witness ${witness}`;
 
 export const signedWords = (words: readonly WitnessWord[]): readonly WitnessedHead[] =>

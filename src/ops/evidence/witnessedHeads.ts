@@ -1,6 +1,6 @@
 /**
- * Heads that witnesses have cosigned, and this log has signed: its tree is to continue each. One that it does not is
- * kept in SEAL_DIR, and counts though its witness can't be asked any more.
+ * Heads that witnesses have cosigned and this log has signed: its tree must continue each. A head that it does not
+ * continue is stored in SEAL_DIR, and counts even if its witness is unreachable.
  */
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';
@@ -14,7 +14,10 @@ import { signedWords, type WitnessedHead, witnessWords } from './witnessWords.js
 
 const KEPT = 'a head that a witness has shown';
 
-/** Those that can be had in time. @throws LogAlteredError where the kept one is none; the file system's errors */
+/**
+ * Heads that witnesses show in time, and the stored one.
+ * @throws LogAlteredError where the stored head is malformed; the file system's errors
+ */
 export async function witnessedHeads(
   witnesses: readonly WitnessClient[],
   folder: Pick<TileFolder, 'witnessed'>,
@@ -42,7 +45,8 @@ async function keptHeads(
 }
 
 /**
- * @param tree read to the log's end after the heads were got
+ * Checks that the tree continues each head. A head that it does not continue is stored in the folder.
+ * @param tree read to the log's end after the heads were received
  * @param mayWrite throws where another process may keep the folder now
  * @throws LogAlteredError; SpoiltTilesError, UnavailableError, the file system's errors
  */

@@ -7,15 +7,18 @@
 export type Cell = string | number | boolean | null | undefined;
 
 const MARK = "'";
-/** Starts of formulas; and the mark itself. */
+/** Characters that start a formula, and the mark itself. */
 const FORMULA = /^[=+\-@\t\r']/;
-/** `007`, `1,5`, `.5`, `1e5`, `5%`, `£10`, `(5)`, `1 1/2`. */
+/** Texts that look like numbers: `007`, `1,5`, `.5`, `1e5`, `5%`, `£10`, `(5)`, `1 1/2`. */
 const NUMBER = /^\(?[$£€¥]? ?[.,]?\d[\d.,]*(?:e[+-]?\d+)?(?: \d+\/\d+)? ?[%$£€¥]?\)?$/i;
 /** Numbers that every spreadsheet leaves as they are. */
 const SHORT = /^(?:0|[1-9]\d{0,10})$/;
 const MONTH = String.raw`(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?`;
 const TIME = String.raw`\d{1,2}(?::\d{1,2}){0,2}(?:\.\d+)?(?: ?[ap]\.?m\.?)?`;
-/** `1-2`, `3/4`, `4.5.26`, `MAR1`, `1-Sep`, `1 Jan 2026`, `Jan 1, 2026`, `10:30 PM`, `2026-05-04T10:00`. */
+/**
+ * Texts that look like dates or times: `1-2`, `3/4`, `4.5.26`, `MAR1`, `1-Sep`, `1 Jan 2026`, `Jan 1, 2026`, `10:30
+ * PM`, `2026-05-04T10:00`.
+ */
 const DATE = new RegExp(
   [
     String.raw`^\d{1,4}[-/.:]\d{1,4}(?:[-/.:]\d{1,4})?(?:[T ]${TIME})?$`,
@@ -27,7 +30,7 @@ const DATE = new RegExp(
 );
 const ISO_DATE = /^\d{4}-\d\d-\d\d$/;
 
-/** Without a line feed. */
+/** One line of CSV, without a line feed. */
 export function csvLine(cells: readonly Cell[]): string {
   return cells.map(csvCell).join(',');
 }

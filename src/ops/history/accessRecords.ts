@@ -1,38 +1,42 @@
-/** Who saw what, over days and by what it was about (docs/decisions.md#access-records). */
+/**
+ * Access records over days, by their viewer and by the person or gift they are about
+ * (docs/decisions.md#access-records).
+ */
 import { type AccessEvent, type AccessRequest, accessStream, foundBy } from '../../domain/access.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 
 const PAGE = 1_000;
 const DAY_MS = 86_400_000;
 
-/** Absent: any. */
+/** Conditions that records must match. An absent field matches any record. */
 export interface AccessFilter {
-  /** As in paths: a user's id, or `phone:{phone_id}`. */
+  /** Person as in paths: a user's id, or `phone:{phone_id}`. */
   readonly person?: string | undefined;
-  /** Its id. */
+  /** Id of the gift. */
   readonly gift?: string | undefined;
-  /** Who saw it: a user's id, or `cli:{system user}@{host}`. */
+  /** Viewer of the records: a user's id, or `cli:{system user}@{host}`. */
   readonly who?: string | undefined;
 }
 
-/** In the stream of a day (UTC, `YYYY-MM-DD`). */
+/** Position in the stream of a day (UTC, `YYYY-MM-DD`). */
 export interface AccessPlace {
   readonly day: string;
-  /** -1: before the first record. */
+  /** Last revision that was read; -1 before the first record. */
   readonly revision: number;
 }
 
 export interface AccessPage {
   readonly records: readonly RecordedEvent[];
-  /** How many were read. */
+  /** Number of records that were read. */
   readonly read: number;
-  /** The last one that was read. */
+  /** Position of the last record that was read. */
   readonly place: AccessPlace;
 }
 
 /**
- * Reads on from behind `after`, up to the end of the day `to`; a page a day at least. The end of an operation matches where
- * its start was read before. @throws UnavailableError
+ * Reads records after `after`, up to the end of the day `to`, in one page a day at least. The end of an operation
+ * matches where its start was read before.
+ * @throws UnavailableError
  */
 export async function* readAccess(
   events: Pick<EventStore, 'read'>,

@@ -36,7 +36,7 @@ async function knownAsOf(
     // A build that does not serve yet may have reached the position, too: then reading documents throws.
     return (await model.reached(then.position, REACH_MS)) ? await documentsAsOf(events, model, then) : undefined;
   } catch (error) {
-    // Where the log is unavailable, too, reading it throws.
+    // The log is read instead; where it is unavailable, too, reading it throws.
     if (!(error instanceof UnavailableError)) throw error;
     return undefined;
   }
@@ -77,7 +77,7 @@ async function documentsAsOf(
 
 async function foldedAsOf(events: EventStore, { time, position }: AsOf): Promise<CatalogueDocument[]> {
   const documents = new Map<string, CatalogueDocument>();
-  /** Streams whose first event is of a later time: they are not there yet. */
+  /** Streams whose first event is of a later time: they do not exist yet. */
   const later = new Set<string>();
   const streams = CATALOGUE_KINDS.map((kind) => `${kind}-`);
   for await (const batch of events.readAll(undefined, { types: catalogueProjection.types, streams })) {

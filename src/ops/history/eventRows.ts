@@ -42,7 +42,7 @@ const NOT_DETAILS: ReadonlySet<string> = new Set([
 const MAX_DETAILS = 2_000;
 const ID_SHOWN = 8;
 
-/** Causes are shown by their numbers in the history; others by the start of their ids. */
+/** Events as text. Causes are shown by their numbers in the history; causes outside it by the start of their ids. */
 export function eventBlocks(events: readonly EventView[]): EventBlock[] {
   const numbers = new Map(events.map(({ id }, index) => [id, index + 1]));
   return events.map(({ type, at, by, request_id, causation_id, data }, index) => {

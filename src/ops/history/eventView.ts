@@ -5,15 +5,15 @@ import { shownStream } from '../../domain/streamName.js';
 import { isOfLaterVersion, type Upcasters } from '../../domain/upcasters.js';
 import type { Caller, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Secret fields are left out of `data`, personal ones masked (`Sight`). */
+/** An event as it is shown. Secret fields are left out of `data`, personal ones masked (`Sight`). */
 export interface EventView {
   readonly position: Position;
-  /** With keyed hashes masked. */
+  /** Name of the stream, with keyed hashes masked. */
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
   readonly id: string;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time of the event: ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly by: Caller;
   readonly request_id: string | null;
@@ -24,7 +24,7 @@ export interface EventView {
 }
 
 export interface Sight {
-  /** Shows personal fields: only after a reason was recorded. */
+  /** Whether personal fields are shown: only after a reason was recorded. */
   readonly personal: boolean;
 }
 
@@ -60,11 +60,12 @@ export function dataShown(type: string, data: object, { personal }: Sight): obje
   let shown: unknown = data;
   for (const path of classes.secret) shown = without(shown, stepsOf(path));
   if (!personal) for (const path of classes.personal) shown = masked(shown, stepsOf(path));
-  // Fields that can't be read throw here, where the caller answers for it, and not where the answer is written.
+  // The copy makes unreadable fields throw here, where the caller handles the error, and not where the response is
+  // written.
   return { ...(shown as object) };
 }
 
-/** `receivers[].phone_number` is `receivers`, `[]`, `phone_number`. */
+/** Steps of a path: `receivers[].phone_number` has `receivers`, `[]`, `phone_number`. */
 function stepsOf(path: string): readonly string[] {
   return path.replaceAll('[]', '.[]').split('.');
 }

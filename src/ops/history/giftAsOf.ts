@@ -1,6 +1,6 @@
 /**
- * A gift as the API would have shown it at a time (docs/decisions.md#spans-of-time): same folds and entities, catalogue and accounts of
- * that time.
+ * A gift as the API would have shown it at a time (docs/decisions.md#spans-of-time). Folds and entities are the same;
+ * catalogue and accounts are those of that time.
  */
 import { catalogueAsOf } from './catalogueAsOf.js';
 import { type AsOf, streamAsOf } from '../ranges/timeBounds.js';
@@ -28,26 +28,32 @@ export interface GiftAsOfDeps extends HistoryDeps {
 export interface GiftAsOfRequest extends Sight {
   readonly giftId: string;
   readonly purchase: NamedGifts['purchase'];
-  /** `undefined`: before the log's first event. */
+  /** Requested time; `undefined` where it is before the log's first event. */
   readonly moment: AsOf | undefined;
   readonly embeds: readonly string[];
-  /** A user's id. Default: the owner at that time, or else the buyer. */
+  /** Id of the user who views the gift. Default: the owner at that time, or else the buyer. */
   readonly viewer?: string | undefined;
 }
 
-/** The shortcode, also that of the link, and the voucher's code are always masked, the message unless `personal`. */
+/**
+ * A gift with its embedded entities. The shortcode, also in the link, and the voucher's code are always masked; the
+ * message is masked unless `personal`.
+ */
 export interface GiftAsOf {
   readonly viewer: string;
   readonly data: object;
   readonly embedded?: Embedded;
 }
 
-/** It opens a gift, which an id does not. */
+/** Masked shortcode: it opens a gift, which an id does not. */
 const HIDDEN = { of: () => MASK } as const;
 
 export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
 
-/** `undefined`: no such gift yet; `'no viewer'`: no such user yet. @throws UnavailableError */
+/**
+ * A gift at a time; `undefined` where there was no such gift yet, `'no viewer'` where there was no such user yet.
+ * @throws UnavailableError
+ */
 export async function giftAsOf(
   deps: GiftAsOfDeps,
   request: GiftAsOfRequest,

@@ -18,7 +18,7 @@ import { slices } from '../../lib/async/slices.js';
 import { redactOtherGifts } from './redactOtherGifts.js';
 import { streamBetween } from './streamBetween.js';
 
-/** What stream names don't say: the transaction of an unissued gift, a redemption's gift. */
+/** Facts that stream names do not tell: the transaction of an unissued gift, and a redemption's gift. */
 export interface KnownGifts {
   readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
   readonly redemptions: { get(redemptionId: string): Promise<{ readonly gift_id: string } | undefined> };
@@ -46,14 +46,14 @@ const OF_ONE_GIFT: Readonly<Record<ParkedName, boolean>> = {
   refund: false,
   dispute: false,
 };
-/** Answers to requests for money. */
+/** Types of the events that answer a request for money, by the type of the request. */
 const ANSWERS: Readonly<Record<string, readonly string[]>> = {
   ChargeStarted: ['PaymentCharged', 'PaymentDeclined'],
   RefundStarted: ['GiftsRefunded', 'RefundRefused'],
 };
 
 /**
- * `identifier`: the id of a gift, redemption or transaction; `undefined` where it is unknown.
+ * The gifts that an identifier names: the id of a gift, redemption or transaction; `undefined` where it is unknown.
  * @throws UnavailableError, also while the read model is behind
  */
 export async function namedGifts(deps: HistoryDeps, identifier: string): Promise<NamedGifts | undefined> {
@@ -88,7 +88,7 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
   return known ?? (await models.gifts.get(giftId))?.transaction_id;
 }
 
-/** In log order. Other gifts of the purchase are redacted. @throws UnavailableError */
+/** Events of the gifts, in log order. Other gifts of the purchase are redacted. @throws UnavailableError */
 export async function giftHistory(
   deps: HistoryDeps,
   { transactionId, giftIds, purchase }: NamedGifts,
@@ -98,7 +98,7 @@ export async function giftHistory(
   const share = redactOtherGifts(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
-  // The cause of a credit is its refund.
+  // The cause of a wallet credit is its refund, so credits of other gifts' refunds are left out.
   all.push(
     ...(await walletMoney(events, purchase)).filter(
       ({ data }) => !share.isOthers((data as { readonly cause?: string }).cause ?? ''),
@@ -125,7 +125,7 @@ export async function giftHistory(
   );
 }
 
-/** Events of a prepaid wallet: they lie between request and answer in the purchase's stream. */
+/** Events of a prepaid wallet for the purchase: they lie between request and answer in the purchase's stream. */
 async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
   const { payment_reference, transaction_id } = (purchase[0]?.data ?? {}) as Partial<GiftsPurchased['data']>;
   const found = new Map<string, RecordedEvent>();

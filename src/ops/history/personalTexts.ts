@@ -1,6 +1,6 @@
 /**
- * What events hold of persons in place of a text, made into that text for those who may see it: numbers of receivers
- * and messages of purchases (docs/decisions.md#shown-events).
+ * Replaces references to personal texts in events by the texts, for callers that may see them: receivers' numbers and
+ * messages of purchases (docs/decisions.md#shown-events).
  */
 import type { GiftReassigned } from '../../domain/gift/events.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
@@ -15,7 +15,7 @@ type Keys = Pick<Subjects, 'secrets'>;
 
 /**
  * The same events with `receivers[].phone_number` in purchases, `phone_number` in reassignments (null where the
- * receiver is no number) and messages in the clear; without `personal` all of these are masked. What was erased is
+ * receiver is no number) and messages in the clear. Without `personal`, all of these are masked. Erased texts are
  * empty.
  * @throws UnavailableError
  */
@@ -35,7 +35,7 @@ export async function withPersonalTexts(
   );
 }
 
-/** For those who may not see personal fields. */
+/** The event with masked texts, for callers that may not see personal fields. */
 export const withMaskedTexts = (event: RecordedEvent): RecordedEvent => withTexts(event, () => MASK, MASK);
 
 function withTexts(event: RecordedEvent, numberOf: (phoneId: string) => string, message: string): RecordedEvent {

@@ -1,10 +1,10 @@
-/** The events of a purchase without ids and receivers of gifts that were not asked for. */
+/** The events of a purchase, without ids and receivers of gifts that were not requested. */
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { SkippedGifts } from '../../domain/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-/** Data of a refund. */
+/** Fields of a refund's data that name gifts. */
 export interface NamesGifts {
   readonly refund_id?: string;
   readonly gift_ids?: readonly string[];
@@ -12,7 +12,7 @@ export interface NamesGifts {
 }
 
 export interface RedactedPurchase {
-  /** Without refunds of other gifts; in other events, other gifts and receivers are only counted. */
+  /** Events without refunds of other gifts. In other events, other gifts and receivers are only counted. */
   readonly events: readonly RecordedEvent[];
   /** Whether a refund is only of other gifts. */
   isOthers(refundId: string): boolean;

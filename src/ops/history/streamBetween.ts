@@ -3,8 +3,8 @@ import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore
 const PAGE = 500;
 
 /**
- * The events of a stream after one position of the log and up to another (`undefined`: the stream's end). The cost hardly
- * grows with the stream, which may be very long.
+ * The events of a stream after one position of the log and up to another (`undefined`: the stream's end). The cost
+ * hardly grows with the stream, which may be very long.
  */
 export async function* streamBetween(
   events: Pick<EventStore, 'read'>,

@@ -10,19 +10,19 @@ export interface SupportedGift {
   readonly gift_id: string;
   readonly transaction_id: string;
   readonly gift_status: 'pending' | 'sent' | 'redeemed' | 'cancelled';
-  /** `nobody`: the first user to claim the gift. */
+  /** Kind of receiver. `nobody`: the gift is for the first user to claim it. */
   readonly receiver: 'user' | 'phone number' | 'nobody';
   readonly receiver_id: string | null;
   /** The last valid day, in UTC. */
   readonly expiry_date: string;
-  /** Causes, the oldest first. */
+  /** Causes of the blocks, the oldest first. */
   readonly blocked_by: readonly string[];
-  /** Of the command, now or at its first run. */
+  /** Events of the command, appended now or at its first run. */
   readonly events: readonly EventView[];
 }
 
 /**
- * The gift right after `own`, the events of a command: its repeat gets the same answer.
+ * The gift right after `own`, the events of a command, so that a repeat of the command gets the same answer.
  * @throws Refusal `gift_not_found`; UnavailableError
  */
 export async function supportedGift(
@@ -54,7 +54,7 @@ export async function supportedGift(
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: (gift.blockedBy ?? []).map(shownCause),
-    // The command knows only the position of its last event.
+    // The history has each event's own position; the command knows only that of its last event.
     events: own.map((event) => {
       const recorded = history.find(({ id }) => id === event.id) ?? event;
       return eventView(withMaskedTexts(recorded), { personal: false });

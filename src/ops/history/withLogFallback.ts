@@ -13,7 +13,7 @@ import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { KnownGifts } from './giftHistory.js';
 
-/** Enough beside a running service. */
+/** Milliseconds to wait for a read model: enough alongside a running service. */
 const REACH_MS = 500;
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
@@ -56,7 +56,7 @@ async function modelOrLog<T>(
     const end = await events.end();
     if (end === undefined || (await model.reached(end, REACH_MS))) return await model.get(id);
   } catch (error) {
-    // Where the log is unavailable, too, reading it throws.
+    // The log is read instead; where it is unavailable, too, reading it throws.
     if (!(error instanceof UnavailableError)) throw error;
   }
   for await (const batch of events.readAll(undefined, filter, { signal })) {

@@ -1,7 +1,7 @@
 /**
  * A backup of the key store: a file of JSON lines. The first is a header, then one row a line, `[id, lookup, secret]`,
- * and one erasure a line, an object; the last holds the count of rows and the SHA-256 of everything before it. So a file
- * that was cut or altered anywhere is detected. Secrets stay wrapped under MASTER_KEY.
+ * and one erasure a line, an object. The last holds the count of rows and the SHA-256 of everything before it. So a
+ * file that was cut or altered anywhere is detected. Secrets stay wrapped under MASTER_KEY.
  */
 import { createHash } from 'node:crypto';
 import { FORMAT_MARK } from '../../ports/dataFormat.js';
@@ -14,7 +14,7 @@ const AT_ONCE = 1_000;
 
 type Row = readonly [id: string, lookup: string, secret: string];
 
-/** What a checked backup holds, beside its rows. */
+/** Number of rows in a checked backup, and its erasures. */
 export interface KeysBackup {
   readonly rows: number;
   readonly erasures: readonly Erasure[];
@@ -49,7 +49,8 @@ export async function backupKeys(
         after = page.at(-1)?.id;
         await write(page.map(({ id, lookup, secret }): Row => [id, lookup, secret]));
       }
-      // One that was not done before the rows were read may have its rows among them: it is finished where they come back.
+      // An erasure that was not done before the rows were read may have its rows among them. It is stored as
+      // unfinished, so that it is finished where the rows are restored.
       for await (const erasure of storedErasures(store))
         await write([done.has(erasure.id) ? erasure : unfinished(erasure)]);
       await file.appendFile(`${JSON.stringify({ rows, sha256: hash.digest('hex') })}\n`);

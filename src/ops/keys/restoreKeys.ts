@@ -4,19 +4,19 @@ import { type KeysBackup, rowsOfBackup } from './keysBackup.js';
 
 const AT_ONCE = 1_000;
 
-/** Rows of the backup by what became of them. */
+/** Numbers of the backup's rows, by what became of them. */
 export interface RestoredKeys {
-  /** Those that are in the key store. */
+  /** Rows that are in the key store now. */
   readonly rows: number;
-  /** Of persons who were erased since: left out. */
+  /** Rows of persons who were erased since the backup: left out. */
   readonly erased: number;
-  /** The key store has another row in their place: left out. */
+  /** Rows for whose lookup the key store has another row: left out. */
   readonly others: number;
 }
 
 /**
- * Adds what is not there of a checked backup, and leaves what stands. Erasures first: no row comes back without the
- * erasure of its person. Repeating it is safe.
+ * Adds the missing rows and erasures of a checked backup, and leaves existing ones unchanged. Erasures are added first:
+ * no row is restored without the erasure of its person. Repeating it is safe.
  * @throws BackupDamagedError where the file has changed since the check; UnavailableError, the signal's reason
  */
 export async function restoreKeys(
@@ -46,7 +46,7 @@ async function addRows(
   const present = await store.add(rows.filter(({ id }) => !removed.has(id)));
   return rows.map(({ id, lookup }) => {
     const now = present.get(lookup);
-    // What was removed just now is absent.
+    // A row that was removed concurrently is absent from the result.
     if (removed.has(id) || now === undefined) return 'erased';
     return now.id === id ? 'rows' : 'others';
   });

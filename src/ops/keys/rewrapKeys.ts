@@ -4,19 +4,20 @@ import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
 
 const AT_ONCE = 1_000;
 
-/** What `rewrapKeys` has done. */
+/** Result of `rewrapKeys`. */
 export interface Rewrapped {
-  /** Rows looked at. */
+  /** Number of rows that were read. */
   readonly rows: number;
-  /** Rows that were wrapped under another key than the first. */
+  /** Number of rows that were wrapped under another key than the first. */
   readonly rewrapped: number;
-  /** Ids of rows that were altered: they can't be wrapped anew, and stay as they are. */
+  /** Ids of rows that were altered: they can't be wrapped again, and stay as they are. */
   readonly altered: readonly string[];
 }
 
 /**
- * Wraps every secret under the first master key; later ones are needed no more once it has resolved. Repeating an
- * interrupted one finishes it. @throws UnavailableError; EngineError naming MASTER_KEY where a key is missing
+ * Wraps every secret under the first master key; once it has resolved, the later keys are no longer needed. Repeating
+ * an interrupted call finishes it.
+ * @throws UnavailableError; EngineError naming MASTER_KEY where a key is missing
  */
 export async function rewrapKeys(
   store: Pick<KeyStore, 'page' | 'rewrap'>,

@@ -1,4 +1,4 @@
-/** Whether the log's outward work waits, as the log says it (docs/decisions.md#outward-work). */
+/** Whether the log's outward work is held, as the log records it (docs/decisions.md#outward-work). */
 import { randomUUID } from 'node:crypto';
 import { type CommandContext, recordable } from '../../commands/context.js';
 import { append } from '../../commands/transact.js';
@@ -16,15 +16,15 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 
 export interface OutwardState {
-  /** Why it waits, in words for anybody; `undefined`: it is done. */
+  /** Reason why outward work is held, in words for any reader; `undefined` where the work is done. */
   readonly held: string | undefined;
-  /** Of the last resumption; `undefined`: there was none. Webhooks deliver nothing from before it. */
+  /** Position of the last resumption; `undefined` where there was none. Webhooks deliver no events from before it. */
   readonly resumedAt: Position | undefined;
 }
 
 export interface OutwardWork {
   state(): OutwardState;
-  /** Called after each change. */
+  /** Registers a function that is called after each change. */
   onChange(call: () => void): void;
   close(): Promise<void>;
 }
@@ -59,7 +59,10 @@ export async function outwardState(events: Pick<EventStore, 'logId' | 'read'>): 
   return stateOf(await look(events), events.logId);
 }
 
-/** Of a new log. Of several processes one records it. @throws UnavailableError, LogSealedError */
+/**
+ * Records the start of outward work in a new log; of several processes, one records it.
+ * @throws UnavailableError, LogSealedError
+ */
 async function start(events: EventStore): Promise<void> {
   const commandId = randomUUID();
   const started: OutwardEvent = { type: 'OutwardWorkStarted', data: { log_id: events.logId } };
@@ -69,14 +72,15 @@ async function start(events: EventStore): Promise<void> {
   });
 }
 
-/** Nothing is appended to a sealed log, by outward work neither. */
+/** Ignores the error of a sealed log: nothing is appended to it, by outward work neither. */
 function unlessSealed(error: unknown): void {
   if (!(error instanceof LogSealedError)) throw error;
 }
 
 /**
- * Follows the log from its present end. @param does whether this process does outward work: it records so before it
- * begins, so that each copy knows that it is one
+ * Follows the outward work of a log from its present end.
+ * @param does whether this process does outward work: it records so before it begins, so that each copy of the log
+ * knows that it is a copy
  * @throws UnavailableError
  */
 export async function followOutwardWork(
@@ -94,7 +98,7 @@ export async function followOutwardWork(
     for (const call of calls) call();
   };
   await startWhereNew().catch((error: unknown) => {
-    // It is tried again below.
+    // The follower below tries the start again.
     if (!(error instanceof UnavailableError)) throw error;
   });
   const follower = followers.start('outward work', async ({ signal, well, onTrouble }) => {
@@ -117,7 +121,11 @@ export async function followOutwardWork(
   };
 }
 
-/** @returns false where it is so already. @throws UnavailableError, LogSealedError */
+/**
+ * Holds or resumes outward work.
+ * @returns false where that is its state already
+ * @throws UnavailableError, LogSealedError
+ */
 export async function changeOutwardWork(
   events: EventStore,
   to: 'held' | 'resumed',

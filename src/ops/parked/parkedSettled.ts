@@ -4,8 +4,8 @@ import { MANAGERS } from '../../processors/managers.js';
 import type { ParkedEntity } from '../../processors/runner/processManager.js';
 
 /**
- * Whether parked work has ended since, well or not. The streams of its entity show that: a retry that went well appends
- * nothing to the stream of parked work.
+ * Whether parked work has ended since, successfully or not. The streams of its entity show that: a successful retry
+ * appends nothing to the stream of parked work.
  */
 export async function isSettled(
   events: EventStore,

@@ -23,13 +23,13 @@ export interface ParkedView {
   readonly transaction_id: string;
   readonly state: ParkedState;
   readonly cause: string;
-  /** In a row. */
+  /** Number of times in a row that the work was parked. */
   readonly times: number;
-  /** Times: ISO 8601, UTC, milliseconds. */
+  /** Time of the last parking. All times are ISO 8601, UTC, milliseconds. */
   readonly parked_at: string;
   readonly changed_at: string;
   readonly position: Position;
-  /** Of the last retry or discard. */
+  /** Caller of the last retry or discard. */
   readonly by: Caller | null;
 }
 
@@ -55,7 +55,7 @@ export function parkedView({ id, document }: ParkedEntry): ParkedView {
   };
 }
 
-/** @throws Error without events */
+/** Parked work as its events describe it. @throws Error without events */
 export function parkedEntry(id: string, events: readonly RecordedEvent[]): ParkedEntry {
   const document = foldDocument(parkedProjection, events, id);
   if (document === undefined) throw new Error('parked work has no event');
@@ -63,7 +63,7 @@ export function parkedEntry(id: string, events: readonly RecordedEvent[]): Parke
 }
 
 export interface ParkedWithEvents extends ParkedView {
-  /** Of the last retry or discard; empty once it was erased. */
+  /** Reason of the last retry or discard; empty once it was erased. */
   readonly reason: string | null;
   readonly settled: boolean;
   readonly events: readonly EventView[];
@@ -78,7 +78,7 @@ export async function parkedWithEvents(events: EventStore, found: FoundWork, sig
   };
 }
 
-/** Of the last retry or discard. @throws UnavailableError */
+/** Reason of the last retry or discard; null where there was none. @throws UnavailableError */
 export function lastReason(history: readonly RecordedEvent[]): string | null {
   const decided = (history as unknown as readonly ParkedEvent[]).findLast(({ type }) => type !== 'WorkParked');
   return decided === undefined || decided.type === 'WorkParked' ? null : decided.data.reason;

@@ -19,12 +19,12 @@ import { REPAIRS, type RepairOrder } from '../../runtime/readmodels/maintenance/
 
 export interface ErasedPerson {
   readonly userId?: string;
-  /** Normalised. */
+  /** Normalised usernames of the person. */
   readonly usernames: readonly string[];
-  /** In E.164. */
+  /** Phone numbers of the person, in E.164. */
   readonly numbers: readonly string[];
   readonly phoneIds: readonly string[];
-  /** What support's texts about them are found by. */
+  /** Search keys of support's texts about the person (`subjectOfCall`). */
   readonly texts: ReadonlySet<string>;
 }
 
@@ -37,15 +37,15 @@ interface Answer {
   readonly state: string;
   readonly answer?: {
     readonly body?: string;
-    /** Of a call under /ops. */
+    /** Access record of a call under /ops. */
     readonly accessRecord?: { readonly request: AccessRequest };
   };
 }
 
 /**
- * Sessions, counters, the number in claims of messages, bodies of stored answers, what receivers of webhooks answered, and
- * orders of repairs. What a request
- * that began before the erasure still stores is not found: to be repeated once these have ended. Safe to repeat.
+ * Erases sessions, counters, the number in claims of messages, bodies of stored answers, responses of webhook
+ * receivers, and orders of repairs. Records that requests from before the erasure still store are not found, so the
+ * call must be repeated once those have ended. Safe to repeat.
  * @throws UnavailableError: a part may be done
  */
 export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person: ErasedPerson): Promise<void> {
@@ -87,11 +87,11 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
     if (body === undefined) return undefined;
     const about = rest.accessRecord === undefined ? undefined : subjectOfCall(rest.accessRecord.request);
     if (about !== undefined && texts.has(about)) return { ...stored, answer: rest };
-    // A body has usernames as they were written.
+    // A body has usernames as they were written, so it is normalised.
     const folded = normaliseUsername(body);
     return names.some((text) => folded.includes(text)) ? { ...stored, answer: rest } : undefined;
   });
-  // A receiver may know the person by its own means, and name them in any form.
+  // A webhook receiver may know the person from other sources, and name them in any form.
   const spelt = [...numbers.map((number) => number.slice(1)), ...usernames];
   await change<WebhookAttempt>(records, ATTEMPTS, (attempt) => {
     const { about, response } = attempt;
@@ -102,7 +102,7 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
   });
 }
 
-/** @param changed `undefined`: the record stays as it is */
+/** @param changed returns `undefined` where the record stays as it is */
 async function change<V>(records: Records, prefix: string, changed: (value: V) => V | undefined): Promise<void> {
   for await (const listed of allRecords<V>(records, prefix)) {
     for (let record: StoredRecord<V> | undefined = listed; record !== undefined;) {

@@ -1,4 +1,4 @@
-/** Gifts by what a caller at the support desk knows of them (docs/decisions.md#finding-gifts). */
+/** Finds gifts by what a caller at the support desk knows of them (docs/decisions.md#finding-gifts). */
 import { type Person, personId, personOf } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
@@ -6,40 +6,44 @@ import { type FindDeps, findPeople, notifiedGifts, purchasesCharged } from './fi
 import { type GotGifts, readTraces } from './personTraces.js';
 import { whoIs } from './who.js';
 
-/** What is known: a person, the holder of a number or username, or an id of the payment or message provider. */
+/** Kinds of search text: a person, the number or username of a holder, or an id of the payment or message provider. */
 export const GIFTS_BY = ['person', 'phone', 'username', 'charge', 'message_id'] as const;
 export type GiftsBy = (typeof GIFTS_BY)[number];
 
 export interface FoundGift {
   readonly gift_id: string;
   readonly transaction_id: string;
-  /** When it was bought, claimed or reassigned; ISO 8601, UTC. */
+  /** Time when the gift was bought, claimed or reassigned: ISO 8601, UTC. */
   readonly at: string;
-  /** Of a search for a person: how the gift is theirs. */
+  /** How the gift is the person's, in a search for a person. */
   readonly as?: 'buyer' | GotGifts['as'];
 }
 
 export interface FoundGifts {
-  /** The latest first. */
+  /** Gifts of the page, the latest first. */
   readonly gifts: readonly FoundGift[];
-  /** `after` of the next page; null on the last. */
+  /** Value of `after` for the next page; null on the last. */
   readonly next: string | null;
   /** Persons with the number or username, as in paths. */
   readonly people: readonly string[];
 }
 
-/** A time, and how many of its gifts were answered. New gifts move no page: they come before it, or last of their time. */
+/**
+ * Position between pages: a time, and how many of its gifts were answered. New gifts move no page: they come before it,
+ * or last of their time.
+ */
 export const PLACE = '^(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\.(\\d{1,9})$';
 
 export interface GiftsPage {
   readonly limit: number;
-  /** Matches `PLACE`. */
+  /** Position where the page starts; matches `PLACE`. */
   readonly after?: string | undefined;
 }
 
 /**
- * The latest gifts first, in pages. All but usernames and numbers take one reading of the log; so do the gifts of a
- * person. A person's gift that they bought for themselves is found once for each.
+ * The latest gifts first, in pages. All searches but those for usernames and numbers take one reading of the log, and
+ * so do the gifts of a person. A gift that a person bought for themselves is found twice, as the buyer's and as the
+ * receiver's.
  * @throws Refusal `invalid_phone_number`; UnavailableError
  */
 export async function findGifts(

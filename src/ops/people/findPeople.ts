@@ -1,4 +1,4 @@
-/** Persons by what a caller at the support desk knows of them (docs/decisions.md#finding-people). */
+/** Finds persons by what a caller at the support desk knows of them (docs/decisions.md#finding-people). */
 import { readReservation } from '../../commands/readStreams.js';
 import { holderOf, ownerByPhone, phoneStream, type User, usernameStream } from '../../domain/account.js';
 import { type Person, personId } from '../../domain/erasure.js';
@@ -20,15 +20,15 @@ import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { readableFields } from '../../runtime/personal/alteredData.js';
 import type { Subjects } from '../../runtime/personal/subjects.js';
 
-/** What is known: a number, a username, a part of a name, or an id of the payment or message provider. */
+/** Kinds of search text: a number, a username, a part of a name, or an id of the payment or message provider. */
 export const KNOWN = ['phone', 'username', 'name', 'charge', 'message_id'] as const;
 export type Known = (typeof KNOWN)[number];
 
 export interface FoundPerson {
-  /** As in paths under `/ops/people`. */
+  /** Id of the person, as in paths under `/ops/people`. */
   readonly person: string;
   readonly kind: Person['kind'];
-  /** Where it was found by a charge or a message. */
+  /** Role of the person, where it was found by a charge or a message. */
   readonly role?: 'buyer' | 'receiver';
   readonly transaction_id?: string;
   readonly gift_id?: string;
@@ -36,7 +36,7 @@ export interface FoundPerson {
 
 export interface FoundPeople {
   readonly people: readonly FoundPerson[];
-  /** There are more than `MAX_FOUND`. */
+  /** Whether there are more than `MAX_FOUND` persons. */
   readonly has_more: boolean;
 }
 
@@ -46,10 +46,13 @@ export interface FindDeps {
 }
 
 export const MAX_FOUND = 100;
-/** Characters of what is known, at least. */
+/** Least number of characters of a search text. */
 export const shortest = (known: Known): number => (known === 'name' ? 2 : 1);
 
-/** Names, charges and messages take one reading of the log. @throws Refusal `invalid_phone_number`; UnavailableError */
+/**
+ * Searches for names, charges and messages take one reading of the log.
+ * @throws Refusal `invalid_phone_number`; UnavailableError
+ */
 export async function findPeople(deps: FindDeps, known: Known, text: string): Promise<FoundPeople> {
   const found: FoundPerson[] = [];
   for await (const person of FINDERS[known](deps, text)) {
@@ -106,7 +109,7 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
   },
 };
 
-/** `at`: of the purchase. */
+/** Purchases of a charge; `at` is the time of the purchase. */
 export async function* purchasesCharged(
   events: FindDeps['events'],
   chargeId: string,
@@ -118,7 +121,9 @@ export async function* purchasesCharged(
   }
 }
 
-/** `receiver`: of the message. `at`: when the gift became theirs. */
+/**
+ * A gift that a message was sent about. `receiver` is that of the message, `at` the time when the gift became theirs.
+ */
 interface NotifiedGift {
   readonly giftId: string;
   readonly issued: GiftIssued['data'];
@@ -140,7 +145,7 @@ export async function* notifiedGifts(events: FindDeps['events'], messageId: stri
     const [first, ...later] = await events.read(giftStream(giftId));
     if (first === undefined) continue;
     const issued = first.data as GiftIssued['data'];
-    // Who claimed a gift is reminded of it.
+    // Reminders go to the user who claimed a gift, so claims count as well.
     const given = later.findLast((event) => GIVES.has(event.type) && event.position < position);
     yield { giftId, issued, receiver: givenTo(given) ?? issued.receiver, at: given?.at ?? issued.purchased_at };
   }
@@ -152,7 +157,7 @@ const found = (person: Person, more: Omit<FoundPerson, 'person' | 'kind'> = {}):
   ...more,
 });
 
-/** What was sent to a number is its owner's (docs/decisions.md#gift-owner). */
+/** Receiver of a gift: a gift that was sent to a number is its owner's (docs/decisions.md#gift-owner). */
 async function* receiverIn(
   events: FindDeps['events'],
   { user_id, phone_id }: Receiver,

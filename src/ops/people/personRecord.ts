@@ -1,4 +1,7 @@
-/** Everything that is kept of a person, with where, why and how long (GDPR art. 15; docs/decisions.md#finding-people). */
+/**
+ * Everything that is stored about a person, with where, why and how long (GDPR art. 15;
+ * docs/decisions.md#finding-people).
+ */
 import type { User } from '../../domain/account.js';
 import { type ErasureEvent, type Person, personId, personStream } from '../../domain/erasure.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
@@ -12,7 +15,7 @@ import { readTraces } from './personTraces.js';
 import { type Who, whoIs } from './who.js';
 import { writtenTexts } from './writtenTexts.js';
 
-/** `where`, `why` and `until` are sentences for the person. */
+/** Part of a person's record. `where`, `why` and `until` are sentences for the person. */
 export interface RecordPart {
   readonly part: string;
   readonly where: string;
@@ -23,7 +26,10 @@ export interface RecordPart {
 
 export interface PersonRecord {
   readonly person: string;
-  /** ISO 8601, UTC; null: not erased. What is left then does not tell who it was. */
+  /**
+   * Time of the erasure: ISO 8601, UTC; null where the person is not erased. The data that is left after it does not
+   * tell who the person was.
+   */
   readonly erased_at: string | null;
   readonly parts: readonly RecordPart[];
 }
@@ -43,7 +49,10 @@ const ERASURE_EVENTS: ReadonlySet<string> = new Set<ErasureEvent['type']>([
 const UNTIL_ERASED = 'until the person is erased';
 const LOG_AND_KEYS = 'event log, encrypted; its keys in the key store';
 
-/** Reads the log once. Never secret fields. @throws Refusal `person_not_found`; UnavailableError */
+/**
+ * Record of a person, without secret fields. Reads the log once.
+ * @throws Refusal `person_not_found`; UnavailableError
+ */
 export async function personRecord(deps: PersonDeps, person: Person): Promise<PersonRecord> {
   const history = await deps.events.read(personStream(person));
   const number = person.kind === 'number' ? await numberOf(deps, person.phoneId) : '';
@@ -74,7 +83,7 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         where: LOG_AND_KEYS,
         why: 'to charge purchases',
         until: 'until the last person who may use it is erased',
-        // Of an erased person the others' are left: their ids at the provider are no affair of this one.
+        // After an erasure, other users' methods are left: their ids at the provider are not shown for this person.
         records:
           erased === undefined
             ? traces.methods
@@ -123,7 +132,7 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
   };
 }
 
-/** Empty once it was erased. */
+/** The phone number in the clear; empty once it was erased. */
 async function numberOf({ subjects }: PersonDeps, phoneId: string): Promise<string> {
   return (await subjects.secrets([phoneId])).get(phoneId)?.toString() ?? '';
 }

@@ -10,11 +10,14 @@ import { readableFields } from '../../runtime/personal/alteredData.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
 export interface Whose {
-  /** Absent: the person is a number. */
+  /** Id of the user; absent where the person is a number. */
   readonly userId?: string;
-  /** Ids of numbers that count as theirs at any time. */
+  /** Ids of numbers that count as the person's at any time. */
   readonly phoneIds: ReadonlySet<string>;
-  /** Who held other numbers when, by their ids: what was sent is its owner's (docs/decisions.md#gift-owner). */
+  /**
+   * Holders of other numbers in order of time, by the numbers' ids: a gift that was sent is its owner's
+   * (docs/decisions.md#gift-owner).
+   */
   readonly held: ReadonlyMap<string, Reservation>;
 }
 
@@ -27,26 +30,26 @@ export interface GotGifts {
 }
 
 export interface TraceVisitor {
-  /** Of these types `see` gets every event, after what it means for the gifts. */
+  /** Further event types. `see` gets every event of these types, after its effect on gifts was visited. */
   readonly others?: readonly string[];
   see?(event: RecordedEvent): void;
-  /** A gift went to another receiver; it may not have been the person's. */
+  /** Called where a gift went to another receiver; it may not have been the person's. */
   lost?(giftId: string): void;
   bought(purchase: GiftsPurchased['data'], at: string): void | Promise<void>;
   got(gifts: GotGifts): void;
 }
 
 export interface UsableMethod extends Omit<PaymentMethod, 'customer'> {
-  /** @throws AlteredDataError */
+  /** Customer id at the provider. @throws AlteredDataError */
   readonly customer: () => PaymentMethod['customer'];
-  /** Other users who are not erased. */
+  /** Ids of other users of the method who are not erased. */
   readonly others: readonly string[];
 }
 
 export interface TraceReading {
   /** Payment methods that the person may use. */
   methods(): readonly UsableMethod[];
-  /** Reads on, up to the log's present end. @throws UnavailableError */
+  /** Reads the log further, up to its present end. @throws UnavailableError */
   readOn(): Promise<void>;
 }
 
@@ -121,7 +124,7 @@ export function readTraces(
       default: {
         const reference = idOf(stream);
         const before = methods.get(reference) ?? { status: 'none' };
-        // What was altered of another person's must not keep this one's from being found.
+        // Altered fields of another person's method must not keep this person's methods from being found.
         methods.set(reference, evolvePaymentMethod(before, { type, data: readableFields(data) }));
         if (type === 'PaymentMethodErased') customers.delete(reference);
         else if (Object.hasOwn(data, 'customer')) customers.set(reference, () => (data as PaymentMethod).customer);

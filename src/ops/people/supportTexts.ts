@@ -1,21 +1,24 @@
-/** What support wrote about a person: what its key is found by, and whether it is about them. */
+/** Texts that support wrote about a person: their search keys, and whether a text is about the person. */
 import { type AccessRequest, foundBy, subjectOfCall } from '../../domain/access.js';
 import { type Person, personId } from '../../domain/erasure.js';
 import { parkedId, parkedNameOf, type WorkRetried } from '../../domain/parked.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-/** Calls under /ops, whose reasons are about a person by what they asked for or found. */
+/** Types of calls under /ops, whose reasons are about a person by what the call requested or found. */
 export const CALLS: readonly string[] = ['RecordsShown', 'OperationStarted'];
 export const DECIDED_WORK: readonly string[] = ['WorkRetried', 'WorkDiscarded'];
 
-/** Names of parked work that a call may have asked for it by. */
+/** Names by which a call may have requested parked work. */
 export function namesOfWork({ stream, data }: RecordedEvent): readonly string[] {
   const name = parkedNameOf(stream);
   const { entity } = data as WorkRetried['data'];
   return name === undefined ? [entity] : [entity, parkedId(name, entity)];
 }
 
-/** A message is of one gift; all other work is of its whole purchase. */
+/**
+ * Whether parked work is of these gifts or transactions. A message is of one gift; all other work is of its whole
+ * purchase.
+ */
 export function isWorkOf(
   { stream, data }: RecordedEvent,
   gifts: Pick<ReadonlySet<string>, 'has'>,
@@ -25,7 +28,7 @@ export function isWorkOf(
   return parkedNameOf(stream) === 'notification' ? gifts.has(entity) : transactions.has(transaction_id);
 }
 
-/** What the reason of a call is found by; `undefined`: the call was not about one of these persons. */
+/** Search key of a call's reason; `undefined` where the call found none of these persons. */
 export function searchFor({ data }: RecordedEvent, people: readonly Person[]): string | undefined {
   const request = data as AccessRequest;
   const found = foundBy(request.asked);

@@ -1,5 +1,5 @@
 /**
- * Looks for clear values in everything that an installation stores. It reads the log as it is stored: the layer that
+ * Searches for clear values in everything that an installation stores. It reads the log as it is stored: the layer that
  * decrypts would find what is encrypted.
  */
 import { normaliseUsername } from '../../domain/precis.js';
@@ -13,9 +13,9 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { AlteredDataError } from '../../runtime/personal/alteredData.js';
 import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
 
-/** One value in one place; it never holds the value itself. */
+/** A value that was found at one location; it never holds the value itself. */
 export interface Finding {
-  /** Index of the value. */
+  /** Index of the value among those searched for. */
   readonly value: number;
   readonly in: 'event log' | 'read store' | 'key store' | 'erasures' | 'file';
   readonly place: string;
@@ -23,7 +23,7 @@ export interface Finding {
 
 export interface LookedAt {
   events: number;
-  /** Documents, records and the rest of the read store. */
+  /** Number of documents, records and other texts of the read store. */
   read_store: number;
   keys: number;
   erasures: number;
@@ -32,9 +32,9 @@ export interface LookedAt {
 }
 
 export interface SearchedStores {
-  /** As stored. */
+  /** The log as stored. */
   readonly events: EventStore;
-  /** Absent: there is none. */
+  /** The read store; absent where there is none. */
   readonly store: ReadStore | undefined;
   readonly keys: KeyStore;
   readonly master: MasterKeys;
@@ -43,15 +43,15 @@ export interface SearchedStores {
 export interface VerifyOptions {
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => Promise<void>;
-  /** What could not be looked into, because it was altered. */
+  /** Called with a location that could not be searched, because it was altered. */
   readonly onUnread: (place: string) => Promise<void>;
 }
 
-/** Each method looks once. All throw UnavailableError, and the signal's reason. */
+/** A search whose methods scan once. All methods throw UnavailableError, and the signal's reason. */
 export interface ErasureVerification {
   readonly lookedAt: Readonly<LookedAt>;
   stores(stores: SearchedStores): Promise<void>;
-  /** A file, or all below a folder; see `searchFiles`. */
+  /** Searches a file, or all files below a folder; see `searchFiles`. */
   files(path: string): Promise<void>;
 }
 
@@ -129,7 +129,7 @@ export function verifyErasure(
   };
 }
 
-/** As it was written, and as a search for persons reads it (docs/decisions.md#finding-people). */
+/** Spellings of a value: as it was written, and as a search for persons reads it (docs/decisions.md#finding-people). */
 function spellingsOf(value: string): string[] {
   const number = readPhoneNumber(value);
   const visible = value.replace(UNSEEN, '');

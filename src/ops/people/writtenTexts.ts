@@ -15,26 +15,26 @@ export interface WrittenText {
   readonly at: string;
   readonly by: Caller;
   readonly type: string;
-  /** With keyed hashes masked. */
+  /** Name of the stream, with keyed hashes masked. */
   readonly stream: string;
-  /** Of a call under /ops or of the command line. */
+  /** Name of a call under /ops or of the command line. */
   readonly what?: string;
   readonly reason?: string;
   readonly ticket?: string;
-  /** The text was altered, and can't be read. */
+  /** True where the text was altered, and is unreadable. */
   readonly altered?: true;
 }
 
 export interface WrittenTexts extends Required<TraceVisitor> {
-  /** `methods`: references of the person's payment methods. */
+  /** Texts about the person; `methods` has the references of the person's payment methods. */
   about(methods: ReadonlySet<string>): readonly WrittenText[];
 }
 
 const TYPES = Object.entries(PERSONAL_FIELDS).flatMap(([type, { fields }]) => ('reason' in fields ? [type] : []));
 
 /**
- * What was written while a gift was the person's, or they had bought it; of refunds those of their gifts. Erased texts are
- * left out.
+ * Texts that were written while a gift was the person's, or about gifts that they bought; of texts on refunds, those of
+ * their gifts. Erased texts are left out.
  */
 export function writtenTexts({ userId, phoneIds }: Whose): WrittenTexts {
   const people = peopleOf(userId, phoneIds);
@@ -86,7 +86,7 @@ export function writtenTexts({ userId, phoneIds }: Whose): WrittenTexts {
         if (DECIDED_WORK.includes(event.type)) for (const name of namesOfWork(event)) named.add(name);
         found.push(event);
       }
-      // What was written with the loss is about both receivers.
+      // A text written with the loss of a gift is about both receivers, so the gift counts until here.
       if (lost !== undefined) gifts.delete(lost);
       lost = undefined;
     },

@@ -5,21 +5,21 @@ import { TimeError, type TimeZone } from './times.js';
 
 /** Events between these positions whose own times are within `from` and `to` (docs/decisions.md#spans-of-time). */
 export interface LogRange {
-  /** Exclusive; null: from the log's start. */
+  /** Position before the range, exclusive; null where the range begins at the log's start. */
   readonly after: Position | null;
-  /** Inclusive; null: the range is empty. */
+  /** Last position of the range, inclusive; null where the range is empty. */
   readonly through: Position | null;
-  /** First and last instant: ISO 8601, UTC; null: not given. */
+  /** First and last instant of the range: ISO 8601, UTC; null where it was not given. */
   readonly from: string | null;
   readonly to: string | null;
   readonly time_zone: string;
 }
 
-/** As requested. */
+/** A range as it was requested. */
 export interface RangeWords {
   readonly zone: TimeZone;
   readonly from?: string | undefined;
-  /** A day includes its end. */
+  /** End of the range; a day includes its end. */
   readonly to?: string | undefined;
   /** The position where an earlier reading ended, also as spelt in CSV. */
   readonly after?: string | undefined;
@@ -37,14 +37,14 @@ export async function logRange(events: EventStore, { zone, from, to, after: give
   const all = { after: after ?? null, through: end ?? null };
   if (first === null && last === null) return { ...all, from: first, to: last, time_zone: zone.name };
   const part = await timeBounds(events, { from: first ?? undefined, to: last ?? undefined, after });
-  // Without `to`, a repeat goes on after this position.
+  // Without `to`, a repeated call continues after this position.
   const none = last === null ? { after: end ?? null, through: end ?? null } : { after: null, through: null };
   const found =
     part === undefined ? none : { after: part.after ?? null, through: last === null ? (end ?? null) : part.through };
   return { ...found, from: first, to: last, time_zone: zone.name };
 }
 
-/** Has a TimeError of `read` say which parameter it is about. */
+/** Runs `read`, and adds the parameter's name to its TimeError. */
 export function about<T>(field: string, read: () => T): T {
   try {
     return read();
@@ -81,7 +81,7 @@ export function isInRange(
 }
 
 /**
- * In log order. A batch's position says how far the log was searched, at most to the range's end.
+ * Events of a range, in log order. A batch's position says how far the log was searched, at most to the range's end.
  * @throws UnavailableError
  */
 export async function* readRange(

@@ -3,7 +3,9 @@ import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventSt
 import { readRange } from './range.js';
 import { timeBounds } from './timeBounds.js';
 
-/** Clocks of machines differ: an event may follow another in the log whose time is so much later. */
+/**
+ * Largest difference between clocks of machines: an event may follow another in the log whose time is so much later.
+ */
 const CLOCK_SKEW_MS = 10 * 60_000;
 
 export interface SpanFeed {
@@ -15,7 +17,7 @@ export interface SpanFeed {
   close(): Promise<void>;
 }
 
-/** `day`: ms since the epoch, end exclusive. @throws UnavailableError */
+/** Opens the feed of one day, in ms since the epoch, end exclusive. @throws UnavailableError */
 export async function openSpanFeed(
   events: EventStore,
   day: { readonly from: number; readonly to: number },

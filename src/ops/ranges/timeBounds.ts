@@ -2,7 +2,7 @@ import type { EventStore, LogPart, Position, RecordedEvent, TimesWithin } from '
 
 /**
  * A part of the log that has every event of these times (docs/decisions.md#spans-of-time): the whole log where the
- * engine has no index of times. Readers check each event (`isWithin`). `undefined`: there is none.
+ * engine has no index of times. Readers check each event (`isWithin`). `undefined` where there is no such event.
  */
 export async function timeBounds(events: EventStore, within: TimesWithin): Promise<LogPart | undefined> {
   if (events.timeBounds !== undefined) return events.timeBounds(within);
@@ -12,7 +12,7 @@ export async function timeBounds(events: EventStore, within: TimesWithin): Promi
     : { after: within.after, through };
 }
 
-/** Both ends included. */
+/** Whether an event's time is between `from` and `to`, both included. */
 export function isWithin(
   { at }: { readonly at: string },
   { from, to }: { readonly from?: string | null | undefined; readonly to?: string | null | undefined },
@@ -20,9 +20,11 @@ export function isWithin(
   return (from ?? '') <= at && (to === undefined || to === null || at <= to);
 }
 
-/** The log as of a time: its events up to a position whose own times are not later (docs/decisions.md#spans-of-time). */
+/**
+ * The log as of a time: its events up to a position whose own times are not later (docs/decisions.md#spans-of-time).
+ */
 export interface AsOf {
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time of the view: ISO 8601, UTC, milliseconds. */
   readonly time: string;
   /** Position of the last event of that time or before. */
   readonly position: Position;
@@ -31,7 +33,8 @@ export interface AsOf {
 }
 
 /**
- * `undefined`: no event is of that time or before. The answer for a past time stays, unless a clock is set back.
+ * The log as of a time; `undefined` where no event is of that time or before. The answer for a past time stays, unless
+ * a clock is set back.
  * @throws UnavailableError
  */
 export async function asOf(events: EventStore, time: string): Promise<AsOf | undefined> {
@@ -43,7 +46,7 @@ export async function asOf(events: EventStore, time: string): Promise<AsOf | und
   return isInOrder ? { time, position, stampedLater: 0 } : byReading(events, time, later.after, position);
 }
 
-/** What is before `after` has no later times. */
+/** Finds the position by reading the log. Events up to `after` have no later times. */
 async function byReading(
   events: EventStore,
   time: string,
@@ -62,7 +65,7 @@ async function byReading(
   return found;
 }
 
-/** The events of one stream, in its order. A stream is not there before its first event. */
+/** The events of one stream as of a time, in its order. A stream does not exist before its first event. */
 export function streamAsOf(
   stream: readonly RecordedEvent[],
   { time, position }: Pick<AsOf, 'time' | 'position'>,

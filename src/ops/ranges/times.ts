@@ -6,10 +6,10 @@ export const DEFAULT_ZONE = 'Europe/London';
 
 const DAY_MS = 86_400_000;
 
-/** The message shows the right form. */
+/** A time or time zone is invalid. The message shows the right form. */
 export class TimeError extends Error {
   override readonly name = 'TimeError';
-  /** The parameter of a request that it is about, where the message tells which; its names are those of `/ops`. */
+  /** Name of the request's faulty parameter, as under `/ops`, where the message tells which it is. */
   readonly field: string | undefined;
   constructor(message: string, field?: string) {
     super(message);
@@ -22,14 +22,14 @@ export interface TimeZone {
   /** The day (`YYYY-MM-DD`) of an ISO 8601 time in UTC. Fast for ascending times. */
   dayOf(iso: string): string;
   /**
-   * ISO 8601, UTC, milliseconds. `text`: a time with an offset (`2026-05-04T12:30:00Z`), a time of the zone
-   * (`2026-05-04 12:30`), or a day, of which `edge` is meant.
+   * Instant that a text names: ISO 8601, UTC, milliseconds. `text` is a time with an offset (`2026-05-04T12:30:00Z`), a
+   * time of the zone (`2026-05-04 12:30`), or a day, of which `edge` is returned.
    * @throws TimeError
    */
   instant(text: string, edge: 'first' | 'last'): string;
 }
 
-/** `name`: of IANA, or UTC. @throws TimeError */
+/** A time zone by its IANA name, or UTC. @throws TimeError */
 export function timeZone(name: string): TimeZone {
   const clock = clockOf(name);
   let minute = '';
@@ -43,7 +43,10 @@ export function timeZone(name: string): TimeZone {
     return Date.UTC(year, month - 1, date, hour, minutes, second) + (((ms % 1_000) + 1_000) % 1_000);
   }
 
-  /** When clocks go back: the earlier of two instants. In a gap: as much later as the gap is long. */
+  /**
+   * Instant of a wall clock time. When clocks go back, it is the earlier of two; in a gap, it is as much later as the
+   * gap is long.
+   */
   function instantOf(wall: number): number {
     const candidates = [wall - DAY_MS, wall + DAY_MS].map((near) => wall - (wallClock(near) - near));
     return (
@@ -75,7 +78,7 @@ export function timeZone(name: string): TimeZone {
 }
 
 /**
- * As `instant`: the last of a day, or `now` (ISO 8601, UTC) for the present day.
+ * The last instant of a day or time, as `instant` reads it; `now` (ISO 8601, UTC) for the present day.
  * @throws TimeError, also for the future
  */
 export function pastInstant(zone: TimeZone, text: string, now: string): string {

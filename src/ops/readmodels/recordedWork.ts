@@ -10,7 +10,7 @@ export async function recordedWork<T>(
   try {
     result = await work();
   } catch (error) {
-    // A record without an end shows the failure, too.
+    // Where the end can't be recorded, a record without an end shows the failure, too.
     await record.end(0, null, false).catch(() => undefined);
     throw error;
   }

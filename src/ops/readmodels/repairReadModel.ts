@@ -5,16 +5,17 @@ import { repair, type RepairOptions, RepairRefusedError } from '../../runtime/re
 import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
 import type { Projection } from '../../runtime/readmodels/projection.js';
 
-/** Ids, or `found`: all that the last verification found to differ. */
+/** Ids of documents, or `found` for all that the last verification found to differ. */
 export type RepairedDocuments = readonly string[] | 'found';
 
 export interface RecordedRepairOptions extends RepairOptions {
-  /** Records the start: the projector does the work, whatever becomes of this process. */
+  /** Records the start of the repair: the projector does the work, whatever becomes of this process. */
   readonly record: (ids: readonly string[]) => Promise<StartedOperation>;
 }
 
 /**
- * Records start and end in the log. `undefined`: stopped by the signal; requested repairs may still be done.
+ * Repairs documents of a read model, and records start and end in the log. `undefined` where the signal stopped it;
+ * requested repairs may still be done.
  * @throws RepairRefusedError, UnavailableError
  */
 export async function repairReadModel(

@@ -1,4 +1,4 @@
-/** Verifies a read model; the ids of documents that differ are kept for a repair. */
+/** Verifies a read model; the ids of documents that differ are stored for a repair. */
 import { recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
 import {
   verifyAll,
@@ -15,7 +15,7 @@ export interface ScratchStore {
 }
 
 export interface VerificationOptions extends VerifyOptions {
-  /** So many documents, picked at random; absent: all. */
+  /** Number of documents to verify, picked at random; absent: all. */
   readonly sample?: number | undefined;
   readonly openScratch: () => Promise<ScratchStore>;
 }

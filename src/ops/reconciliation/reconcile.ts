@@ -1,8 +1,8 @@
 /**
  * Reconciles a day of a payment provider's ledger with the log, to the penny: every charge and refund must be on both
- * sides. Both are read span of time by span, so memory is bounded by the busiest span. Clocks differ, and an answer may
- * be recorded on a later day: an entry without a counterpart in its span or the next is looked up by id. Of refunds made
- * at the provider itself the log has amounts (`RefundedAtProvider`), no ids.
+ * sides. Both are read one span of time after another, so memory is bounded by the busiest span. Clocks differ, and an
+ * answer may be recorded on a later day. So an entry without a counterpart in its span or the next is looked up by id.
+ * Of refunds made at the provider itself the log has amounts (`RefundedAtProvider`), but no ids.
  */
 import type { RefundedAtProvider } from '../../domain/disputes.js';
 import { type PaymentCharged, transactionStream } from '../../domain/purchase/events.js';
@@ -13,7 +13,7 @@ import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed } from '../ranges/spanFeed.js';
 
-/** `here`: the log; `there`: the provider. */
+/** Kind of a difference. `here` is the log, `there` is the provider. */
 export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
 
 /** Amounts are in the currency's smallest unit. */
@@ -34,7 +34,7 @@ export interface Difference {
   readonly detail: string;
 }
 
-/** Counts, and pence. */
+/** Numbers of charges and refunds, and their amounts in pence. */
 export interface Sums {
   readonly charges: number;
   readonly charged: number;
@@ -42,17 +42,17 @@ export interface Sums {
   readonly refunded: number;
 }
 
-/** Each side's day is by its own clock. */
+/** Result for one ledger. Each side's day is by its own clock. */
 export interface Reconciled {
   readonly provider: string;
   readonly here: Sums;
   readonly there: Sums;
-  /** Entries whose counterpart was found by id: recorded much later, or on another day. */
+  /** Number of entries whose counterpart was found by id: recorded much later, or on another day. */
   readonly looked_up: number;
   readonly differences: number;
 }
 
-/** Ms since the epoch, end exclusive. */
+/** A day in ms since the epoch, end exclusive. */
 export interface Day {
   readonly from: number;
   readonly to: number;
@@ -64,7 +64,7 @@ const PARALLEL_LOOKUPS = 8;
 
 interface Here {
   readonly kind: LedgerEntry['kind'];
-  /** Empty for `RefundedAtProvider`. */
+  /** The provider's id of the charge or refund; empty for `RefundedAtProvider`. */
   readonly id: string;
   readonly transactionId: string;
   readonly amount: number;
@@ -85,7 +85,8 @@ function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries =
 }
 
 /**
- * `others`: the log's sums of other providers, uncompared.
+ * Reconciles one ledger with the log.
+ * @returns in `others` the log's sums of other providers, uncompared
  * @throws what the ledger throws; UnavailableError; the signal's reason
  */
 export async function reconcile(
@@ -103,7 +104,9 @@ export async function reconcile(
   const spent = new Map<string, number>();
   let lookedUp = 0;
   let differences = 0;
-  /** Without a counterpart yet, of this span and the previous one. */
+  /**
+   * Entries of the log without a counterpart yet, of this span and the previous one; `theirs` has those of the ledger.
+   */
   let ours = [new Map<string, Here>(), new Map<string, Here>()] as const;
   let theirs = [new Map<string, LedgerEntry>(), new Map<string, LedgerEntry>()] as const;
 
@@ -199,7 +202,7 @@ function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
   }
 }
 
-/** Whether it is a refund that the provider could not deliver. */
+/** Whether the entry is a refund that the provider could not deliver. */
 async function failedLater(events: EventStore, { kind, id, transactionId }: Here): Promise<boolean> {
   if (kind !== 'refund') return false;
   const history = await events.read(transactionStream(transactionId));

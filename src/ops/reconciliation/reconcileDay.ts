@@ -14,7 +14,7 @@ export interface ReconcileDeps {
 }
 
 export interface ReconciledDay extends Day {
-  /** `YYYY-MM-DD`. */
+  /** Day of the calendar, `YYYY-MM-DD`. */
   readonly day: string;
   readonly timeZone: string;
 }
@@ -25,7 +25,7 @@ export interface DayReport {
   readonly uncompared: readonly (Sums & { readonly provider: string })[];
 }
 
-/** A day that is not over ends at `now` (ms since the epoch). @throws TimeError */
+/** Bounds of a day. A day that is not over ends at `now` (ms since the epoch). @throws TimeError */
 export function dayOf(
   text: string,
   zone: string,
@@ -41,7 +41,7 @@ export function dayOf(
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }
 
-/** With the ledgers of the payment provider and the prepaid wallets. @throws as `reconcile` */
+/** Reconciles a day with the ledgers of the payment provider and the prepaid wallets. @throws as `reconcile` */
 export async function reconcileDay(
   { events, ledger }: ReconcileDeps,
   day: Day,

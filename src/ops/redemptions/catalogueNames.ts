@@ -4,7 +4,7 @@ import { type CatalogueKind, type CatalogueKinds, catalogueStream } from '../../
 import { type Entry, evolveEntry } from '../../domain/entry.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
-/** Streams kept in memory: as a rule the whole catalogue's. */
+/** Number of streams in memory: as a rule, the whole catalogue's. */
 const REMEMBERED = 10_000;
 
 /** An entry at a position, or its first version; `undefined`: unknown. */
@@ -27,7 +27,7 @@ export function catalogueEntries(events: Pick<EventStore, 'read'>): EntryAt {
   };
 }
 
-/** '' for an unknown entry. */
+/** Name of a catalogue entry at a position; '' for an unknown entry. */
 export type NameAt = (kind: CatalogueKind, id: string, position: Position) => Promise<string>;
 
 export function catalogueNames(events: Pick<EventStore, 'read'>): NameAt {

@@ -53,8 +53,9 @@ export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as Redemp
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
 
 /**
- * The first id that the log does not know; `undefined`: it knows all. An empty answer for a mistyped id would look like
- * a fact. @throws UnavailableError
+ * The first id of a filter that the log does not know; `undefined` where it knows all. An empty answer for a mistyped
+ * id would look like a fact.
+ * @throws UnavailableError
  */
 export async function unknownTo(
   events: EventStore,
@@ -81,7 +82,7 @@ export interface RedemptionBatch {
 
 const TYPES = ['GiftRedeemed', 'GiftUnredeemed'] as const;
 
-/** In log order. @throws UnavailableError */
+/** Redemptions and reversals of a range, in log order. @throws UnavailableError */
 export async function* readRedemptions(
   events: EventStore,
   range: LogRange,
@@ -146,9 +147,9 @@ const REDEMPTION_COLUMNS = [
 ] as const;
 
 export interface RedemptionCsv {
-  /** Ends in a line feed. */
+  /** Line of the column names; ends in a line feed. */
   readonly heading: string;
-  /** With the names that locations, brands and products had then. */
+  /** Lines of CSV, with the names that locations, brands and products had then. */
   lines(records: readonly RedemptionRecord[]): Promise<string>;
 }
 

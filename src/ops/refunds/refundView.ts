@@ -11,6 +11,6 @@ export function refundView(transaction_id: string, { giftIds, ref, ...refund }: 
   return { transaction_id, ...refund, gift_ids: giftIds, provider_ref: ref };
 }
 
-/** Well or not. */
+/** Whether a refund has ended, successfully or not. */
 export const hasEnded = ({ status }: Pick<RefundStatus, 'status'>): boolean =>
   status !== 'requested' && status !== 'started';

@@ -22,7 +22,7 @@ export function namedSubjects(): NamedSubjects {
 }
 
 /**
- * Removes the other rows for good: messages and receivers' numbers of a log that is gone. Safe to repeat.
+ * Removes all rows that are not named, for good: messages and receivers' numbers of a log that is gone. Safe to repeat.
  * @throws UnavailableError
  */
 export async function forgetSubjects(keys: KeyStore, named: Pick<NamedSubjects, 'has'>): Promise<void> {

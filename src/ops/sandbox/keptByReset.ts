@@ -1,4 +1,7 @@
-/** What a reset leaves of the log (docs/sandbox.md#starting-anew): what imports wrote, and which persons were erased. */
+/**
+ * Events that a reset leaves in the log (docs/sandbox.md#starting-anew): those that imports wrote, and erasures of
+ * persons.
+ */
 import { ACCOUNT_KINDS, type ReservationKind } from '../../domain/account.js';
 import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
 import { RESTORED_STREAM } from '../../domain/restored.js';
@@ -12,7 +15,10 @@ const WHOLE: ReadonlySet<string> = new Set([
   ...(['username', 'phone'] as const satisfies readonly ReservationKind[]),
 ]);
 
-/** Of streams that purchases write to as well: a code is assigned for good, so it is free where that is left out. */
+/**
+ * Types in streams that purchases write to as well, and whether a reset leaves them. A code is assigned for good, so it
+ * is free where its assignment is left out.
+ */
 const IN_PART: ReadonlyMap<string, boolean> = new Map(
   Object.entries({
     VoucherCodeAdded: true,
@@ -27,6 +33,6 @@ const IN_PART: ReadonlyMap<string, boolean> = new Map(
 );
 
 export function keptByReset(stream: string, type: string): boolean {
-  // Says from where on the keys of a restored log fit.
+  // This stream tells from where on the keys of a restored log fit.
   return WHOLE.has(kindOf(stream)) || stream === RESTORED_STREAM || IN_PART.get(type) === true;
 }

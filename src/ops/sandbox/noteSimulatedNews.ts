@@ -1,6 +1,6 @@
 /**
- * Notes what a simulated provider reports by itself, as a real one's messages are noted (docs/sandbox.md#cards). Safe to
- * repeat at any point, and in several processes at once.
+ * Records events that a simulated provider reports by itself, as those of a real provider are recorded
+ * (docs/sandbox.md#cards). Safe to repeat at any point, and in several processes at once.
  */
 import type { CommandContext } from '../../commands/context.js';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
@@ -13,13 +13,13 @@ import { reported, type SimulatedNews } from '../../providers/simulatedNews.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 
 const LOOK_MS = 300;
-/** For the record of a message that the provider has just taken, ms. */
+/** Milliseconds to wait for the record of a message that the provider has just taken. */
 const SENT_WITHIN_MS = 5_000;
 
 export interface SimulatedNewsDeps {
   readonly events: EventStore;
   readonly records: Pick<Records, 'list' | 'delete'>;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Present time: ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
 }
 
@@ -35,7 +35,7 @@ export function noteSimulatedNews(
   };
 }
 
-/** @returns whether nothing is left to do */
+/** Records a provider event. @returns false where it must be tried again, since the purchase is pending */
 async function note({ events, now }: SimulatedNewsDeps, news: SimulatedNews, key: string): Promise<boolean> {
   const context: CommandContext = {
     commandId: key,

@@ -8,7 +8,7 @@ import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/gift
 import { causeOf } from '../../processors/runner/cause.js';
 import { extendedGift } from '../../projections/schedule.js';
 
-/** The same work at the same time is one command, and done once. */
+/** Name and time of work on gifts. The same work at the same time is one command, and done once. */
 export interface DueWork {
   readonly name: string;
   readonly at: string;
@@ -19,8 +19,8 @@ function notThere(): never {
 }
 
 /**
- * Appends what `decide` says of each gift that a document of the schedule stands for: those of a purchase, once it is
- * charged, or one that was extended. Safe to repeat.
+ * Appends the events that `decide` returns for each gift of a schedule document. These are the gifts of a purchase,
+ * once it is charged, or one extended gift. Safe to repeat.
  * @param id of the document
  */
 export async function changeDueGifts(

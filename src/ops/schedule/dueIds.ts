@@ -8,13 +8,13 @@ const AT_ONCE = 4;
 
 export type Schedule = Pick<ReadModel<ScheduleDocument>, 'find'>;
 
-/** Times or days, as the field has them. */
+/** Range of a schedule field: times or days, as the field has them. */
 export interface DueRange {
   readonly gte?: string;
   readonly lte: string;
 }
 
-/** One that fails holds up no other. @throws the first failure, in the end */
+/** Runs `work` for every due id; a failure does not hold up the others. @throws the first failure, in the end */
 export async function forEachDue(
   schedule: Schedule,
   field: keyof ScheduleDocument,
@@ -37,7 +37,8 @@ interface Due {
 }
 
 /**
- * The ids of what is due, the longest due first, page by page: each once, also where others leave the index meanwhile.
+ * The ids of due documents, the longest due first, page by page. Each id comes once, also where other documents leave
+ * the index concurrently.
  */
 export async function* dueIds(
   schedule: Schedule,

@@ -1,11 +1,11 @@
-/** Rounds over gifts by their last valid day: the last day that was done is stored, so that none is left out. */
+/** Rounds over gifts by their last valid day: the last day that was done is stored, so that no day is left out. */
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ScheduleDocument } from '../../projections/schedule.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import { type DueRange, forEachDue } from './dueIds.js';
 
-/** Does what is due at `now` (ISO 8601, UTC). @throws the first failure, once all else has been tried */
+/** Does the work that is due at `now` (ISO 8601, UTC). @throws the first failure, once all else has been tried */
 export type Round = (now: string, signal: AbortSignal) => Promise<void>;
 
 export interface RoundDeps {
@@ -15,18 +15,21 @@ export interface RoundDeps {
 }
 
 export interface RoundPlan {
-  /** The key of the record that holds the last day. */
+  /** Key of the record that holds the last day that was done. */
   readonly record: string;
-  /** The day or the hour of `now`: each is done once. */
+  /** Period of `now`, its day or its hour: each period is done once. */
   periodOf(now: string): string;
-  /** The last valid days of concern. `last`: the last day that was done; `undefined`: that is not known. */
+  /**
+   * Ranges of last valid days that the round covers. `last` is the last day that was done; `undefined` where that is
+   * unknown.
+   */
   ranges(last: string | undefined, today: string): readonly DueRange[];
   work(id: string, now: string): Promise<void>;
 }
 
 const CATCH_UP_MS = 1_000;
 
-/** The last day (UTC) that was done, of this log. */
+/** Last day (UTC) of this log that was done. */
 interface Done {
   readonly logId: string;
   readonly day: string;

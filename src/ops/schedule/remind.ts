@@ -1,6 +1,6 @@
 /**
- * Says hour by hour which gifts' holders are to be reminded (docs/decisions.md#reminders). The resend process sends the
- * messages. Safe to repeat at any point.
+ * Records hour by hour which holders of gifts must be reminded (docs/decisions.md#reminders). The resend process sends
+ * the messages. Safe to repeat at any point.
  */
 import type { ReminderDue } from '../../domain/gift/events.js';
 import { remind, remindedOf } from '../../domain/gift/reminders.js';
@@ -14,7 +14,7 @@ import { changeDueGifts } from './changeDueGifts.js';
 import { expiryRounds, type Round, type RoundDeps } from './expiryRounds.js';
 
 export interface ReminderSettings {
-  /** Before the last valid day; empty: there are no reminders. */
+  /** Numbers of days before the last valid day; empty: there are no reminders. */
   readonly days: readonly number[];
   readonly hours: Hours;
 }
@@ -24,12 +24,12 @@ export interface ReminderDeps
   readonly events: GiftChangeDeps['events'];
 }
 
-/** Losing it costs reminders that were due more than a day ago. */
+/** Key of the record of the last day that was done. Losing it costs reminders that were due more than a day ago. */
 const RECORD = 'schedule/reminders';
-/** Ids in memory: a purchase is not looked at again in the hours of days on which none of its holders waits. */
+/** Most ids in memory: a purchase is not read again in the hours of days on which none of its holders waits. */
 const MOST_SETTLED = 100_000;
 
-/** One round an hour. */
+/** Rounds of reminders, one an hour. */
 export function reminderRounds(deps: ReminderDeps): Round {
   const { days } = deps;
   if (days.length === 0) return async () => undefined;
@@ -51,7 +51,7 @@ export function reminderRounds(deps: ReminderDeps): Round {
   });
 }
 
-/** @returns whether somebody's day or hour has still to come */
+/** @returns whether the day or hour of a holder has still to come */
 async function remindHolders(deps: ReminderDeps, id: string, now: string): Promise<boolean> {
   let waits = false;
   const decide = async (gift: IssuedGift): Promise<ReminderDue[]> => {
@@ -63,14 +63,14 @@ async function remindHolders(deps: ReminderDeps, id: string, now: string): Promi
   return waits;
 }
 
-/** `waits`: their day or hour has still to come. */
+/** Reminder that is due for a gift; `waits` where the holder's day or hour has still to come. */
 async function decideReminder(
   { days, hours, contact, numberOf }: ReminderDeps,
   gift: IssuedGift,
   now: string,
 ): Promise<ReminderDue[] | 'waits'> {
   const to = remindedOf(gift);
-  // Whose day it is nowhere is not looked up.
+  // The holder is looked up only where a reminder may be due in some time zone.
   const mayBe = [-1, 0, 1].some((ahead) => remind(gift, { days, today: daysAfter(now, ahead), until: now }).length > 0);
   if (to === undefined || !mayBe) return [];
   const number = to.phone_id === undefined ? undefined : await numberOf(to.phone_id);

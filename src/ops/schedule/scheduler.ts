@@ -1,6 +1,6 @@
 /**
- * Does what is due at a time, once, whatever is killed (docs/decisions.md#scheduled-work): of several processes one, by
- * a lease. The read model says where to look; each decision is made from the streams.
+ * Does scheduled work once, whatever is killed (docs/decisions.md#scheduled-work); of several processes, one does it,
+ * by a lease. The read model tells which streams to read; each decision is made from the streams.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
@@ -19,7 +19,7 @@ import { sendDue } from './sendDue.js';
 import { expiryNewsRounds } from './tellExpiry.js';
 
 const LOOK_MS = 500;
-/** A round of a day may be long, and begins anew after a failure. */
+/** First and longest wait before a restart, in ms: a round of a day may be long, and begins again after a failure. */
 const DAY_RESTART_MS = [500, 60_000] as const;
 
 export interface SchedulerOptions extends Pick<ReminderDeps, 'contact' | 'numberOf'> {
@@ -27,7 +27,7 @@ export interface SchedulerOptions extends Pick<ReminderDeps, 'contact' | 'number
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly schedule: ReadModel<ScheduleDocument>;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Present time: ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
   /** See `LeaseOptions.holder`. */
   readonly holder: string;
@@ -74,7 +74,8 @@ function follow(
         const round = rounds({ events, writer, mayAct: whileHeld(() => lease.held, signal) });
         try {
           while (!signal.aborted) {
-            // While it is built for the first time nothing else is held up, so no process is unready for it.
+            // While the read model is built for the first time nothing else is held up, so no process is unready for
+            // it.
             if ((await store.active(scheduleProjection.name)) !== undefined) await round(now(), signal);
             well();
             await pause(LOOK_MS, signal);

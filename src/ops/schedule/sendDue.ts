@@ -31,7 +31,7 @@ async function send(deps: SendDeps, transactionId: string, now: string): Promise
   const last = found.at(-1);
   if (last === undefined) return;
   mayAct();
-  // From here on the time is fixed: a change that comes first is seen here, one that comes later is refused.
+  // This command fixes the sending time: an earlier change is seen here, and a later one is refused.
   const { history, own } = await writer.transact(
     sourceOf(found),
     { commandId: `send-${transactionId}`, cause: causeOf(last) },

@@ -6,7 +6,7 @@ import type { FailingPart } from './status.js';
 
 const PREFIX = 'failing/';
 const EVERY_MS = 1_000;
-/** After the last renewal. */
+/** Milliseconds until a record expires, after its last renewal. */
 const EXPIRES_MS = 5_000;
 
 export interface OwnParts {

@@ -24,7 +24,7 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
   };
 
   return async () => {
-    // Calls at the same time would read the same events twice.
+    // Scans run one after the other: concurrent scans would read the same events twice.
     looking = looking.then(look, look);
     await looking;
     return new Map([...known].map(([name, { open }]) => [name, open.size]));

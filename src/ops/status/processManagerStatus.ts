@@ -13,11 +13,14 @@ import { lagBehind } from '../../runtime/log/lag.js';
 import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
 import { COUNT, inTenths, type ProcessManagerStatus } from './status.js';
 
-/** A bound, since without a checkpoint the whole log is folded. */
+/** Most milliseconds that the fold may take, since without a checkpoint the whole log is folded. */
 const FOLD_MS = 5_000;
 const STREAMS_AT_ONCE = 8;
 
-/** Folds open work from the log, independently of the process that runs the managers. `parked`: `parkedWork.ts`. */
+/**
+ * Folds open work from the log, independently of the process that runs the managers. `parked` counts parked work
+ * (`parkedWork.ts`).
+ */
 export async function processManagerStatus(
   events: EventStore,
   parked: () => Promise<ReadonlyMap<ParkedName, number>>,
@@ -64,7 +67,7 @@ export async function processManagerStatus(
   }));
 }
 
-/** The feed starts at the checkpoint; work of earlier events is settled by its streams. */
+/** Settles open work by its streams where its events are from before the checkpoint, at which the feed starts. */
 async function settleByStreams(events: EventStore, open: OpenWork<ManagerDeps>, late: AbortSignal): Promise<void> {
   const asked = [...open.resume()];
   await inParallel(

@@ -1,4 +1,6 @@
-/** The status, from the engines alone: the same from any process, and a stuck or dead one can't look healthy. */
+/**
+ * Status of the service, only from the engines: the same from any process, and a stuck or dead one can't look healthy.
+ */
 import { parkedWork } from './parkedWork.js';
 import { failingParts } from './failingParts.js';
 import { processManagerStatus } from './processManagerStatus.js';
@@ -7,7 +9,7 @@ import type { StatusEntry } from './status.js';
 import { type StatusOptions, statusSampler } from './statusSampler.js';
 
 export interface ServiceStatus {
-  /** Takes two seconds, unless it was called within the last minute. @throws UnavailableError */
+  /** Present status. Takes two seconds, unless it was called within the last minute. @throws UnavailableError */
   look(): Promise<StatusEntry[]>;
   close(): Promise<void>;
 }

@@ -5,54 +5,57 @@ export const COUNT = { count: 20_000, withinMs: 300 };
 
 /** Progress of a fold of the log. */
 export interface LogProgress {
-  /** Folded up to here; null: nothing yet. */
+  /** Position up to which the log was folded; null: nothing yet. */
   readonly position: Position | null;
   /** A stored position that is not in the log, shortened: it counts as absent. Null: all is well. */
   readonly invalid_position: string | null;
-  /** Events of its types up to the log's end, not folded yet. */
+  /** Number of events of its types, up to the log's end, that are not folded yet. */
   readonly lag_events: number;
-  /** False: at least so many. */
+  /** Whether `lag_events` is exact; false where there are at least so many. */
   readonly lag_exact: boolean;
-  /** Age of the oldest of them, seconds; null: not found in time. */
+  /** Age in seconds of the oldest event that is not folded yet; null where it was not found in time. */
   readonly lag_seconds: number | null;
 }
 
-/** Times are ISO 8601, UTC. */
+/** Status of a read model or process manager. Times are ISO 8601, UTC. */
 interface CommonStatus extends LogProgress {
   readonly name: string;
   /** Events of its types folded a second. */
   readonly per_second: number;
   /** The process that works on it; null: none does. */
   readonly holder: string | null;
-  /** Where no process works on it: the last that did. */
+  /** The last process that worked on it, where none does now. */
   readonly last_holder: LastHolder | null;
 }
 
 export interface LastHolder {
   readonly process: string;
-  /** The last renewal, by its own clock; null: unknown. */
+  /** Time of the last renewal, by the process's own clock; null: unknown. */
   readonly since: string | null;
-  /** True: its disk may be full, or it may be frozen; null: unknown on this machine. */
+  /** Whether the process still lives: its disk may be full, or it may be frozen. Null: unknown on this machine. */
   readonly lives: boolean | null;
 }
 
 export interface ReadModelStatus extends CommonStatus {
   readonly kind: 'projection';
   readonly version: number;
-  /** How often this version had been built before. */
+  /** Number of earlier builds of this version. */
   readonly build: number;
-  /** Readers use it. Otherwise no process works on it (`holder`) until a process of this release leads. */
+  /**
+   * Whether readers use this version. Otherwise no process works on it (`holder`) until a process of this release
+   * leads.
+   */
   readonly in_use: boolean;
   readonly quarantined: number;
   readonly rebuild: RebuildStatus | null;
   /** The build in use, where it is of another release; null: this one is in use, or none was ever built. */
   readonly served: ServedBuildStatus | null;
   readonly previous: PreviousBuildStatus | null;
-  /** Where a rebuild followed a deployment: the build of the release before, kept as well. */
+  /** Build of the release before, which is retained as well where a rebuild followed a deployment. */
   readonly previous_release: PreviousBuildStatus | null;
 }
 
-/** A build kept for a rollback, and until when. */
+/** A build that is retained for a rollback, and the end of that time. */
 export interface PreviousBuildStatus {
   readonly version: number;
   readonly build: number;
@@ -84,7 +87,7 @@ export interface RebuildStatus {
 
 export interface ProcessManagerStatus extends CommonStatus {
   readonly kind: 'process';
-  /** Including work that waits for its next attempt. */
+  /** Number of pieces of work in progress, including work that waits for its next attempt. */
   readonly in_flight: number;
   readonly parked: number;
 }
@@ -93,11 +96,11 @@ export interface FailingPart {
   readonly kind: 'part';
   readonly name: string;
   readonly process: string;
-  /** Of the first failure. */
+  /** Time of the first failure. */
   readonly since: string | null;
-  /** Failures in a row. */
+  /** Number of failures in a row. */
   readonly failures: number;
-  /** Without a path or an address. */
+  /** Cause of the failure, without a path or an address. */
   readonly why: string | null;
 }
 

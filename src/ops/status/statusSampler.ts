@@ -11,20 +11,20 @@ import { buildPosition, modelBuilds, type StatusEngines } from './buildStatus.js
 import type { OwnParts } from './failingParts.js';
 import type { LastHolder } from './status.js';
 
-/** Between two samples: longer than the second in which a live process renews its lease. */
+/** Milliseconds between two samples: longer than the second in which a live process renews its lease. */
 const APART_MS = 1_600;
-/** A process may have died since an older sample. */
+/** Age in ms above which a sample is dropped: a process may have died since. */
 const OLD_MS = 3_000;
-/** After a request, samples go on for so long, so that the next request need not wait. */
+/** Milliseconds for which samples go on after a request, so that the next request need not wait. */
 const WATCHED_MS = 60_000;
 const SAMPLE_MS = 1_000;
 
 interface StatusSample {
-  /** `performance.now()`. */
+  /** Time of the sample, as `performance.now()`. */
   readonly at: number;
   /** Stored positions that are in the log, by read model and `PROCESS_LEASE`. */
   readonly positions: ReadonlyMap<string, Position | undefined>;
-  /** Stored positions that are not, by the same names. */
+  /** Stored positions that are not in the log, by the same names. */
   readonly invalid: ReadonlyMap<string, string>;
   readonly leases: ReadonlyMap<string, LeaseState | undefined>;
 }
@@ -41,7 +41,7 @@ export interface StatusSampler {
 
 export interface StatusOptions extends StatusEngines {
   readonly projections: readonly Projection[];
-  /** Absent outside of the service's processes. */
+  /** Failing parts of this process; absent outside of the service's processes. */
   readonly own?: OwnParts;
 }
 
@@ -69,7 +69,7 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
     }
     const timer = setInterval(() => {
       if (watched === undefined || performance.now() > watched.until) unwatch();
-      // The next request meets the same error.
+      // A failed sample is ignored, since the next request meets the same error.
       else underWay = sample().then(keep, () => undefined);
     }, SAMPLE_MS);
     timer.unref();
@@ -128,7 +128,7 @@ export function holderOf(name: string, { seen, was }: StatusSamples): string | n
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
 }
 
-/** The process that lost a lease; null: a process has it or gave it up, or none ever had it. */
+/** The process that lost a lease; null where a process has it or released it, or none ever had it. */
 export function lastHolderOf(name: string, samples: StatusSamples): LastHolder | null {
   const last = samples.seen.leases.get(name);
   if (last === undefined || last.holder === null || holderOf(name, samples) !== null) return null;

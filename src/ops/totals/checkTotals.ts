@@ -26,19 +26,19 @@ import {
   wentBack,
 } from './totals.js';
 
-/** Less where the log is an alternative. */
+/** Milliseconds to wait for the read model; less where the log is an alternative. */
 const REACH_MS = { only: 5_000, first: 1_000 };
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 const PAGE = 200;
 const PARALLEL_READS = 32;
-/** Of `faults` and `differences`: `faults_found` and `differences_found` count all. */
+/** Most entries of `faults` and `differences`; `faults_found` and `differences_found` count all. */
 const MAX_LISTED = 100;
 
 export interface TotalDifference {
   readonly day: string;
   readonly merchant_id: string;
   readonly field: keyof Sums;
-  /** Pence, or a count. */
+  /** Sum from the log, in pence, or a count. */
   readonly log: number;
   readonly streams: number;
 }
@@ -53,7 +53,9 @@ export interface TotalsCheck {
   readonly agree: boolean;
   readonly transactions: number;
   readonly gifts: number;
-  /** Paid gifts; no fault: the process manager works on them, or has parked them. */
+  /**
+   * Number of paid gifts that are not issued. That is no fault: the process manager works on them, or has parked them.
+   */
   readonly not_issued_yet: number;
   readonly differences: readonly TotalDifference[];
   readonly faults: readonly MoneyFault[];
@@ -77,7 +79,7 @@ export interface CheckOptions {
 }
 
 /**
- * `rows`: what `foldTotals` answers for this range.
+ * Checks the totals of a range. `rows` is what `foldTotals` answers for this range.
  * @throws UnavailableError (see `onBehind`); the signal's reason
  */
 export async function checkTotals(

@@ -10,7 +10,7 @@ import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from '../redemptions/redeemedFacts.js';
 import type { TimeZone } from '../ranges/times.js';
 
-/** Counts of gifts (`charged_back`: of disputes), values in pence. What reverses an earlier day is negative. */
+/** Counts of gifts (`charged_back`: of disputes), and values in pence. Reversals of an earlier day are negative. */
 export interface Sums {
   issued: number;
   issued_value: number;
@@ -31,14 +31,14 @@ export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charg
  * and reversals for the location's.
  */
 export interface TotalRow extends Readonly<Sums> {
-  /** `YYYY-MM-DD` of the zone. */
+  /** Day in the time zone, `YYYY-MM-DD`. */
   readonly day: string;
   readonly merchant_id: string;
 }
 
 export interface Totals {
   add(at: string, merchantId: string, name: SumName, count: number, value: number): void;
-  /** By day, then by merchant. */
+  /** Rows by day, then by merchant. */
   rows(): TotalRow[];
 }
 
@@ -83,15 +83,15 @@ export function brandMerchants(events: EventStore): MerchantOf {
   return async (brandId, position) => (await entryAt('brand', brandId, position))?.merchant_id ?? '';
 }
 
-/** Of `wentBack`. */
+/** Types of the events that `wentBack` takes. */
 export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
 
 const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 
-/** `position`: how far the log was searched. */
+/** Called with the number of events read; `position` says how far the log was searched. */
 export type TotalsProgress = (events: number, position: Position) => void;
 
-/** Reads the log once. @throws UnavailableError; the signal's reason */
+/** Totals of a range. Reads the log once. @throws UnavailableError; the signal's reason */
 export async function foldTotals(
   events: EventStore,
   range: LogRange,
@@ -115,7 +115,7 @@ export async function foldTotals(
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
       } else if (BACK_TYPES.includes(event.type)) {
-        // The end of a dispute has no amount: its start has.
+        // The event that ends a dispute has no amount; the event that opened it has.
         const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
         const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
         const { name, count: number, value } = wentBack(event, own);
@@ -131,9 +131,9 @@ export async function foldTotals(
 }
 
 /**
- * The money that went back to the buyer by one of `BACK_TYPES`. A refund without gifts (charged late, or twice) does not
- * count. For a refund at the provider the number of gifts is unknown. A refund that failed, or a dispute won on appeal,
- * counts against the earlier event. `own`: the purchase's events, at least those before a dispute's end.
+ * The money that went back to the buyer by one of `BACK_TYPES`. A refund without gifts (charged late, or twice) does
+ * not count. For a refund at the provider the number of gifts is unknown. A refund that failed, or a dispute won on
+ * appeal, counts against the earlier event. `own`: the purchase's events, at least those before a dispute's end.
  */
 export function wentBack(
   event: RecordedEvent,
@@ -176,7 +176,7 @@ export function sumOf(rows: readonly TotalRow[]): Sums {
 
 const SUM_NAMES = Object.keys(noSums()) as (keyof Sums)[];
 
-/** Merchants have their names at the range's end. */
+/** Lines of CSV with the totals. Merchants have their names at the range's end. */
 export async function totalsCsv(
   events: Pick<EventStore, 'read'>,
   rows: readonly TotalRow[],

@@ -7,7 +7,7 @@ import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
 import type { Cause } from '../runner/cause.js';
 
-/** Gifts with this cause count, so a repeat cancels no more. */
+/** Gifts cancelled with this cause count as done, so a repeat of the step cancels no more. */
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
 
 /**
@@ -46,7 +46,7 @@ export async function cancelForProviderRefund(
   );
 
   const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: asked };
-  // A gift that is redeemed meanwhile is replaced by the next.
+  // A gift that is redeemed concurrently is replaced by the next one.
   for (let from = 0; cancelled < wanted && from < candidates.length;) {
     const next = candidates.slice(from, from + wanted - cancelled);
     from += next.length;

@@ -30,7 +30,7 @@ interface ReversalStatus {
   readonly revision: number;
 }
 
-/** The provider may report a dispute or refund moments before the charge. */
+/** Milliseconds to wait for the charge: the provider may report a dispute or refund moments before it. */
 const UNPAID_MS = 1_000;
 
 /**
@@ -106,7 +106,7 @@ async function answerTo(
   }
 }
 
-/** For a retry. `undefined`: nothing has changed. */
+/** Settles a provider refund again for a retry. @returns `undefined`: no further gift could be cancelled */
 async function answerAgain(
   deps: GiftChangeDeps,
   { purchase }: ReversalStatus,

@@ -16,14 +16,14 @@ import type { Cause } from '../runner/cause.js';
 import type { ParkAs } from '../runner/jobs.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/** Known as far as the feed shows. */
+/** Disputes and external refunds of one transaction, as far as the feed shows them. */
 export interface ReversalWork {
   readonly reversals: Reversals;
-  /** Keys that were parked, or found to be done. */
+  /** Keys of steps that were parked, or found to be done. */
   readonly over: ReadonlySet<string>;
-  /** Support's retries: due whatever else is known here. */
+  /** Retries requested by support, by key: due whatever the rest of this state says. */
   readonly retried: ReadonlyMap<string, Cause>;
-  /** Money that gifts did not make up for: to be parked for a person. */
+  /** A provider refund whose money exceeds the price of the cancelled gifts: to be parked for a person. */
   readonly shortfall?: ProviderRefundSettled['data'];
   /** The last event of each key. */
   readonly last: ReadonlyMap<string, Cause>;
@@ -94,7 +94,7 @@ export function endStep(work: ReversalWork, key: string): ReversalWork | undefin
   return left({ ...met, retried, over: new Set(met.over).add(key) });
 }
 
-/** The other events are answers. */
+/** Types of events that request a step; the other types are answers. */
 const ASKING: ReadonlySet<ReversalEvent['type']> = new Set(['RefundedAtProvider', 'DisputeOpened', 'DisputeClosed']);
 
 export function asksFor(event: { readonly type: string; readonly data: object }, key: string): boolean {

@@ -1,7 +1,7 @@
 import type { Channel } from '../../domain/notification.js';
 import type { PurchaseReceiver } from '../../domain/purchase/events.js';
 
-/** Personal. */
+/** Personal data: the contact details of a user. */
 export interface Contact {
   readonly name: string;
   readonly phone_number: string | null;

@@ -3,12 +3,12 @@ import { readPurchase } from '../../commands/readStreams.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { NotifyDeps } from './notifyStep.js';
 
-/** A purchase takes up to a megabyte. */
+/** Most purchases held in memory: each takes up to a megabyte. */
 const MOST = 8;
 
 /**
- * Purchases never change, and ten thousand gifts may be released at once: each would read its purchase, with as many
- * receivers.
+ * Caches purchases, which never change. Ten thousand gifts of one purchase may be released at once, and each would
+ * otherwise read the purchase with as many receivers.
  */
 export function knownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'] {
   const known = new LRUCache<string, ReturnType<NotifyDeps['purchase']>>({ max: MOST });

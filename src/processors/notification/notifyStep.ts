@@ -29,22 +29,22 @@ import { type Cause, causeOf } from '../runner/cause.js';
 import type { StepDeps } from '../runner/stepDeps.js';
 
 export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
-  /** As it was made; the same object for some time, so that the gifts of one purchase share it. @throws UnavailableError */
+  /** The purchase as made; the gifts of one purchase share the object while it is cached. @throws UnavailableError */
   readonly purchase: (transactionId: string) => Promise<GiftsPurchased['data']>;
-  /** `undefined`: no such user. @throws UnavailableError */
+  /** Contact details of a user; `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
-  /** `''`: no name. @throws UnavailableError */
+  /** Name of the buyer; `''`: the buyer has none. @throws UnavailableError */
   readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
-  /** The number of an id; `undefined`: it was erased. @throws UnavailableError */
+  /** The phone number of an id; `undefined`: it was erased. @throws UnavailableError */
   readonly numberOf: (phoneId: string) => Promise<string | undefined>;
   /** The purchase's message; empty where there is none. @throws UnavailableError */
   readonly openText: (sealed: GiftsPurchased['data']['message']) => Promise<string>;
   readonly launchUrl: (giftId: string) => string;
 }
 
-/** Kept between the tries of one job. */
+/** State that the tries of one job share. */
 export interface AttemptMemory {
-  /** Started here, and certainly not with a worker yet. */
+  /** Number of the attempt that this process started and certainly has not handed to a worker yet. */
   unsent: number | undefined;
 }
 
@@ -54,14 +54,14 @@ export function attemptMemory(): AttemptMemory {
 
 export interface Attempt {
   readonly giftId: string;
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly number: number;
-  /** The id of the event that asked for it. */
+  /** The id of the event that requested the attempt. */
   readonly askedBy: string;
   readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];
   readonly reminder?: NonNullable<Occasion['reminder']>;
-  /** Why the receiver must no longer be notified. What was sent before is still recorded. */
+  /** Why the receiver must no longer be notified. A message sent before is still recorded. */
   readonly stopped?: string;
 }
 
@@ -71,7 +71,10 @@ interface FirstNotification {
   readonly work: NotificationWork;
 }
 
-/** @throws Error to be retried; a plain one while the outcome is unknown, so that it is parked in the end */
+/**
+ * Makes or resumes the first attempt to notify a gift's receiver.
+ * @throws Error to be retried; a plain `Error` while the outcome is unknown, so that the work is parked in the end
+ */
 export async function notify(
   deps: NotifyDeps,
   { giftId, work, purchase }: FirstNotification,
@@ -143,7 +146,7 @@ const identityOf = ({ number, askedBy }: Attempt): Pick<NotificationStarted['dat
 const commandIdOf = ({ giftId, number }: Attempt): string =>
   number === 1 ? `notify-${giftId}` : `notify-${giftId}-${number}`;
 
-/** A resend's address differs, so that a provider's list of messages tells the attempts apart. */
+/** The link's URL differs in each resend, so that a provider's list of messages tells the attempts apart. */
 function launchUrlOf({ launchUrl }: NotifyDeps, { giftId, number }: Attempt): string {
   return number === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${number}`;
 }
@@ -236,7 +239,7 @@ async function send(
   await record(deps, attempt, reply, channel, started);
 }
 
-/** A conflict means that the answer is recorded already. */
+/** Records the worker's answer. A conflict means that it is recorded already. */
 async function record(
   { writer }: NotifyDeps,
   attempt: Attempt,

@@ -1,4 +1,4 @@
-/** Every notification but the first of a gift that is sent at once. */
+/** The process of all notifications except the first ones of gifts that are sent at once. */
 import type { GiftReassigned, GiftReleased, GiftUnblocked, ReminderDue } from '../../domain/gift/events.js';
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
@@ -13,7 +13,7 @@ import { resend } from './resendStep.js';
 interface ResendWork {
   readonly transactionId: string;
   readonly last: Cause;
-  /** Rises with each event that asks. */
+  /** Rises with each event that requests a notification. */
   readonly generation: number;
 }
 
@@ -43,12 +43,12 @@ export const resendManager: ProcessManager<ResendWork, ResendTrigger, ResendInte
     WorkRetried: true,
   },
   instancesOf(event, open) {
-    // Older releases held back nothing for a block.
+    // Older releases held back no notification of a blocked gift, so none is due now.
     if (event.type === 'GiftUnblocked' && event.data.transaction_id === undefined) return [];
     if (event.type !== 'WorkParked' && event.type !== 'WorkRetried') return [idOf(event.stream)];
     const { entity } = event.data;
     if (parkedNameOf(event.stream) !== 'notification') return [];
-    // An open first notification was never parked.
+    // An open first notification was never parked, and needs no resend.
     return event.type === 'WorkRetried' && open.state(notificationManager, entity) !== undefined ? [] : [entity];
   },
   react(state, event, instance, cause) {

@@ -15,7 +15,11 @@ import {
   startAttempt,
 } from './notifyStep.js';
 
-/** Rare, so the streams alone decide. @returns whether nothing is left to do @throws as `notify` does */
+/**
+ * Makes or resumes the next attempt. Resends are rare, so each is decided by reading its streams.
+ * @returns whether nothing is left to do
+ * @throws as `notify` does
+ */
 export async function resend(deps: NotifyDeps, giftId: string, cause: Cause, memory: AttemptMemory): Promise<boolean> {
   const [gift, notification] = await readGiftAndNotification(deps.events, giftId);
   const { next } = notificationAttempts(gift, notification);

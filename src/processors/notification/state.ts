@@ -5,17 +5,17 @@ import type { WorkParked } from '../../domain/parked.js';
 import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
-/** `due`: not started; `started`: without an answer. */
+/** A first notification. `due`: it has not started; `started`: it has no answer yet. */
 export interface NotificationWork {
   readonly stage: 'due' | 'started';
   readonly transactionId: string;
-  /** The gift's place in the purchase. */
+  /** Index of the gift in its purchase. */
   readonly index: number;
-  /** The gift's issue, or the start of the notification. */
+  /** The event of the gift's issue, or of the notification's start. */
   readonly last: Cause;
 }
 
-/** `find out`: notify only if nothing was sent. */
+/** `notify`: notify the receiver; `find out`: look the attempt up first, and notify only if nothing was sent. */
 export interface NotificationIntent {
   readonly do: 'notify' | 'find out';
   readonly instance: string;
@@ -36,7 +36,7 @@ export function reactToNotification(
   switch (event.type) {
     case 'GiftIssued': {
       const { receiver, transaction_id, index, scheduled } = event.data;
-      // Its release asks for the notification, months later.
+      // The release of a scheduled gift requests its notification, perhaps months later.
       if (!isSomebody(receiver) || scheduled === true) return NOTHING;
       const due: NotificationWork = {
         stage: 'due',
@@ -47,7 +47,7 @@ export function reactToNotification(
       return { state: due, intents: resumeNotification(due, instance) };
     }
     case 'NotificationStarted':
-      // The process that appended it sends; another one only after a takeover.
+      // The process that appended this event sends the message; another one only after a takeover.
       return state === undefined ? NOTHING : { state: { ...state, stage: 'started', last: cause }, intents: [] };
     case 'NotificationSent':
     case 'NotificationFailed':

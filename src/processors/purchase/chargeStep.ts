@@ -41,7 +41,7 @@ interface ChargeStatus {
 
 /**
  * `fresh`: no earlier attempt is known, so the stream need not be read first. @throws GiveUpError when the outcome
- * can't be found out; NotYetError while it waits for its buyer; any other error is to be retried
+ * can't be found out; NotYetError while the charge waits for its buyer; any other error is to be retried
  */
 export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolean): Promise<void> {
   const { writer } = deps;
@@ -116,8 +116,8 @@ async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchas
 }
 
 /**
- * Asks the wallet or the card's provider; a wallet settled by invoice needs no request. A repeat asks as the first try
- * did: the payment method may have changed, and its money may have been taken.
+ * Requests the charge of the wallet or the card's provider; a wallet settled by invoice needs no request. A repeat
+ * sends the first request again: the payment method may have changed since, and its money may have been taken.
  */
 async function ask(
   deps: ChargeDeps,
@@ -142,18 +142,18 @@ async function ask(
     return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
   }
 
-  // The first request lies ahead by this clock: the clock was set back and doesn't tell the request's age. A charge
+  // The first request is in the future by this clock: it was set back and doesn't tell the request's age. A charge
   // that the provider has forgotten would be made twice.
   const setBack =
     chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
   const lookUp = () => askWorker(deps, PAYMENT_REQUESTS.lookUpCharge, { transaction_id, payment_id: null });
-  // Free purchases are in no provider's books, and can be asked for twice.
+  // No provider has a record of a free purchase, so it may be requested twice.
   if (
     chargeStartedAt !== undefined &&
     !setBack &&
     (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.retryPolicy.askAgainMs)
   ) {
-    // A lost log may have charged it, under a key that the provider has forgotten.
+    // A log that was lost may have charged the purchase, under a key that the provider has forgotten.
     if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.retryPolicy.askAgainMs) {
       const before = await lookUp();
       if (before.outcome !== 'unknown') return before;
@@ -201,14 +201,14 @@ async function askForBuyer(
   return found;
 }
 
-/** Where more than twice the buyer's time is left, the clock was set back. */
+/** Whether the buyer's time is over; also true after the clock was set back: more than twice that time is left then. */
 function isOver({ now }: ChargeDeps, { required, until }: Authentication): boolean {
   const end = Date.parse(until);
   const left = end - now();
   return left <= 0 || left > 2 * (end - Date.parse(required)) + CLOCK_SLACK_MS;
 }
 
-/** The pause until the next look: `lookMs`, tripled each time, until the buyer's time is over. */
+/** The pause until the next poll: `lookMs`, tripled each time, until the buyer's time is over. */
 function notYet(
   { now, retryPolicy: { lookMs } }: ChargeDeps,
   { required, until, failed }: Authentication,

@@ -14,9 +14,9 @@ export type GiftChangeDeps = Pick<StepDeps, 'events' | 'writer' | 'mayAct'>;
 /** A gift of a charged purchase. */
 export interface PaidGift {
   readonly giftId: string;
-  /** Appended first where the gift is not issued yet. */
+  /** The issue event, appended first where the gift is not issued yet. */
   readonly issue: GiftIssued;
-  /** As just read; absent: it is read. */
+  /** The gift's stream as just read; absent: it is read before the change. */
   readonly found?: StreamState<FoundGift>;
 }
 
@@ -33,7 +33,7 @@ export async function visitGifts(
 ): Promise<void> {
   await inParallel(issueGifts(purchase, purchasedAt), AT_ONCE, async ({ giftId, event: issue }) => {
     const { stream, state, revision } = await giftSource(events, giftId, () => giftToIssue(issue, 'charged')).read();
-    // Visitors keep gifts by the thousand, and need no history.
+    // Visitors hold thousands of gifts in memory, so the history, which they do not need, is left out.
     return visit({ giftId, issue, gift: state.gift, found: { stream, state, revision, history: [] } });
   });
 }
@@ -43,13 +43,13 @@ type Decide = (gift: IssuedGift) => readonly GiftEvent[] | Promise<readonly Gift
 interface GiftChange {
   /** The gift that was decided on. */
   readonly before: IssuedGift;
-  /** By this command: now, or since the gift was read by another process that appended the same. */
+  /** Whether this command changed the gift, in this process or concurrently in another that appended the same. */
   readonly changed: boolean;
 }
 
 /**
- * Appends what `decide` says, with the gift's issue where it is missing. @throws ConflictError after many lost races;
- * UnavailableError
+ * Appends the events of `decide`, with the gift's issue where it is missing.
+ * @throws ConflictError after many lost races; UnavailableError
  */
 export async function changeGift(
   { events, writer, mayAct }: GiftChangeDeps,

@@ -7,7 +7,7 @@ import type { PurchaseWork } from './state.js';
 
 const ISSUES: PoolSize = { atOnce: 128 };
 
-/** Where no other event is appended with the issue. */
+/** Command id of an issue that is appended without another event. */
 export const issueCommand = (giftId: string): string => `issue-${giftId}`;
 
 export function* issueJobs(
@@ -27,7 +27,7 @@ export function* issueJobs(
       parkAs,
       once: true,
       cause: () => work()?.last,
-      // A conflict means that it is issued already, which is as good.
+      // A conflict means that the gift is issued already, which is no failure.
       run: async () =>
         void (await writer.append(giftStream(giftId), event, 'none', { commandId: issueCommand(giftId), cause: last })),
     };

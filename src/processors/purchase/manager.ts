@@ -44,7 +44,7 @@ export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, Purc
         return [event.data.transaction_id];
       case 'NotificationSent':
       case 'NotificationFailed':
-        // They name no transaction: as a part's owner the purchase gets them all the same.
+        // These events name no transaction; the purchase gets them as the owner of the notification.
         return [];
       case 'WorkParked':
       case 'WorkRetried':

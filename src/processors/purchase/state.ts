@@ -10,8 +10,8 @@ import type { Cause } from '../runner/cause.js';
 import type { Reaction } from '../runner/processManager.js';
 
 /**
- * `bought`: the charge was not asked for; `charging`: asked, without an answer; `authenticating`: waiting for its
- * buyer; `charged`: gifts are being issued and receivers notified.
+ * `bought`: the charge has not been requested; `charging`: it has, without an answer; `authenticating`: it waits for
+ * the buyer; `charged`: gifts are being issued and receivers notified.
  */
 export interface PurchaseWork {
   readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
@@ -19,20 +19,20 @@ export interface PurchaseWork {
   readonly purchasedAt: string;
   /** The last event of the transaction's stream. */
   readonly last: Cause;
-  /** As far as the feed shows. */
+  /** Number of gifts not issued yet, as far as the feed shows. */
   readonly toIssue: number;
-  /** Receivers with an address whose first notification has not ended. */
+  /** Number of receivers with an address whose first notification has not ended. */
   readonly toNotify: number;
 }
 
 export interface PurchaseIntent {
   readonly do: 'charge' | 'issue';
   readonly instance: string;
-  /** The charge was not asked for, as far as the feed shows. */
+  /** The charge has not been requested, as far as the feed shows. */
   readonly fresh?: true;
 }
 
-/** Includes its notifications' events: it stays open while its receivers' phone numbers are needed. */
+/** Includes events of notifications: the purchase stays open while its receivers' phone numbers are needed. */
 export type PurchaseTrigger =
   | Exclude<PurchaseEvent, RefundEvent | ReversalEvent | SendingEvent>
   | GiftIssued
@@ -58,12 +58,12 @@ export function reactToPurchase(
   if (event.type === 'GiftsPurchased') return bought(event.data, instance, cause);
   if (state === undefined) {
     if (event.type === 'WorkRetried') return { ...NOTHING, reopen: event.data.step };
-    // It was parked before the provider's late answer, and goes on from there.
+    // The charge was parked before the provider's late answer, and the purchase continues from there.
     return event.type === 'PaymentCharged' ? { ...NOTHING, reopen: CHARGE_STEP } : NOTHING;
   }
   switch (event.type) {
     case 'ChargeStarted':
-      // The process that appended it asks; another one only after a takeover.
+      // The process that appended this event requests the charge; another one only after a takeover.
       return { state: { ...state, stage: 'charging', last: cause }, intents: [] };
     case 'PaymentAuthenticationRequired':
       return { state: { ...state, stage: 'authenticating', last: cause }, intents: [] };
@@ -85,7 +85,7 @@ export function reactToPurchase(
         ? { state, intents: [{ do: 'issue', instance }] }
         : NOTHING;
     case 'WorkRetried':
-      // It was never parked.
+      // The purchase is open, so it was not parked and needs no retry.
       return { state, intents: [] };
     default:
       return (event satisfies never, NOTHING);
@@ -102,7 +102,7 @@ function goOn(state: PurchaseWork, instance: string): PurchaseReaction {
 }
 
 function bought(purchase: GiftsPurchased['data'], instance: string, cause: Cause): PurchaseReaction {
-  // A scheduled purchase is closed once its gifts are issued, and waits for nothing.
+  // A scheduled purchase is closed once its gifts are issued, and waits for no notification.
   const toNotify =
     purchase.send_at === undefined
       ? purchase.receivers.reduce((count, receiver) => (isToBeNotified(receiver) ? count + 1 : count), 0)

@@ -1,4 +1,4 @@
-/** Earlier decisions are found in the wallet's state, so nothing is paid twice. */
+/** Payments by prepaid wallets. Earlier decisions are found in the wallet's state, so nothing is paid twice. */
 import { LRUCache } from 'lru-cache';
 import { fold } from '../../domain/decider.js';
 import {
@@ -15,19 +15,19 @@ import type { StreamState } from '../../commands/transact.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Reason, Writer } from '../runner/writing.js';
 
-/** A wallet in frequent use is read from its last event on. */
+/** Most wallets held in memory, so that one in frequent use is read only from its last known event on. */
 const KEPT = 100;
 
 interface Known {
   readonly wallet: Wallet;
-  /** -1: the stream has no event. */
+  /** Revision of the last event read; -1: the stream has no event. */
   readonly revision: number;
 }
 
 export interface WalletPayments {
-  /** @returns the decision, now or before @throws UnavailableError; ConflictError after many lost races */
+  /** @returns the decision, made now or earlier @throws UnavailableError; ConflictError after many lost races */
   pay(reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'>;
-  /** `refused`: less is left of the transaction's debit. @throws as `pay` */
+  /** `refused`: less than the amount is left of the transaction's debit. @throws as `pay` */
   refund(
     reference: string,
     transactionId: string,
@@ -48,7 +48,7 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     const wallet = fold(walletAggregate, newer, before.wallet);
     const revision = newer.at(-1)?.revision ?? before.revision;
     known.set(reference, { wallet, revision });
-    // No history: earlier decisions are found in the state.
+    // The history is left out, since earlier decisions are found in the state.
     return { stream, state: wallet, history: [], revision: revision < 0 ? 'none' : revision };
   };
 
@@ -66,7 +66,7 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     return wallet;
   };
 
-  /** In parallel they would only lose races. */
+  /** Runs the decisions on one wallet one after the other: concurrent ones would only lose races. */
   const inTurn = async <T>(reference: string, run: () => Promise<T>): Promise<T> => {
     const own = (queues.get(reference) ?? Promise.resolve()).then(run, run);
     queues.set(reference, own);

@@ -1,4 +1,4 @@
-/** Gives money back once per attempt, however often it is asked. */
+/** Refunds money once per attempt, however often it is requested. */
 import {
   PAYMENT_REQUESTS,
   type RefundLookupReply,
@@ -17,10 +17,10 @@ export interface RefundMoneyDeps extends Pick<StepDeps, 'bus' | 'now' | 'mayAct'
 }
 
 /**
- * A card's provider is asked for 20 h from `started_at`, under the attempt's key; later the refund is only looked up.
- * `never`: it was certainly not made, so a new attempt is safe. `by hand`: it was not made, but money was given back at
- * the provider meanwhile, perhaps in its place. @param fresh this attempt has never been asked for @throws Error to be
- * retried
+ * The refund is requested of a card's provider under the attempt's key for 20 h from `started_at`; later it is only
+ * looked up. `never`: it was certainly not made, so a new attempt is safe. `by hand`: it was not made, but money was
+ * refunded at the provider since, perhaps in its place. @param fresh whether this attempt was never requested before
+ * @throws Error to be retried
  */
 export async function refundMoney(
   deps: RefundMoneyDeps,
@@ -31,7 +31,7 @@ export async function refundMoney(
   const { provider, refund_id, transaction_id, amount, payment_reference, started_at } = request;
   const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
   if (amount === 0) return given(`free-${refund_id}`);
-  // The payment method may have been changed since.
+  // The provider of the charge decides, since the payment method may have been changed.
   if (provider === 'invoice') return given(`invoice-${refund_id}`);
   deps.mayAct();
   if (provider === 'wallet') {
@@ -51,12 +51,12 @@ export async function refundMoney(
 }
 
 /**
- * Whether money of the charge was given back since a refused attempt, perhaps in its place. @throws Error to be retried
+ * Whether money of the charge was refunded since a refused attempt, perhaps in its place. @throws Error to be retried
  */
 export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
   if (request.provider === 'wallet' || request.provider === 'invoice') return false;
   deps.mayAct();
-  // The provider may hold the refused attempt itself; the next number counts it among the others.
+  // The provider may list the refused attempt itself; under the next attempt's number it counts among the others.
   const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
   return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
 }

@@ -44,10 +44,10 @@ export async function refund(
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
-  /** The present attempt was started here and not asked for yet. */
+  /** Whether this process started the present attempt and has not requested it yet. */
   let fresh = false;
   /**
-   * Whether the attempt after this event is certainly new. An old one may have been made by a lost log, under a key
+   * Whether the attempt after this event is certainly new. A log that was lost may have made an older one, under a key
    * that the provider has forgotten.
    */
   const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.retryPolicy.askAgainMs;
@@ -70,7 +70,7 @@ export async function refund(
         const { cancelled, kept } = await cancelGifts(deps, state, known.asked, reason);
         const [started] = startRefund(state, refundId, cancelled, kept);
         if (started === undefined) throw new GiveUpError('the purchase was never charged');
-        // Money that was given back in another way can't be given back twice.
+        // Money that was refunded in another way can't be refunded twice.
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
           throw new GiveUpError(
             `the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`,
@@ -82,7 +82,7 @@ export async function refund(
       case 'refused': {
         if (retried === undefined || own.position > retried.at)
           throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
-        // The provider's webhook may not have come yet.
+        // The provider's webhook about a refund made by hand may not have arrived yet.
         if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known))))
           throw maybeByHand(known.started);
         const byPerson: Reason = { commandId, cause: { ...retried.cause, correlationId: reason.cause.correlationId } };
@@ -96,7 +96,7 @@ export async function refund(
         if (reply.outcome === 'by hand') throw maybeByHand(known.started);
         if (reply.outcome === 'never') {
           if (known.outside === true) throw maybeByHand(known.started);
-          // A lost log may have made the next attempt, too: it is not `fresh`.
+          // A log that was lost may have made the next attempt, too, so that attempt is not `fresh`.
           for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
           for (const event of settleRefund(known, reply))
@@ -125,7 +125,7 @@ function requestOf(transactionId: string, { started, startedAt }: Extract<Refund
   };
 }
 
-/** Paid twice is worse than paid late: only a person can see whether it is this refund. */
+/** A double refund is worse than a late one: only a person can see whether the money at the provider is this refund. */
 function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   return new GiveUpError(
     `money was given back at ${provider} itself since this refund of ${amount} pence was last asked for: it may be this one, so it is not asked for again. ` +
@@ -133,7 +133,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   );
 }
 
-/** Counts gifts that this refund cancelled before. */
+/** Cancels a refund's gifts; those that it cancelled in an earlier run count as cancelled, too. */
 async function cancelGifts(
   deps: RefundDeps,
   state: MadePurchase,
@@ -162,7 +162,7 @@ async function cancelGifts(
   return { cancelled, kept };
 }
 
-/** Of this, a redemption and a voucher, the first at the gift's revision wins. */
+/** Cancels one gift. Among this, a redemption and a voucher, the first to append at the gift's revision wins. */
 async function cancelGift(
   deps: RefundDeps,
   gift: PaidGift,
@@ -172,7 +172,7 @@ async function cancelGift(
 ): Promise<SkipReason | 'cancelled by this'> {
   let kept: SkipReason | undefined;
   await changeGift(deps, gift, { ...reason, commandId: `${reason.commandId}-${gift.giftId}` }, (found) => {
-    // After a takeover, another process may have given back the other gifts' share without this gift.
+    // After a takeover, another process may have refunded the other gifts' share without this gift.
     deps.mayAct();
     const decided = cancelForRefund(found, asked, disputed);
     kept = 'kept' in decided ? decided.kept : undefined;

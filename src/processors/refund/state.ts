@@ -10,7 +10,7 @@ export interface RefundWork {
   readonly transactionId: string;
   readonly last: Cause;
   readonly retried?: Retry;
-  /** Their receivers are not notified until the refund has decided. */
+  /** Ids of gifts whose receivers are not notified until the refund has decided on them. */
   readonly undecided?: readonly string[];
 }
 
@@ -19,7 +19,7 @@ export interface Retry {
   readonly cause: Cause;
 }
 
-/** `refund`: do what its stream says is next; `release`: wake the notification of a gift that it has decided on. */
+/** `refund`: do the next step by the purchase's stream; `release`: wake the notification of a gift decided on. */
 export type RefundIntent =
   | { readonly do: 'refund'; readonly instance: string }
   | { readonly do: 'release'; readonly instance: string; readonly giftId: string };
@@ -52,11 +52,11 @@ function next(state: RefundWork | undefined, event: RefundTrigger, instance: str
       return { ...opened, state: { transactionId, last: cause, undecided: event.data.gift_ids } };
     case 'RefundStarted':
     case 'RefundRefused':
-      // The job that asked goes on. Without one (no request, or parked before the provider's answer) it starts here. A
-      // refused refund is open until it is parked for a person.
+      // The job that requested the refund continues. Without one (no request, or parked before the provider's answer) a
+      // job starts here. A refused refund is open until it is parked for a person.
       return state === undefined ? opened : { state: { transactionId, last: cause, ...retriedOf(state) }, intents: [] };
     case 'RefundFailed':
-      // It was over: its job reports the failure and is parked.
+      // The refund had ended: a new job reports the failure and is parked.
       return opened;
     case 'GiftsRefunded':
     case 'NothingRefunded':
@@ -71,7 +71,7 @@ function next(state: RefundWork | undefined, event: RefundTrigger, instance: str
 
 const retriedOf = ({ retried }: RefundWork): Pick<RefundWork, 'retried'> => (retried === undefined ? {} : { retried });
 
-/** Wakes the gifts' notifications once it has decided, or is parked. */
+/** Intents that wake the gifts' notifications once the refund has decided, or is parked. */
 export function releases(state: RefundWork | undefined, instance: string): readonly RefundIntent[] {
   return (state?.undecided ?? []).map((giftId) => ({ do: 'release', instance, giftId }));
 }

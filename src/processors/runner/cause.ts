@@ -1,4 +1,4 @@
-/** Enough of an event to append after it and to name it as the cause. */
+/** The parts of an event that are needed to append after it and to name it as the cause. */
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
 export interface Cause {
@@ -6,7 +6,7 @@ export interface Cause {
   readonly at: string;
   readonly revision: number;
   readonly correlationId: string;
-  /** The trace of the event, where it was traced. */
+  /** Trace context of the event; absent where it was not traced. */
   readonly traceparent?: string;
 }
 

@@ -5,7 +5,7 @@ import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../port
 
 export const PROCESS_CHECKPOINT = 'checkpoint/process-managers';
 
-/** Valid for this log and these types of events. */
+/** A checkpoint, valid for this log and these types of events. */
 export interface ProcessCheckpoint {
   readonly logId: string;
   readonly types?: string;
@@ -14,7 +14,7 @@ export interface ProcessCheckpoint {
 
 interface CheckpointOptions {
   readonly events: Pick<EventStore, 'logId' | 'readAll' | keyof ReachedLog>;
-  /** Losing it only means that the log is read from its beginning. */
+  /** Store of the checkpoint; its loss only means that the log is read from its beginning. */
   readonly records: Records;
   readonly logger: Logger;
   readonly types: readonly string[];
@@ -27,7 +27,7 @@ export interface Checkpoints {
    * without a checkpoint. A stored position that is none of this log is logged and ignored. @throws UnavailableError
    */
   last(signal: AbortSignal): Promise<Position | undefined>;
-  /** A failure is only logged. */
+  /** Stores the checkpoint; a failure is only logged. */
   save(position: Position): Promise<void>;
 }
 
@@ -63,7 +63,7 @@ export function processCheckpoints({ events, records, logger, types }: Checkpoin
       }
       const looked = new Set(stored.types.split(' '));
       const added = types.filter((type) => !looked.delete(type));
-      // A later release followed more types: work that it found settled may be open for this one.
+      // A later release followed more types: work that was settled for it may be open for this one.
       if (looked.size > 0) return undefined;
       if (added.length === 0) return stored.position;
       logger.info({ types: added }, 'process managers: looking for events of types that are new to them');

@@ -9,25 +9,25 @@ import type { AnyManager, Intent } from './processManager.js';
 export interface FoldState {
   readonly table: InstanceTable;
   readonly timesParked: ParkedTimes;
-  /** `undefined`: the log's beginning. */
+  /** Position up to which the feed is folded; `undefined`: the log's beginning. */
   position: Position | undefined;
 }
 
 export interface Asked<D> {
   readonly manager: AnyManager<D>;
-  /** The manager's own, or `REOPEN`. */
+  /** An intent of the manager's own, or `REOPEN`. */
   readonly intent: Intent;
 }
 
-/** For any manager: read the instance's history, and open it again. */
+/** Intent of any manager: read the instance's history, and open it again. */
 export const REOPEN = 'reopen';
 
-/** For an instance that is open already, or closed. */
+/** Mark for an instance that is open already, or that is being closed. */
 export const NOT_OPENED: Opened = { before: undefined, at: '' };
 
 const NOTHING: readonly never[] = [];
 
-/** @returns what an event of the feed asks for */
+/** Folds an event of the feed. @returns the intents that it leads to */
 export function foldFed<D>(fold: FoldState, event: RecordedEvent): readonly Asked<D>[] {
   fold.timesParked.note(event);
   const asked = foldInto<D>(fold, event, fold.table.following(event.type), true);
@@ -35,7 +35,7 @@ export function foldFed<D>(fold: FoldState, event: RecordedEvent): readonly Aske
   return asked;
 }
 
-/** For that instance of `owner`'s and its parts alone. */
+/** Folds the history of one instance into the owning manager and the managers of its parts only. */
 export function foldHistory(fold: FoldState, owner: Instances, history: readonly RecordedEvent[]): void {
   const group = new Set([owner, ...fold.table.partsOf(owner)]);
   for (const event of history) {
@@ -44,7 +44,7 @@ export function foldHistory(fold: FoldState, owner: Instances, history: readonly
   }
 }
 
-/** Work that ends or is parked again loses its count of parkings. */
+/** Sets an instance's state, or closes it. Work that ends or is parked again loses its count of parkings. */
 export function setState(fold: FoldState, one: Instances, instance: string, state: unknown, opened: Opened): void {
   if (state !== undefined) return one.set(instance, state, opened);
   one.close(instance);
@@ -99,13 +99,13 @@ function react<D>(fold: FoldState, target: Target, incoming: Incoming): readonly
   return ask(one, intents);
 }
 
-/** Folded after the history, unless the event makes the history needless. */
+/** Collects an event, to be folded after the history, unless the event makes the history needless. */
 function keepForHistory(fold: FoldState, [one, instance]: Target, waiting: Reopening, event: RecordedEvent): void {
   waiting.kept?.push(event);
   if (one.manager.ends?.(event, instance) === true) setState(fold, one, instance, undefined, NOT_OPENED);
 }
 
-/** The event of a part that is not open may concern any owner whose history is being read: all keep it. */
+/** The event of a part that is not open may concern any owner whose history is being read: all collect it. */
 function keepForOwners(table: InstanceTable, { manager: { partOf } }: Instances, event: RecordedEvent): void {
   if (partOf === undefined) return;
   for (const owner of table.of(partOf.manager).reading) owner.kept?.push(event);
@@ -115,7 +115,7 @@ function isParkingOf(instance: string, { type, event }: Incoming): boolean {
   return type === 'WorkParked' && (event.data as WorkParked['data']).entity === instance;
 }
 
-/** Parts can't be done without their owner. */
+/** Closes the parts of a parked owner, without which they can't be done. */
 function dropParts(table: InstanceTable, [owner, instance]: Target): void {
   for (const [parts, part] of table.openParts(owner, instance)) parts.close(part);
 }

@@ -8,7 +8,7 @@ export interface InstanceTable extends OpenStates {
   /** The instances whose managers follow this type of event. */
   following(type: string): readonly Instances[];
   partsOf(owner: Instances): readonly Instances[];
-  /** Allows closing a part during the iteration. */
+  /** The open parts of an instance; a part may be closed during the iteration. */
   openParts(owner: Instances, instance: string): Iterable<readonly [parts: Instances, part: string, state: unknown]>;
 }
 
@@ -44,7 +44,7 @@ export function instanceTable(managers: readonly AnyManager[]): InstanceTable {
   };
 }
 
-/** Looked up before any instance reacts. An owner gets its parts' events. */
+/** The instances that an event goes to, found before any of them reacts. An owner also gets its parts' events. */
 export function targetsOf(
   table: InstanceTable,
   event: RecordedEvent,

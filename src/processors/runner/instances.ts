@@ -11,16 +11,16 @@ export interface Opened {
 /** An open instance whose state is unknown until its history is read. */
 export interface Reopening {
   readonly cause: Cause;
-  /** The step under which it is parked if reading fails. */
+  /** The step under which the instance is parked if reading fails. */
   readonly step: string;
-  /** Its events since the reading started; `undefined` before that. */
+  /** The instance's events since the reading started; `undefined` before that. */
   kept?: RecordedEvent[];
 }
 
 export interface Instances {
   readonly manager: AnyManager;
   readonly states: ReadonlyMap<string, unknown>;
-  /** In order of opening; empty for parts. */
+  /** Marks of the open instances, in order of opening; empty where instances are parts. */
   readonly opened: ReadonlyMap<string, Opened>;
   readonly reopening: ReadonlyMap<string, Reopening>;
   /** The members of `reopening` whose history is being read. */
@@ -28,7 +28,7 @@ export interface Instances {
   set(instance: string, state: unknown, opened: Opened): void;
   awaitHistory(instance: string, reopening: Reopening, opened: Opened): void;
   read(instance: string): void;
-  /** @returns the events kept meanwhile; `undefined`: it does not wait for its history */
+  /** @returns the events collected during the reading; `undefined`: the instance does not wait for its history */
   endReading(instance: string): readonly RecordedEvent[] | undefined;
   close(instance: string): void;
   byKey(key: string): unknown;
@@ -44,7 +44,7 @@ export function openInstances(manager: AnyManager): Instances {
   const keysOf = (state: unknown): readonly string[] =>
     state === undefined ? NO_KEYS : (manager.keysOf?.(state) ?? NO_KEYS);
 
-  /** Where two instances have the same key, the last one is found. */
+  /** Updates the index by key. Where two instances have the same key, the last one is found. */
   const index = (instance: string, before: unknown, after: unknown): void => {
     const [old, now] = [keysOf(before), keysOf(after)];
     if (old === now) return;

@@ -18,7 +18,7 @@ import type { Cause } from './cause.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
 
-/** Jobs that name the same object share a pool. */
+/** Size of a pool. Jobs that name the same object share a pool. */
 export interface PoolSize {
   readonly atOnce: number;
 }
@@ -28,30 +28,30 @@ export type ParkAs = Pick<ParkedWork, 'entity' | 'step'> & { readonly name: Park
 export interface Job {
   readonly key: string;
   readonly pool: PoolSize;
-  /** Transactions take turns in a pool. */
+  /** Id of the job's transaction: transactions take turns in a pool. */
   readonly transactionId: string;
   readonly parkAs: ParkAs;
   readonly run: (attempt: number) => Promise<void>;
-  /** The event that asked for it; `undefined`: the work is no longer open. */
+  /** The event that requested the job; `undefined`: the work is no longer open. */
   readonly cause: () => Cause | undefined;
-  /** Called at its end, unless it was asked for again meanwhile. */
+  /** Called when the job has ended well, unless it was requested again while it ran. */
   readonly done?: () => void;
-  /** Not repeated where it is asked for again while in hand. */
+  /** The job is not repeated where it is requested again while in hand. */
   readonly once?: true;
 }
 
 interface InHand {
-  /** Asked for again meanwhile: the running attempt may have read old state. */
+  /** The job as requested again while in hand, since the running attempt may have read old state. */
   again: Job | undefined;
-  /** Ends the pause; `undefined` while the job runs or is queued. */
+  /** Ends the pause before the next attempt; `undefined` while the job runs or is queued. */
   wake: (() => void) | undefined;
-  /** Its failure is logged. */
+  /** Whether a failure of the job was logged. */
   told: boolean;
 }
 
 /**
- * `since`: by `JobDeps.ticks`; `before`: attempts until then. A limit of our own is no failure. `failures`: those that
- * do not pass by themselves, so that an outage is not counted among them.
+ * A run of failures. `since`: its start by `JobDeps.ticks`; `before`: attempts until then; `failures`: those that do
+ * not pass by themselves, so that an outage does not count. A limit of our own is no failure, and starts a new run.
  */
 interface Failing {
   readonly since: number;
@@ -68,7 +68,7 @@ interface JobDeps {
   readonly tally: ProcessTally;
   /** Whether this process may act at this moment. While it may not, no attempt starts. */
   readonly held: () => boolean;
-  /** @throws NotOursError while it may not */
+  /** @throws NotOursError while this process may not act */
   readonly mayAct: () => void;
   readonly signal: AbortSignal;
   readonly timesParked: (name: ParkedName, entity: string) => number;
@@ -76,8 +76,8 @@ interface JobDeps {
 
 export interface JobRunner {
   /**
-   * Where a job with its key is in hand, it runs again after the present attempt, or at once if it is waiting for the
-   * next. A job marked `once` is not repeated.
+   * Starts a job. Where one with its key is in hand, that runs again after the present attempt, or at once if it waits
+   * for the next. A job marked `once` is not repeated.
    */
   takeOn(job: Job): void;
   wake(key: string): void;
@@ -101,7 +101,7 @@ export function jobRunner({
   timesParked,
 }: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
-  /** Parked by this session and not yet seen in the feed. */
+  /** Ids of work that this session has parked, until the feed shows the parking. */
   const parkedHere = new Set<string>();
   const pools = new Map<PoolSize, Pool>();
   const waits = new Set<() => void>();

@@ -1,5 +1,6 @@
 /**
- * The open work of all process managers, folded from the feed, in memory. Its size follows what is open, not the log.
+ * The open work of all process managers, folded from the feed, in memory. Its size depends on what is open, not on the
+ * log.
  */
 import type { ParkedName } from '../../domain/parked.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
@@ -10,24 +11,24 @@ import { parkedTimes } from './parkedTimes.js';
 import type { AnyManager, OpenStates } from './processManager.js';
 
 export interface OpenWork<D> extends OpenStates {
-  /** @returns what the event asks for */
+  /** @returns the intents that the event leads to */
   apply(event: RecordedEvent): readonly Asked<D>[];
   lookedAt(position: Position): void;
-  /** For a process that takes all open work over. */
+  /** The intents of all open work, for a process that takes it over. */
   resume(): Iterable<Asked<D>>;
-  /** The intent's job has ended well. @returns what that asks for */
+  /** The intent's job has ended well. @returns the intents that this leads to */
   done(asked: Asked<D>): readonly Asked<D>[];
   reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'kept'> | undefined;
-  /** Keeps its events from now on. @returns the position up to which its history is wanted */
+  /** Collects the instance's events from now on. @returns the position up to which its history is to be read */
   startReading(manager: AnyManager<D>, instance: string): Position | undefined;
-  /** @returns what is to be done for it */
+  /** Folds the history and the events collected since. @returns the intents of the instance and its parts */
   reopen(manager: AnyManager<D>, instance: string, history: readonly RecordedEvent[]): readonly Asked<D>[];
   timesParked(name: ParkedName, entity: string): number;
   /** The highest position with nothing unfinished up to it; `undefined`: the log's beginning. */
   checkpoint(): Position | undefined;
-  /** Parts are not counted. */
+  /** Number of open instances, without parts. */
   readonly size: number;
-  /** `undefined`: the log's beginning. */
+  /** Position up to which the feed is folded; `undefined`: the log's beginning. */
   readonly position: Position | undefined;
   /** The time of the event that opened the oldest open instance: ISO 8601. */
   readonly oldestAt: string | undefined;

@@ -1,7 +1,7 @@
 import { parkedId, type ParkedName, parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
-/** Parkings in a row, counted from the work's retry until it is done or parked again. */
+/** How often in a row work was parked; known from the work's retry until it is done or parked again. */
 export interface ParkedTimes {
   note(event: RecordedEvent): void;
   forget(name: ParkedName, entity: string): void;

@@ -1,4 +1,4 @@
-/** Runs a limited number of tasks at once. Groups take turns, so a group of ten thousand tasks holds up no other. */
+/** Limits concurrent tasks. Groups take turns, so a group of ten thousand tasks holds up no other. */
 
 export type Task = () => Promise<void>;
 
@@ -16,7 +16,7 @@ interface Line {
 
 const LOOK_MS = 20;
 
-/** While `mayStart` is false no task starts: one timer asks again, instead of thousands of tasks that fail and wait. */
+/** While `mayStart` is false no task starts: one timer checks again, instead of thousands of failing tasks. */
 export function openPool(limit: number, mayStart: () => boolean = () => true): Pool {
   const lines = new Map<string, Line>();
   const idle: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** docs/process-managers.md explains this shape. */
+/** The shape of a process manager, which docs/process-managers.md explains. */
 import type { DomainEvent } from '../../domain/decider.js';
 import type { ParkedName, ParkedWork } from '../../domain/parked.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -13,12 +13,12 @@ export interface Intent {
 }
 
 export interface Reaction<S, I extends Intent> {
-  /** `undefined`: nothing is left to do. */
+  /** The instance's new state; `undefined`: nothing is left to do. */
   readonly state: S | undefined;
   readonly intents: readonly I[];
   /**
-   * The state must be rebuilt from the instance's history. The value is the step under which it is parked if the
-   * history can't be read.
+   * Set where the state must be rebuilt from the instance's history. The value is the step under which the instance is
+   * parked if the history can't be read.
    */
   readonly reopen?: string;
 }
@@ -33,30 +33,31 @@ export interface OpenStates {
 
 export type Stateful<S> = Pick<ProcessManager<S, DomainEvent, Intent, never>, 'resume'>;
 
-/** State `S` of an instance, events `E`, intents `I`, and `D`: what its jobs depend on. */
+/** `S`: state of an instance; `E`: events; `I`: intents; `D`: dependencies of its jobs. */
 export interface ProcessManager<S, E extends DomainEvent, I extends Intent, D> {
   readonly name: ParkedName;
   readonly steps: readonly string[];
-  /** A missing type does not compile. */
+  /** Types of the events that the manager follows; a missing type does not compile. */
   readonly events: Readonly<Record<E['type'], true>>;
   /** The instances that an event concerns, by the state before it. */
   instancesOf(event: Recorded<E>, open: OpenStates): readonly string[];
-  /** `state` undefined: the instance is not open. */
+  /** Folds an event. `state` undefined: the instance is not open. */
   react(state: S | undefined, event: E, instance: string, cause: Cause): Reaction<S, I>;
-  /** For a process that takes an open instance over. */
+  /** The intents of an open instance, for a process that takes it over. */
   resume(state: S, instance: string): readonly I[];
-  /** After the intent's job has ended well, since no event may follow. */
+  /** Called when the intent's job has ended well, since no event may follow. */
   done?(state: S, intent: I): Reaction<S, I>;
   parkAs(intent: I): ParkAs;
-  /** May be thousands: they are taken on in time slices. */
+  /** The jobs of an intent, perhaps thousands: they are taken on in time slices. */
   jobs(intent: I, open: OpenStates, deps: D): Iterable<Job>;
-  /** Whether parked work has ended since, well or not. @throws UnavailableError */
+  /** Whether parked work has ended since, with success or not. @throws UnavailableError */
   isSettled(events: EventStore, work: ParkedEntity): Promise<boolean>;
   /**
-   * For the status: after a checkpoint the feed may lack the event that settled the intent. @throws UnavailableError
+   * Whether the intent is settled, for the status: after a checkpoint the feed may lack the event that settled it.
+   * @throws UnavailableError
    */
   settledBefore?(events: EventStore, intent: I): Promise<boolean>;
-  /** Further keys for `OpenStates.byKey`: the same array as long as they don't change. */
+  /** Further keys of an instance, for `OpenStates.byKey`: the same array as long as they don't change. */
   keysOf?(state: S): readonly string[];
   /**
    * Its instances are parts of another manager's. A part lives while its owner is open, and the owner gets its events.

@@ -4,18 +4,18 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { AlteredDataError } from '../../runtime/personal/alteredData.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
 
-/** All in milliseconds, except `attempts`. */
+/** When work is repeated or parked. All values are in milliseconds, except `attempts`. */
 export interface RetryPolicy {
   /** The first pause. It doubles up to `retryAtMostMs`, less up to half of it at random. */
   readonly retryMs: number;
   readonly retryAtMostMs: number;
-  /** The wait for a worker's answer. */
+  /** Longest wait for a worker's answer. */
   readonly answerMs: number;
   /** How long a charge may be repeated under its key: providers forget keys after 24 h. Later it is only looked up. */
   readonly askAgainMs: number;
   /** A buyer's time to authenticate. */
   readonly authenticationMs: number;
-  /** The first pause before looking whether the buyer has authenticated; it triples. Usually a webhook comes first. */
+  /** The first pause before polling whether the buyer has authenticated; it triples. Usually a webhook comes first. */
   readonly lookMs: number;
   /** Work is parked after failing for this long in ways that pass by themselves. */
   readonly giveUpMs: number;
@@ -34,12 +34,12 @@ export const RETRY_POLICY: RetryPolicy = {
   attempts: 10,
 };
 
-/** Retrying can't help. The message is the cause to park it with. */
+/** Work that retrying can't help. The message is the cause to park it with. */
 export class GiveUpError extends Error {
   override readonly name = 'GiveUpError';
 }
 
-/** Nothing has failed. `mayNeverCome`: the pauses grow, and the work is parked after `giveUpMs`. */
+/** Work must wait, though nothing has failed. `mayNeverCome`: the pauses grow, and it is parked after `giveUpMs`. */
 export class NotYetError extends Error {
   override readonly name = 'NotYetError';
   readonly waitMs: number;
@@ -51,7 +51,7 @@ export class NotYetError extends Error {
   }
 }
 
-/** @throws RetryLaterError, GiveUpError where the worker failed */
+/** The reply of a worker. @throws RetryLaterError, GiveUpError where the worker failed */
 export function answered<R extends { readonly outcome: string }>(reply: R | WorkerFailure): R {
   if (!isFailure(reply)) return reply;
   if (reply.outcome === 'impossible') throw new GiveUpError(reply.cause);
@@ -79,7 +79,7 @@ export function neverStarted(error: unknown): boolean {
   );
 }
 
-/** After attempt number `attempt` (from 1) has failed. `chance`: from 0 to 1. */
+/** Milliseconds to wait after attempt number `attempt` (from 1) has failed. `chance`: random, from 0 to 1. */
 export function waitAfter(
   attempt: number,
   { retryMs, retryAtMostMs }: Pick<RetryPolicy, 'retryMs' | 'retryAtMostMs'>,
@@ -89,8 +89,8 @@ export function waitAfter(
 }
 
 /**
- * After attempt number `attempt` (from 1) has failed. `failures`: those so far, with this one, that do not pass by
- * themselves. `chance`: from 0 to 1.
+ * The wait, or the cause to park with, after attempt number `attempt` (from 1) has failed. `failures`: failures so far,
+ * including this one, that do not pass by themselves. `chance`: random, from 0 to 1.
  */
 export function afterFailure(
   error: unknown,

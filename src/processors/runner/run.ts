@@ -1,4 +1,4 @@
-/** The process with the lease works, the others stand by. */
+/** Runs the process managers in the process with the lease, while the others wait for it. */
 import { randomUUID } from 'node:crypto';
 import { clockMs } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
@@ -13,11 +13,11 @@ import { type ProcessStatus, processTally } from './status.js';
 export const PROCESS_LEASE = 'process-managers';
 
 export interface RunnerDeps<D> extends Omit<SessionDeps<D>, 'now' | 'retryPolicy' | 'tally' | 'health'> {
-  /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
+  /** Store of the lease and the checkpoint. The loss of either loses and repeats no work. */
   readonly records: Records;
   /** Names this process; see `LeaseOptions.holder`. Default: a random name. */
   readonly holder?: string;
-  /** Milliseconds since the epoch; default: the system's clock. */
+  /** Present time, milliseconds since the epoch; default: the system's clock. */
   readonly now?: () => number;
   readonly retryPolicy?: Partial<RetryPolicy>;
   /** The lease's duration, milliseconds; the same in all processes. */
@@ -27,11 +27,11 @@ export interface RunnerDeps<D> extends Omit<SessionDeps<D>, 'now' | 'retryPolicy
 
 export interface Processors {
   status(): ProcessStatus;
-  /** Takes on nothing new, finishes what runs, and passes the lease on. */
+  /** Starts no further job, lets running ones finish, and passes the lease on. */
   close(): Promise<void>;
 }
 
-/** Starts. Failures are logged and retried; it never throws later. */
+/** Starts the process managers. Later failures are logged and retried, and never thrown. */
 export function runManagers<D>({
   records,
   now = clockMs,

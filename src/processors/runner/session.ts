@@ -16,9 +16,9 @@ import { openWriter } from './writing.js';
 
 const REOPENINGS: PoolSize = { atOnce: 128 };
 const BATCH_SIZE = 500;
-/** It only spares reading, so a slightly old checkpoint does no harm. */
+/** Milliseconds between two checkpoints. A checkpoint only spares reading, so a slightly old one does no harm. */
 const CHECKPOINT_EVERY_MS = 1_000;
-/** For running jobs at the end. Their work stays open in the log. */
+/** Milliseconds that running jobs have at the end. The work of unfinished ones stays open in the log. */
 const FINISH_MS = 5_000;
 
 export interface ProcessManagers<D> {
@@ -34,13 +34,13 @@ export interface SessionDeps<D> extends Omit<StepDeps, 'writer' | 'mayAct' | 'wa
 
 interface SessionOptions {
   readonly from: Position | undefined;
-  /** Must not throw. */
+  /** Stores the position of a checkpoint; must not throw. */
   readonly checkpoint: (position: Position) => Promise<void>;
   readonly signal: AbortSignal;
   readonly held: () => boolean;
 }
 
-/** Works until `signal`, then waits a little for running jobs. @throws Error when the feed breaks */
+/** Works until `signal` is aborted, then waits a little for running jobs. @throws Error when the feed breaks */
 export async function workThrough<D>(
   { processes, tally, health, ...deps }: SessionDeps<D>,
   { from, checkpoint, signal, held }: SessionOptions,
@@ -113,7 +113,7 @@ export async function workThrough<D>(
     open.lookedAt(position);
     if (caughtUp) asked.forEach(act);
   };
-  // Copied, since there may be tens of thousands and jobs change the open work meanwhile.
+  // A copy, since there may be tens of thousands of intents, and jobs change the open work concurrently.
   const resume = (): Promise<void> => inSlices([...open.resume()], act);
 
   tally.started(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));

@@ -1,29 +1,29 @@
 import type { Position } from '../../ports/eventStore.js';
 
 export interface StepStatus {
-  /** Running, or waiting for the next attempt. */
+  /** Jobs that run, or wait for the next attempt. */
   readonly inFlight: number;
-  /** Since the process started. */
+  /** Failed attempts since the process started. */
   readonly failed: number;
-  /** Since the process started. */
+  /** Jobs parked since the process started. */
   readonly parked: number;
 }
 
 export interface ProcessStatus {
   /** Whether this process holds the lease. */
   readonly leading: boolean;
-  /** Whether the feed has been folded up to the session's start: only then it acts. */
+  /** Whether the feed has been folded up to the session's start: the session acts only after that. */
   readonly caughtUp: boolean;
-  /** `undefined`: nothing was read, or another process holds the lease. */
+  /** Position up to which the feed is folded; `undefined`: nothing was read, or another process holds the lease. */
   readonly position: Position | undefined;
   readonly open: number;
-  /** When the oldest was opened: ISO 8601. */
+  /** Time of the event that opened the oldest open instance: ISO 8601. */
   readonly oldestAt: string | undefined;
   readonly steps: ReadonlyMap<string, StepStatus>;
 }
 
 export interface ProcessTally {
-  /** `look` shows the session's open work. */
+  /** A session has started. `look` returns the state of its open work. */
   started(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
   ended(): void;
   takenOn(step: string): void;

@@ -8,12 +8,12 @@ export interface StepDeps {
   readonly events: EventStore;
   readonly bus: Bus;
   readonly logger: Logger;
-  /** Milliseconds since the epoch. */
+  /** Present time, milliseconds since the epoch. */
   readonly now: () => number;
   readonly retryPolicy: RetryPolicy;
   readonly writer: Writer;
   /** Throws once this process may no longer act. */
   readonly mayAct: () => void;
-  /** Ends the pause of the job with this key. */
+  /** Ends the pause of the job with this key, so that its next attempt starts. */
   readonly wake: (key: string) => void;
 }

@@ -5,16 +5,16 @@ import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEve
 import type { Cause } from './cause.js';
 
 const PROCESS_USER = 'system:process-managers';
-/** Lost races after which a step fails and is retried later. */
+/** Number of lost races after which a step fails and is retried later. */
 export const RACES = 8;
 
 export interface Reason {
-  /** The same for the same step and entity, in every process. */
+  /** Id of the command, the same for the same step and entity in every process. */
   readonly commandId: string;
   readonly cause: Cause;
-  /** A simulated provider answered. */
+  /** Whether a simulated provider answered. */
   readonly simulated?: boolean;
-  /** For a single event, so that the stream holds it once, whichever process appends it. Absent: a new id. */
+  /** Id of a single event, so that the stream holds it once, whichever process appends it. Absent: a new id. */
   readonly eventId?: string;
 }
 
@@ -30,7 +30,7 @@ export interface Writer {
     reason: Reason,
   ): Promise<Cause | undefined>;
 
-  /** Finds the events of an earlier run for the same reason. */
+  /** Decides and appends; where an earlier run for the same reason has appended, its events are found instead. */
   transact<S>(
     source: Source<S>,
     reason: Reason,
@@ -38,7 +38,7 @@ export interface Writer {
   ): Promise<Transacted<S>>;
 }
 
-/** `now`: milliseconds since the epoch. */
+/** `now`: present time, milliseconds since the epoch. */
 export function openWriter(events: EventStore, now: () => number): Writer {
   const contextOf = ({ commandId, cause, simulated }: Reason): CommandContext => ({
     commandId,

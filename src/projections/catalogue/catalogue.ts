@@ -1,6 +1,6 @@
 /**
- * One document an entry, with its stream's name as id. Every process builds its catalogue in memory from them
- * (`view.ts`).
+ * One document for each catalogue entry, with its stream's name as id. Every process builds its catalogue in memory
+ * from them (`view.ts`).
  */
 import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../domain/catalogue.js';
 import { type Entry, entryEventTypes, evolveEntry } from '../../domain/entry.js';
@@ -10,10 +10,10 @@ import type { Projection } from '../../runtime/readmodels/projection.js';
 
 export interface EntryDocument<K extends CatalogueKind> {
   readonly entry: K;
-  /** The first addition: gives the order of imports. */
+  /** Position of the entry's first addition, which gives the order of imports. */
   readonly added: Position;
   readonly changed: Position;
-  /** An import pruned it, and no new use is allowed. Products and brands are inactive then. */
+  /** An import pruned the entry, and no new use is allowed. Products and brands are inactive then. */
   readonly retired: boolean;
   readonly value: CatalogueKinds[K];
 }

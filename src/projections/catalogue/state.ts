@@ -9,21 +9,21 @@ import type { Position } from '../../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
 import type { Catalogue } from './wholeCatalogue.js';
 
-/** Entries between two turns of the event loop: about 2 ms. A look at the clock costs more than an entry. */
+/** Entries between two turns of the event loop: about 2 ms. Reading the clock costs more than an entry. */
 const SLICE = 4_000;
 
-/** Calls must not overlap. */
+/** The catalogue built from documents. Calls of `apply` must not overlap. */
 export interface CatalogueState {
   /** Ignores documents that are not newer. @returns the next state; `undefined`: no change */
   apply(documents: readonly CatalogueDocument[]): Promise<Catalogue | undefined>;
   catalogue(): Catalogue;
-  /** `stream`: of the entry. */
+  /** The document of an entry. `stream`: name of the entry's stream. */
   document(stream: string): CatalogueDocument | undefined;
 }
 
 type Documents = { readonly [K in CatalogueKind]: Map<string, EntryDocument<K>> };
 
-/** Which gifts are valid for a merchant. */
+/** The brands and products whose gifts are valid for a merchant. */
 interface Validity {
   readonly brands: Set<string>;
   readonly consolidated: Set<string>;
@@ -56,7 +56,7 @@ export function catalogueState(): CatalogueState {
     store: new Map(),
     category: new Map(),
   };
-  /** Where the latest entry of each kind was first added. */
+  /** Position of the first addition of the latest entry of each kind. */
   const lastAdded: Partial<Record<CatalogueKind, Position>> = {};
   let parts = emptyParts();
   let present = catalogueOfParts(parts);

@@ -1,6 +1,6 @@
 /**
  * The whole catalogue in memory, joined by commands and queries. Each API process has its own, at most 250 ms behind
- * the read model. Where a refusal depends on it while that is behind, it reads on in the log.
+ * the read model. Where a refusal depends on it while the read model is behind, the rest is read from the log.
  */
 import { pause } from '../../lib/async/pause.js';
 import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
@@ -21,7 +21,7 @@ export interface CatalogueView {
 export interface PolledCatalogueView extends CatalogueView {
   /** Reads the read model now. @throws UnavailableError */
   refresh(): Promise<void>;
-  /** Reads the read model now, and in the log what that lacks, up to its end. @throws UnavailableError */
+  /** Reads the read model now, and from the log all that the read model lacks. @throws UnavailableError */
   readOn(): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ const POLL_MS = 200;
 const RETRY_MS = 1_000;
 const PAGE = 1_000;
 const LOGGED = { types: catalogueProjection.types, streams: CATALOGUE_KINDS.map((kind) => `${kind}-`) };
-/** Below every position. No query finds a quarantined document, whose body has no position. */
+/** A value below every position. No query finds a quarantined document, whose body has no position. */
 const BEFORE_ALL = '';
 
 /** Polls the read model until closed. A failed read leaves the catalogue as it was. */
@@ -49,16 +49,17 @@ export function openCatalogueView({
   followers,
 }: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
-  /** The edition of the documents in `state`. */
+  /** Edition of the read model that the documents in `state` come from. */
   let edition: string | undefined;
   let present: Catalogue | undefined;
-  /** All documents that changed up to here are in `state`. */
+  /** Position up to which all changed documents are in `state`. */
   let settled: Position | undefined;
   /**
-   * The last known change. Documents with earlier changes may be stored after it, until the projection has reached it.
+   * Position of the last known change. Documents with earlier changes may be stored after it, until the projection has
+   * reached it.
    */
   let latest: Position | undefined;
-  /** All of the log up to here is in `state`, where that is known. */
+  /** Position up to which the whole log is in `state`, where that is known. */
   let readTo: Position | undefined;
   let closed = false;
 
@@ -98,7 +99,7 @@ export function openCatalogueView({
   };
 
   let running: Promise<void> = Promise.resolve();
-  /** One after the other; callers share the coming one until it starts. */
+  /** Runs the work one call after the other; callers share the next run until it starts. */
   const inTurn = (work: () => Promise<void>): (() => Promise<void>) => {
     let coming: Promise<void> | undefined;
     return () =>
@@ -107,7 +108,7 @@ export function openCatalogueView({
           coming = undefined;
           return closed ? undefined : work();
         });
-        // Later reads go on after a failure; the caller gets the error.
+        // Later reads continue after a failure; the caller gets the error.
         running = next.catch((error: unknown) => {
           // Some documents may be missing, so the next read loads all.
           if (!(error instanceof UnavailableError)) edition = undefined;

@@ -10,17 +10,17 @@ import type {
   Store,
 } from '../../domain/catalogue.js';
 
-/** One consistent, immutable state. Maps are in the order of imports. */
+/** One consistent, immutable state of the catalogue. Maps are in the order of imports. */
 export interface Catalogue {
-  /** Includes retired products, brands (both inactive), segments, integrations and merchants. */
+  /** Maps include retired products, brands (both inactive), segments, integrations and merchants. */
   readonly products: ReadonlyMap<string, Product>;
   readonly brands: ReadonlyMap<string, Brand>;
-  /** Without retired ones. */
+  /** Stores, without retired ones. */
   readonly stores: ReadonlyMap<string, Store>;
   readonly segments: ReadonlyMap<string, Segment>;
   readonly integrations: ReadonlyMap<string, Integration>;
   readonly merchants: ReadonlyMap<string, Merchant>;
-  /** Without retired ones. */
+  /** Categories, without retired ones. */
   readonly categories: ReadonlyMap<string, Category>;
   storesOf(brandId: string): readonly Store[];
   /** The brand's own active products. */
@@ -37,8 +37,8 @@ export interface Catalogue {
    * client.
    */
   sellable(product: Product, userId: string | undefined): boolean;
-  /** Active, and visible to the caller. */
+  /** Whether the brand is active, and visible to the caller. */
   visible(brand: Brand, userId: string | undefined): boolean;
-  /** An import pruned the entry, and no new use is allowed. */
+  /** Whether an import pruned the entry, so that no new use is allowed. */
   retired(kind: CatalogueKind, id: string): boolean;
 }

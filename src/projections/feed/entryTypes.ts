@@ -1,11 +1,11 @@
-/** What the event feed calls the log's events (docs/contract.md#event-types). */
+/** Names of the log's events in the event feed (docs/contract.md#event-types). */
 import type { GiftEvent } from '../../domain/gift/events.js';
 import type { NotificationSent, ReminderSent } from '../../domain/notification.js';
 import type { PurchaseEvent } from '../../domain/purchase/events.js';
 
 type Shown<E extends { readonly type: string }, Hidden extends E['type']> = Exclude<E, { readonly type: Hidden }>;
 
-/** Steps on the way to an outcome, and what only support acts on, are left out. */
+/** Events of a purchase in the feed: without steps before an outcome, and without events that only support acts on. */
 type ShownOfPurchase = Shown<
   PurchaseEvent,
   | 'ChargeStarted'
@@ -22,7 +22,7 @@ type ShownOfPurchase = Shown<
   | 'SendFinished'
 >;
 
-/** What did not happen is no news but to who cancelled it. */
+/** Events of a gift in the feed. A redemption that will never happen concerns only the caller who cancelled it. */
 type ShownOfGift = Shown<GiftEvent, 'RedemptionVoided' | 'ReminderDue'>;
 
 export type FedEvent = ShownOfPurchase | ShownOfGift | NotificationSent | ReminderSent;

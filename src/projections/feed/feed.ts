@@ -1,6 +1,6 @@
 /**
- * The event feed: one document for each event that callers may know of, in log order, with those who may know of it.
- * Further documents keep who may, for the events that don't say so themselves.
+ * The event feed: one document for each event that callers may see, in log order, with the parties that may see it.
+ * Further documents hold the parties of transactions and gifts, for events that do not name them.
  */
 import { HIDDEN_FIELDS } from '../hiddenFields.js';
 import { type PhoneGivenUp, type PhoneTaken, reservationAggregate } from '../../domain/account.js';
@@ -22,7 +22,7 @@ import {
   type UserNumbers,
 } from './parties.js';
 
-/** Ids and state: no code, number, name or message. */
+/** Data of an entry: ids and state only, and no code, number, name or message. */
 export interface EntryData {
   readonly transaction_id: string;
   readonly gift_id?: string;
@@ -32,18 +32,18 @@ export interface EntryData {
   readonly refund_id?: string;
   /** The last valid day (UTC). */
   readonly expires_on?: string;
-  /** When it is to be sent: ISO 8601, UTC; null: not before the buyer names a time. */
+  /** When the gifts are to be sent: ISO 8601, UTC; null: not before the buyer names a time. */
   readonly send_at?: string | null;
-  /** After the event: several causes may block a gift. */
+  /** Whether the gift is blocked after the event, since several causes may block it. */
   readonly blocked?: boolean;
 }
 
-/** `e:{position}.{0 or 1}`. Never changes. `client`, `buyer`, `holder`, `merchant`: those who may know of it. */
+/** `e:{position}.{0 or 1}`. Never changes. `client`, `buyer`, `holder`, `merchant`: the parties that may see it. */
 export interface FeedEntry {
   /** The event's id in the log. */
   readonly event_id: string;
   readonly type: EntryType;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time of the event: ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly data: EntryData;
   readonly client?: string;
@@ -52,7 +52,7 @@ export interface FeedEntry {
   readonly holder?: string;
   /** When the gift was sent to `holder`: ISO 8601, UTC. */
   readonly since?: string;
-  /** Where it was redeemed. */
+  /** Merchant where the gift was redeemed. */
   readonly merchant?: string;
 }
 
@@ -61,10 +61,10 @@ export type FeedDocument = FeedEntry | TransactionParties | GiftParties | Number
 const ENTRY = 'e:';
 
 export const entryId = (position: Position): string => `${ENTRY}${position}.0`;
-/** The same event, for the holder whom it takes the gift from. */
+/** Id of an event's second entry, for the holder whom the event takes the gift from. */
 const formerEntryId = (position: Position): string => `${ENTRY}${position}.1`;
 
-/** Follows the ids of all entries up to `position`, and goes before all others. */
+/** A text that sorts after the ids of all entries up to `position`, and before all later ones. */
 export const entryBound = (position: Position): string => `${ENTRY}${position}${position === '' ? '' : '/'}`;
 
 export const positionOfEntry = (id: string): Position => id.slice(ENTRY.length, id.lastIndexOf('.'));
@@ -82,7 +82,7 @@ const isNumberMoved = (event: RecordedEvent): event is NumberMoved =>
 
 const TRANSACTION = kindOf(transactionStream('-'));
 
-/** Of a gift that has been issued. */
+/** Types of events that change the parties of an issued gift. */
 const CHANGES_PARTIES: ReadonlySet<string> = new Set<FedEvent['type']>([
   'GiftReleased',
   'GiftClaimed',
@@ -178,7 +178,7 @@ function changed(before: GiftParties | undefined, event: Fed): GiftParties {
   }
 }
 
-/** @param known the parties before the event */
+/** Builds the entry of an event. @param known the parties before the event */
 function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
   const { type, stream, position } = event;
   if (event.type === 'GiftsPurchased')
@@ -197,7 +197,7 @@ function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
   return entryWith(event, dataOf(event, gift), gift, holdingAt(gift, position));
 }
 
-/** Without spread objects, which took most of the time of a redemption's entry. */
+/** Builds an entry without spread objects, which took most of the time of a redemption's entry. */
 function entryWith(
   event: Fed,
   data: EntryData,
@@ -222,7 +222,7 @@ function entryWith(
   return entry;
 }
 
-/** Without any reader, where only the buyer had the gift. */
+/** The entry for the former holder. It has no reader where only the buyer had the gift. */
 function formerEntryOf(event: Fed, known: GiftParties | undefined): FeedEntry {
   const { client: _, buyer: __, holder: ___, since: ____, ...entry } = entryOf(event, known);
   const before = known === undefined ? undefined : holdingBefore(known, event.position);
@@ -238,7 +238,7 @@ function sendingOf(event: Fed): Pick<EntryData, 'send_at'> {
   return event.type === 'GiftsPurchased' && event.data.send_at !== undefined ? { send_at: event.data.send_at } : {};
 }
 
-/** With the gift's state after the event. */
+/** Data of a gift's entry, with the gift's state after the event. */
 function dataOf(event: Fed, gift: GiftParties): EntryData {
   const { transaction_id } = gift;
   const gift_id = idOf(event.stream);

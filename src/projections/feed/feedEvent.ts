@@ -7,9 +7,9 @@ import type { PlacedEntry } from './feedPage.js';
 export interface FeedEvent {
   readonly id: string;
   readonly type: EntryType;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time of the event: ISO 8601, UTC, milliseconds. */
   readonly created_at: string;
-  /** As in `Gift-Position`. */
+  /** Position of the event, in the format of `Gift-Position`. */
   readonly position: string;
   readonly data: EntryData;
 }

@@ -6,10 +6,10 @@ import type { EntryType } from './entryTypes.js';
 import { entryBound, type FeedDocument, type FeedEntry, numberHolders, positionOfEntry, userNumbers } from './feed.js';
 import { type NumberHolders, phoneHolder, userHolder, type UserNumbers } from './parties.js';
 
-/** Entries of one source that are looked at for a page, where only some are wanted. */
+/** Most entries read from one source for a page, where only some of them are requested. */
 const LOOKED_AT = 1_000;
 
-/** `merchant`: of the redemptions there alone, as a merchant's webhook endpoint is told of them. */
+/** Reader of the feed. `merchant`: sees only redemptions at that merchant, as its webhook endpoints do. */
 export type Viewer =
   | { readonly kind: 'anonymous' }
   | { readonly kind: 'client'; readonly clientId: string }
@@ -18,7 +18,7 @@ export type Viewer =
 
 export interface PageRequest {
   readonly after: Position | undefined;
-  /** Absent: all. */
+  /** Types of entries to return; absent: all. */
   readonly types?: ReadonlySet<EntryType>;
   readonly limit: number;
 }
@@ -30,10 +30,10 @@ export interface PlacedEntry {
 
 export interface FeedPage {
   readonly entries: readonly PlacedEntry[];
-  /** Everything up to there has been looked at; `undefined`: the feed is empty. */
+  /** Position up to which the feed has been read; `undefined`: the feed is empty. */
   readonly through: Position | undefined;
   readonly more: boolean;
-  /** The sources of all that the viewer sees. */
+  /** Names of the sources of all entries that the viewer sees. */
   readonly sources: readonly string[];
 }
 
@@ -48,7 +48,7 @@ interface Source {
 
 const nameOf = ({ field, value }: Pick<Source, 'field' | 'value'>): string => `${field}=${value}`;
 
-/** The sources that an entry belongs to; none, of another document. */
+/** Names of the sources that an entry belongs to; empty for any other document. */
 function sourcesNaming(document: FeedDocument): string[] {
   return FIELDS.flatMap((field) => {
     const value = (document as Partial<FeedEntry>)[field];
@@ -56,7 +56,10 @@ function sourcesNaming(document: FeedDocument): string[] {
   });
 }
 
-/** The sources with entries after `after` and up to `through`; `undefined`: too many to tell. @throws UnavailableError */
+/**
+ * The sources with entries after `after` and up to `through`; `undefined`: too many to tell.
+ * @throws UnavailableError
+ */
 export async function newSources(
   feed: Pick<Feed, 'find'>,
   after: Position,
@@ -73,13 +76,13 @@ export async function newSources(
 type Feed = Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>;
 
 /**
- * In log order, complete up to `through`: an entry that comes later has a higher position. A page may be empty though
- * more follow, where only some entries of a source are wanted, or seen.
+ * A page in log order, complete up to `through`: an entry that comes later has a higher position. A page may be empty
+ * though more follow, where only some entries of a source are requested, or may be seen.
  * @throws UnavailableError
  */
 export async function feedPage(feed: Feed, viewer: Viewer, request: PageRequest): Promise<FeedPage> {
   const { after, types, limit } = request;
-  // Before all else: what is read afterwards holds every event up to here.
+  // Read first, so that the entries read next include every event up to this position.
   const end = await feed.folded();
   const sources = await sourcesOf(feed, viewer);
   const names = sources.map(nameOf);
@@ -133,7 +136,7 @@ async function sourcesOf(feed: Feed, viewer: Viewer): Promise<Source[]> {
   ];
 }
 
-/** What was sent to a number is its owner's (docs/decisions.md#gift-owner), which others may have held too. */
+/** Sources of a user's numbers, which others may have held: a gift is the owner's (docs/decisions.md#gift-owner). */
 async function numbersOf(feed: Feed, userId: string): Promise<Source[]> {
   const { phone_ids = [] } = ((await feed.get(userNumbers(userId))) ?? {}) as Partial<UserNumbers>;
   const numbers = await feed.getMany(phone_ids.map(numberHolders));

@@ -1,28 +1,28 @@
-/** Who may know of what happens to a transaction or gift, at each time. */
+/** The parties that may see the events of a transaction or gift, at each position of the log. */
 import type { PhoneHolder } from '../../domain/account.js';
 import type { Receiver } from '../../domain/gift/events.js';
 import type { Position } from '../../ports/eventStore.js';
 
-/** `t:{transactionId}`. `client_id`: through which it was bought. */
+/** `t:{transactionId}`. `client_id`: the client through which it was bought. */
 export interface TransactionParties {
   readonly buyer_id: string;
   readonly client_id?: string;
 }
 
-/** Of the event at `from` on. `since`: when it was sent to the holder (ISO 8601, UTC). */
+/** The holder of a gift from the event at `from` on. `since`: when it was sent to the holder (ISO 8601, UTC). */
 export interface Holding {
   readonly from: Position;
-  /** Absent: the buyer has it, until a user claims it. */
+  /** The holder; absent: the buyer has the gift until a user claims it. */
   readonly holder?: string;
   readonly since: string;
 }
 
-/** `g:{giftId}`. What was added stays: an event is folded with what stood before it (`Projection.contextIds`). */
+/** `g:{giftId}`. Parties are only added: an event is folded with those before it (`Projection.contextIds`). */
 export interface GiftParties extends TransactionParties {
   readonly transaction_id: string;
   readonly holdings: readonly Holding[];
   readonly blocks: readonly { readonly from: Position; readonly cause: string; readonly blocked: boolean }[];
-  /** Of a scheduled gift: it has no holder before the event at `released` (docs/decisions.md#scheduled-sending). */
+  /** A scheduled gift has no holder before the event at `released` (docs/decisions.md#scheduled-sending). */
   readonly scheduled?: { readonly released?: Position };
 }
 
@@ -33,20 +33,20 @@ export function holdingOf(from: Position, since: string, { user_id, phone_id }: 
 
 export const userHolder = (userId: string): string => `user:${userId}`;
 
-/** The owner of what is sent to the number (docs/decisions.md#gift-owner). */
+/** Holder of gifts sent to a phone number, whoever owns it at the time (docs/decisions.md#gift-owner). */
 export const phoneHolder = (phoneId: string): string => `phone:${phoneId}`;
 
-/** `n:{phoneId}`. In order of time. */
+/** `n:{phoneId}`. Users who have held the phone number, in order of time. */
 export interface NumberHolders {
   readonly holders: readonly PhoneHolder[];
 }
 
-/** `u:{userId}`. All numbers that were ever the user's, by their ids. */
+/** `u:{userId}`. Ids of all phone numbers that the user has ever held. */
 export interface UserNumbers {
   readonly phone_ids: readonly string[];
 }
 
-/** The latest at or before `position`; `undefined` also while its receiver is not to know of it. */
+/** The latest holding at or before `position`; `undefined` also while the receiver must not see the gift. */
 export function holdingAt(
   { holdings, scheduled }: Pick<GiftParties, 'holdings' | 'scheduled'>,
   position: Position,
@@ -55,7 +55,7 @@ export function holdingAt(
   return holdings.findLast(({ from }) => from <= position);
 }
 
-/** The latest before `position`; as `holdingAt`. */
+/** The latest holding before `position`; `undefined` where `holdingAt` is. */
 export function holdingBefore(gift: GiftParties, position: Position): Holding | undefined {
   const before = gift.holdings.findLast(({ from }) => from < position);
   return holdingAt(gift, position) === undefined ? undefined : before;

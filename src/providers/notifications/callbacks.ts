@@ -1,39 +1,42 @@
-/** https://www.twilio.com/docs/messaging/guides/track-outbound-message-status */
+/** Status callbacks of Twilio: https://www.twilio.com/docs/messaging/guides/track-outbound-message-status */
 import { isGiftId } from '../../domain/giftIds.js';
 import type { SendReply, SendRequest } from '../../messages/notifications.js';
 import { SignatureError } from '../signature.js';
 
 export const TWILIO_CALLBACK_PATH = '/webhooks/twilio';
 
-/** `base`: without a query. */
+/** The URL for the callbacks about one attempt. `base`: the URL without a query. */
 export function callbackFor(base: string, { gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
   return `${base}?gift=${encodeURIComponent(gift_id)}${attempt === 1 ? '' : `&attempt=${attempt}`}`;
 }
 
 export interface DeliveryNews {
   readonly giftId: string;
-  /** From 1. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   readonly messageId: string;
-  /** `taken`: Twilio has it or delivered it; else the reason. */
+  /** `taken`: Twilio has the message or delivered it; else the reason of the failure. */
   readonly outcome: 'taken' | { readonly failed: string };
 }
 
-/** `undefined`: of no interest. @throws SignatureError */
+/** Reads a callback; `undefined`: it tells nothing to be recorded. @throws SignatureError */
 export type CallbackReader = (call: {
   readonly signature: string;
   readonly query: string;
   readonly body: string;
 }) => DeliveryNews | undefined;
 
-/** Twilio's callbacks are far shorter. Checking a signature parses and sorts the fields of anonymous requests. */
+/**
+ * Longest accepted body, in characters; Twilio's callbacks are far shorter. A check of the signature parses and sorts
+ * all fields of an anonymous request.
+ */
 const LONGEST = 16_384;
 const SID = /^[A-Z]{2}[0-9a-fA-F]{32}$/;
 const TAKEN: ReadonlySet<string> = new Set(['accepted', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'read']);
 /** Statuses of a message that will not arrive. */
 export const FAILED: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled']);
 
-/** `publicUrl`: the service's address as Twilio knows it, which its signature covers. Loads Twilio's large library. */
+/** `publicUrl`: the service's URL as Twilio knows it, which its signature covers. Loads Twilio's large library. */
 export async function twilioCallbacks(
   { authToken, accountSid }: { readonly authToken: string; readonly accountSid: string },
   publicUrl: string,

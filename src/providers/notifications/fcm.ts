@@ -1,6 +1,6 @@
 /**
- * Push by FCM's HTTP v1 API. The gift's id is each message's tag (Android, the web) or collapse id (APNs): a repeat
- * replaces the message on the device, so another attempt may follow an unknown outcome.
+ * Push by FCM's HTTP v1 API. The gift's id is each message's tag (Android, the web) or collapse id (APNs). So a repeat
+ * replaces the message on the device, and another attempt may follow an unknown outcome.
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
@@ -17,13 +17,13 @@ export interface FcmSettings extends Omit<GoogleAccount, 'tokenUrl'> {
   readonly projectId: string;
   /** Scheme, host and port; default Google's. */
   readonly apiUrl?: string;
-  /** Default: Google's. */
+  /** URL of access tokens; default Google's. */
   readonly tokenUrl?: string;
 }
 
 export interface FcmDeps extends RealProviderDeps {
   readonly ledger: Ledger;
-  /** The wait for an attempt with an unknown outcome; default 15 s. */
+  /** Milliseconds to wait for an attempt with an unknown outcome; default 15 s. */
   readonly settleMs?: number;
 }
 
@@ -33,7 +33,7 @@ const TOKEN_URL = 'https://oauth2.googleapis.com/token';
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 15_000;
-/** Google's default pause. */
+/** Google's default pause, where an answer names none. */
 const RATE_LIMIT_PAUSE_MS = 60_000;
 const AGAIN_MS = 1_000;
 const DEVICES_AT_ONCE = 8;
@@ -44,7 +44,7 @@ type DeviceAnswer = { readonly name: string } | { readonly dead: string };
 
 type Fault = 'token' | 'payload' | 'unsaid';
 
-/** https://firebase.google.com/docs/cloud-messaging/error-codes */
+/** A failure as FCM describes it: https://firebase.google.com/docs/cloud-messaging/error-codes */
 interface FcmFailure {
   readonly code?: string;
   readonly fault: Fault;
@@ -80,7 +80,7 @@ export function fcmPush(
         body: JSON.stringify(request),
         signal: AbortSignal.timeout(timeoutMs),
       });
-      // A proxy before FCM may refuse with a page.
+      // A proxy before FCM may refuse with an HTML page.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
       throw new ProviderError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
@@ -95,7 +95,7 @@ export function fcmPush(
     return refused(response, failureOf(answer), now);
   };
 
-  /** One device is enough. */
+  /** Sends to all devices of the receiver; a success at one device is enough. */
   const sendAll = async (request: SendRequest): Promise<SendReply> => {
     const message = messageOf(request);
     const answers = new Map<string, DeviceAnswer>();
@@ -149,7 +149,7 @@ function messageOf(request: SendRequest): object {
     data: { gift_id, launch_url },
     android: { notification: { tag: gift_id } },
     apns: { headers: { 'apns-collapse-id': gift_id } },
-    // Google takes no other links.
+    // FCM accepts only https links.
     webpush: {
       notification: { tag: gift_id },
       ...(launch_url.startsWith('https:') ? { fcm_options: { link: launch_url } } : {}),

@@ -1,4 +1,7 @@
-/** RFC 7523; https://developers.google.com/identity/protocols/oauth2/service-account */
+/**
+ * Access tokens of a Google service account: RFC 7523;
+ * https://developers.google.com/identity/protocols/oauth2/service-account
+ */
 import { SignJWT } from 'jose/jwt/sign';
 import { importPKCS8 } from 'jose/key/import';
 import { RetryLaterError } from '../../messages/workerFailure.js';
@@ -7,13 +10,13 @@ import { retryAfterMs } from '../../lib/retryAfter.js';
 
 export interface GoogleAccount {
   readonly clientEmail: string;
-  /** Secret. PKCS #8, PEM. */
+  /** Secret. A private key as PKCS #8 in PEM. */
   readonly privateKey: string;
   readonly tokenUrl: string;
 }
 
 interface TokenSource {
-  /** Valid for at least another minute. @throws ProviderError; RetryLaterError */
+  /** An access token that is valid for at least another minute. @throws ProviderError; RetryLaterError */
   token(): Promise<string>;
   forget(token: string): void;
 }
@@ -70,7 +73,7 @@ export function googleTokens(
           (error: unknown) => {
             if (current === own) current = undefined;
             if (error instanceof RetryLaterError || error instanceof ProviderError) throw error;
-            // No message was sent, whatever happened.
+            // Without a token no message was sent, whatever happened.
             throw new ProviderError(
               neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token',
               { outcomeUnknown: false, cause: error },

@@ -10,29 +10,29 @@ import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';
 
-/** Personal: `to`. */
+/** The claim of one notification. Personal: `to`. */
 export interface Claim {
-  /** Empty where the person was erased, and of push messages. */
+  /** Number that the message goes to; empty for a push message, and where the person was erased. */
   readonly to: string;
-  /** Milliseconds since the epoch. */
+  /** Time of the claim, milliseconds since the epoch. */
   readonly at: number;
-  /** Absent: a callback of the provider made the claim. */
+  /** Id of the call that made the claim; absent: a callback of the provider made it. */
   readonly by?: string;
-  /** Nothing was sent on it. Not deleted: a delayed deletion would remove the next claim. */
+  /** Nothing was sent on the claim. It is not deleted: a delayed deletion would remove the next claim. */
   readonly givenUp?: true;
-  /** Absent: not known yet. */
+  /** The outcome of the sending; absent: not known yet. */
   readonly reply?: SendReply;
 }
 
-/** By `notificationKey`. Everything throws UnavailableError when the records can't be reached. */
+/** Claims by `notificationKey`. Every method throws UnavailableError when the records can't be reached. */
 export interface Ledger {
-  /** Gives up a claim on which this process certainly sent nothing. */
+  /** The present claim. One on which this process certainly sent nothing is abandoned, and not returned. */
   find(key: string): Promise<Claim | undefined>;
   /**
-   * Sends at most once: claims the notification, then runs `send`. A failure that certainly sent nothing gives the
-   * claim up; an unknown outcome keeps it.
-   * @returns the answer, now or before. @throws ProviderError with an unknown outcome while another process holds the
-   * claim; whatever `send` throws.
+   * Sends at most once: claims the notification, then runs `send`. After a failure that certainly sent nothing the
+   * claim is abandoned; after an unknown outcome it remains.
+   * @returns the answer, of this call or an earlier one.
+   * @throws ProviderError with an unknown outcome while another process holds the claim; whatever `send` throws.
    */
   once(
     key: string,
@@ -40,11 +40,11 @@ export interface Ledger {
     send: () => Promise<SendReply>,
     sentNothing: (error: unknown) => boolean,
   ): Promise<SendReply>;
-  /** A provider's callback: the message is taken, or it failed, whatever was answered before. */
+  /** Records a provider's callback: the message was accepted, or failed, whatever the provider answered before. */
   learn(key: string, reply: SendReply): Promise<void>;
-  /** Gives up an unanswered claim made before `before` (ms since the epoch). @returns whether no claim is left */
+  /** Abandons an unanswered claim made before `before` (ms since the epoch). @returns whether no claim is left */
   release(key: string, before: number): Promise<boolean>;
-  /** There was no claim at `at` (ms since the epoch): a limit may hold it back longer than claims are kept. */
+  /** Notes that no claim existed at `at` (ms since the epoch): a limit may delay a message longer than claims last. */
   held(key: string, at: number): Promise<void>;
   /** Whether there was certainly no claim since `startedAt` (ms since the epoch). */
   neverClaimed(key: string, startedAt: number): Promise<boolean>;
@@ -58,10 +58,10 @@ const REMEMBERED = 10_000;
 export async function openLedger(records: Records, now: () => number, logger: Logger): Promise<Ledger> {
   const keyOf = (notification: string): string => SEND_CLAIMS + notification;
   const heldKeyOf = (notification: string): string => `sendHeld/${notification}`;
-  // A later request without a claim was never sent.
+  // The time since which claims are stored: a later request without a claim was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
-  /** Claims that may be stored though nothing was sent on them. */
+  /** Ids of claims that may be stored though nothing was sent on them, by notification. */
   const unsent = new LRUCache<string, string>({ max: REMEMBERED });
 
   const find = async (key: string): Promise<Claim | undefined> => {
@@ -109,14 +109,14 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
         if (sentNothing(error)) await giveUp(key, claim, version).catch(() => void unsent.set(key, by));
         throw error;
       }
-      // Without the note, a repeated request looks the answer up at the provider.
+      // Without this record, a repeated request looks the answer up at the provider.
       try {
         const noted = await records.put(
           keyOf(key),
           { ...claim, reply },
           { expected: version, expiresAt: now() + KEPT_MS },
         );
-        // A callback may have come first.
+        // A callback may have recorded the outcome first.
         if (noted === undefined && (await records.get<Claim>(keyOf(key)))?.value.reply === undefined)
           logger.warn({ notification: key }, 'the outcome of a message was not noted: there is another claim');
       } catch (error) {

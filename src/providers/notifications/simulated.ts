@@ -21,11 +21,11 @@ const FAILING_NUMBERS: Readonly<Record<string, string>> = {
   '+15005550009': 'not a mobile number',
 };
 const GONE_DEVICE = 'device-token-gone';
-/** Takes no message to it for an hour from the first request on. */
+/** Number for which messages are refused for an hour from the first request on. */
 const BUSY = '+15005550005';
-/** Sent, but the first answer is lost. */
+/** Number whose messages are sent, but the first answer is lost. */
 const ANSWER_LOST = '+15005550007';
-/** Taken, and reported as undelivered later. */
+/** Number whose messages are accepted, and reported as undelivered later. */
 const UNDELIVERED = '+15005550006';
 const SLOW = '+15005550008';
 const SLOW_MS = 3_000;
@@ -33,7 +33,7 @@ const SLOW_MS = 3_000;
 const causeOf = (to: readonly string[]): string | undefined =>
   to.every((token) => token === GONE_DEVICE) ? 'device token is gone' : FAILING_NUMBERS[to[0] ?? ''];
 
-/** `+44*******123`, `********cdef` */
+/** An address as the log may show it: `+44*******123`, `********cdef` */
 export function masked(address: string): string {
   const shown = address.startsWith('+') ? 3 : 0;
   const end = Math.min(3, Math.max(0, address.length - 6));
@@ -51,7 +51,7 @@ export async function simulatedNotifications(
   now: () => number,
 ): Promise<NotificationProvider> {
   const keyOf = (attempt: Parameters<typeof notificationKey>[0]): string => `notification/${notificationKey(attempt)}`;
-  // A later request without a record was never sent.
+  // The time since which records are stored: a later request without a record was never sent.
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
   return {

@@ -1,6 +1,6 @@
 /**
- * Against SMS pumping, over all processes. A purchase counts once, however many receivers it has. Messages over the
- * limit wait.
+ * Limits against SMS pumping, counted over all processes. A purchase counts once, however many receivers it has.
+ * Messages over a limit wait.
  */
 import { LRUCache } from 'lru-cache';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
@@ -10,14 +10,14 @@ import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
 
-/** Purchases within `windowMs` milliseconds. */
+/** Most purchases for one number and for one buyer within `windowMs` milliseconds. */
 export interface SmsLimitOptions {
   readonly perNumber?: number;
   readonly perBuyer?: number;
   readonly windowMs?: number;
 }
 
-/** Personal: `number`. */
+/** A purchase that sends an SMS to a number. Personal: `number`. */
 interface SmsUnit {
   readonly transactionId: string;
   readonly buyerId: string;
@@ -48,7 +48,7 @@ export function smsLimits(
     number: limiter(COUNTERS.smsNumber, perNumber),
     buyer: limiter(COUNTERS.smsBuyer, perBuyer),
   };
-  // Receivers of one purchase come in parallel: the first counts, the others wait for its answer.
+  // Receivers of one purchase are notified concurrently: the first is counted, the others wait for its result.
   const admissions = new LRUCache<string, Promise<void>>({ max: REMEMBERED });
 
   const count = async (kind: keyof typeof counters, key: string, marker: string): Promise<void> => {
@@ -65,7 +65,7 @@ export function smsLimits(
       throw error;
     }
     const first = await records.put(marker, true, { expected: 0, expiresAt: now() + ADMITTED_MS });
-    // Another process counted this purchase, too.
+    // Another process has counted this purchase concurrently, so this count is undone.
     if (first === undefined) await counters[kind].reward(key);
   };
 

@@ -6,13 +6,13 @@ export type TextParts = Pick<
   'sender_name' | 'product_name' | 'message' | 'launch_url' | 'locale' | 'expires_on'
 >;
 
-/** Twilio's maximum, in UTF-16 code units. */
+/** Twilio's maximum length of an SMS, in UTF-16 code units. */
 export const SMS_LENGTH = 1_600;
 /** A push has at most 4,096 bytes: at three bytes a character this leaves room for the rest. */
 const PUSH_MESSAGE_LENGTH = 800;
 const NAME_LENGTH = 100;
 
-/** Too long a message is cut. */
+/** The text of an SMS. The buyer's message is cut where it is too long. */
 export function textOf(parts: TextParts): string {
   const first = firstLine(parts);
   const room = SMS_LENGTH - first.length - parts.launch_url.length - 2;

@@ -1,6 +1,6 @@
 /**
- * Twilio knows no idempotency keys: a message is claimed first. An unknown outcome is looked up among the messages to
- * the number, by the gift's address in their text.
+ * SMS by Twilio, which knows no idempotency keys: a message is claimed first. An unknown outcome is looked up among the
+ * messages to the number, by the gift's link in their text.
  */
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
@@ -17,12 +17,12 @@ import type { NotificationProvider } from './provider.js';
 import type { SmsLimits } from './smsLimits.js';
 import { textOf } from './text.js';
 
-/** Exactly one of `from` and `messagingServiceSid`. */
+/** Settings of Twilio. Exactly one of `from` and `messagingServiceSid` must be set. */
 export interface TwilioSettings {
   readonly accountSid: string;
   /** Secret. */
   readonly authToken: string;
-  /** A number in E.164 or an alphanumeric sender. */
+  /** The sender: a number in E.164, or an alphanumeric name. */
   readonly from?: string;
   readonly messagingServiceSid?: string;
   /** Scheme, host and port; default Twilio's. */
@@ -32,9 +32,9 @@ export interface TwilioSettings {
 export interface TwilioDeps extends RealProviderDeps {
   readonly ledger: Ledger;
   readonly limits: SmsLimits;
-  /** How long a message may be on its way without being listed; default a minute. More than `timeoutMs`. */
+  /** Milliseconds until a sent message is listed at the latest; default a minute. More than `timeoutMs`. */
   readonly settleMs?: number;
-  /** For status callbacks; absent: none are asked for. */
+  /** URL for status callbacks; absent: none are requested. */
   readonly callbackUrl?: string;
 }
 
@@ -43,11 +43,11 @@ const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
 const SOCKETS = 64;
-/** A proxy passed the request on and did not wait for the end. */
+/** Statuses of a proxy that passed the request on and did not wait for its end. */
 const GIVEN_UP: ReadonlySet<number> = new Set([408, 499]);
 const LISTED = 400;
 const PAGE = 100;
-/** Our clock and Twilio's may differ. */
+/** Milliseconds by which our clock and Twilio's may differ. */
 const CLOCKS_MS = 5 * 60_000;
 
 /** Faults of the receiver's number (https://www.twilio.com/docs/api/errors). All other refusals are ours. */
@@ -76,14 +76,14 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const { transaction_id, buyer_id, to } = request;
       const key = notificationKey(request);
       const number = to[0] ?? '';
-      // A sent message counts under no limit.
+      // A message that is sent already counts under no limit.
       const lookedAt = now();
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       try {
         await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
       } catch (error) {
-        // Without this note a restart costs a look-up at Twilio, at worst one by a person.
+        // Without this record a restart costs a look-up at Twilio, at worst one by a person.
         if (claim === undefined && error instanceof RetryLaterError)
           await ledger.held(key, lookedAt).catch(() => undefined);
         throw error;
@@ -118,7 +118,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       if (claim?.reply !== undefined) return claim.reply;
       const started = Date.parse(started_at);
       if (await ledger.neverClaimed(key, started)) return { outcome: 'never' };
-      // The receiver's number may have changed since.
+      // The claim's number comes first, since the receiver's may have changed.
       const number = claim === undefined || claim.to === '' ? to[0] : claim.to;
       if (number === undefined) return { outcome: 'unknown' };
       const listed = await call(() => client.messages.list({ to: number, limit: LISTED, pageSize: PAGE }));
@@ -130,10 +130,10 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         return FAILED.has(found.status)
           ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`)
           : sent(found.sid);
-      // It may still be on its way to Twilio. `min`: the clock may have been set back since.
+      // The message may still be on its way to Twilio. `min`: the clock may have been set back since.
       const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
       if (waitMs > 0) throw new RetryLaterError('Twilio does not list the message yet', waitMs);
-      // Not listed is no proof: accounts may hide texts, numbers may be written differently, lists lag behind.
+      // A missing entry is no proof: accounts may hide texts, numbers may be written differently, lists lag behind.
       return { outcome: 'unknown' };
     },
   };
@@ -142,7 +142,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
 /** Sends all requests to `apiUrl`, and reads 429 before the library drops its headers. */
 function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
-  // The library limits only silence: an answer that comes byte by byte would keep its caller for ever.
+  // The library's timeout limits only silence: an answer that comes byte by byte would hold its caller for ever.
   base.axios.interceptors.request.use((config) =>
     Object.assign(config, { signal: AbortSignal.timeout(timeout), transport: { request: watchedRequest } }),
   );
@@ -173,7 +173,7 @@ function watchedRequest(options: RequestOptions, answered: (answer: IncomingMess
   return request;
 }
 
-/** The library's errors name their request. */
+/** Whether the request of an error may have left this process. The library's errors name their request. */
 function hasLeft(error: unknown): boolean {
   const request = error instanceof Error && 'request' in error ? error.request : undefined;
   return !(neverSent(error) || (request instanceof Object && unsent.has(request)));

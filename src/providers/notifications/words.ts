@@ -1,7 +1,7 @@
-/** Names are filled in as they are, so no word depends on their gender or case. */
+/** Texts of notifications. Names are inserted unchanged, so no text depends on their gender or grammatical case. */
 
 export interface Words {
-  /** Of dates; those of `en` are British. */
+  /** Language tag for dates; dates of `en` are British. */
   readonly language: string;
   readonly named: (sender: string, product: string) => string;
   readonly anonymous: (product: string) => string;

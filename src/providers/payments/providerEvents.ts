@@ -1,8 +1,8 @@
 import type { PaymentNews } from '../../domain/paymentNews.js';
 
-/** A webhook message about a transaction. Where it names none, the provider knows the payment's. */
+/** A provider event about a transaction. Where it names none, the provider can tell the payment's. */
 export interface WebhookNews {
-  /** The same for each repeat of the message. */
+  /** Id of the message, the same for each repeat of it. */
   readonly id: string;
   readonly transactionId: string | undefined;
   readonly paymentId: string;
@@ -13,7 +13,7 @@ export interface OtherMessage {
   readonly id: string;
 }
 
-/** A signed message that is not as documented. Names the field, never its value. */
+/** A signed message that is not as documented. The error names the field, never its value. */
 export class MalformedEventError extends Error {
   override readonly name = 'MalformedEventError';
 }

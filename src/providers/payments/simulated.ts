@@ -26,18 +26,18 @@ export type SimulatedEntry<R extends object> = R & {
 
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
-/** The first failure passes by itself, the second is parked each time. After `FAILURES` they are charged. */
+/** Methods that fail `FAILURES` times before a charge: the first's failure passes by itself, the second's is parked. */
 const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_flaky: () => new Error('the simulated provider is in trouble'),
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
 };
 const FAILURES = 2;
-/** Takes nothing for an hour from the first request on. */
+/** Payment method that is refused for an hour from the first request on. */
 const AWAY = 'pm_card_away';
-/** Charged, but the first answer is lost. */
+/** Payment method that is charged, but the first answer is lost. */
 const ANSWER_LOST = 'pm_card_answerLost';
 const REFUND_FAILS = 'pm_card_refundFail';
-/** What is reported of it once it is charged. */
+/** Payment methods with the provider event that is reported once one is charged. */
 const NEWS: Readonly<Record<string, (charge: Charge) => PaymentNews>> = {
   pm_card_createDispute: (charge) => ({ ...disputed(charge), kind: 'dispute opened' }),
   pm_card_disputeWon: (charge) => ({ ...disputed(charge), kind: 'dispute closed', outcome: 'won' }),
@@ -54,7 +54,7 @@ const ACTION = 'use_stripe_sdk';
 /** Stripe's code for a buyer who failed to authenticate. */
 const NOT_PROVED = 'payment_intent_authentication_failure';
 
-/** While it waits for its buyer, it names the card, which decides the outcome. */
+/** A stored charge. While it waits for its buyer, it names the card, which decides the outcome. */
 type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
 
 interface Charge {
@@ -68,15 +68,16 @@ const disputed = ({ charge_id, amount }: Charge) =>
 const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
 
 interface SimulatedPayments extends PaymentProvider {
-  /** @returns the outcome, now or before; `undefined`: no such payment */
+  /** @returns the outcome, decided now or earlier; `undefined`: no such payment */
   authenticate(transactionId: string, proves: boolean): Promise<ChargeReply | undefined>;
 }
 
 /**
  * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and
  * parked each time) before it is charged, `pm_card_away` finds the provider away for an hour, `pm_card_answerLost` is
- * charged without an answer, those of `NEWS` are disputed or refunded later, `pm_card_refundFail` is charged and can't be refunded.
- * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
+ * charged without an answer, those of `NEWS` are disputed or refunded later, `pm_card_refundFail` is charged and can't
+ * be refunded.
+ * @param records store of the provider's ledger, for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
   const keyOf = (transactionId: string): string => `${CHARGE_PREFIX}${transactionId}`;
@@ -133,7 +134,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
         return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
       }
       const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
-      // First: a repeated request finds the charge, and comes no further.
+      // Stored before the charge: a repeated request finds the charge, and does not get here.
       if (code === undefined) await reportLaterOf(transaction_id, payment_reference, amount);
       const kept = await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0);
       if (payment_reference === ANSWER_LOST)

@@ -3,7 +3,7 @@ import type { Records } from '../../ports/readStore.js';
 import type { ChargeReply, RefundReply } from '../../messages/payments.js';
 import { CHARGE_PREFIX, PROVIDER, REFUND_PREFIX, type SimulatedEntry } from './simulated.js';
 
-/** Read once, for one comparison. */
+/** The simulated provider's ledger, read once for one comparison. */
 export function simulatedLedger(records: Records): PaymentLedger {
   const charges = async (): Promise<LedgerEntry[]> =>
     (await records.list<SimulatedEntry<ChargeReply>>(CHARGE_PREFIX)).flatMap(({ key, value }) =>

@@ -24,10 +24,10 @@ import {
 } from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 
-/** A charge and its cancellation must fit into the wait of process managers. */
+/** Longest time of one request. A charge and its cancellation must fit into the wait of process managers. */
 const TIMEOUT_MS = 8_000;
 const PROCESSING_MS = 5_000;
-/** For Stripe's library in the buyer's app. */
+/** Action to be taken by Stripe's library in the buyer's app. */
 const ACTION = 'use_stripe_sdk';
 
 export function stripePayments(
@@ -39,7 +39,7 @@ export function stripePayments(
   const call = <T>(request: () => Promise<T>): Promise<T> =>
     breaker.run(() => request().catch((error: unknown) => failed(error, now)));
 
-  /** Cancels first, so that the payment can't succeed later. If it has succeeded, it is charged. */
+  /** Cancels the payment, so that it can't succeed later, and declines it. If it has succeeded, it is charged. */
   const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
     const cancelled = intent.status === 'canceled' ? intent : await cancel(intent.id);
     if (cancelled.status === 'succeeded') return charged(cancelled);
@@ -52,7 +52,7 @@ export function stripePayments(
       if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
       throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
     } catch (error) {
-      // Cancelled already, or succeeded, or its buyer has just authenticated.
+      // The payment was cancelled already, or has succeeded, or its buyer has just authenticated.
       const current = error instanceof RefusedError ? await retrieve(id) : undefined;
       if (current?.status === 'canceled' || current?.status === 'succeeded') return current;
       if (current?.status === 'processing') throw stillProcessing();
@@ -79,7 +79,7 @@ export function stripePayments(
     }
   };
 
-  /** Stripe's search lags behind by up to a minute. */
+  /** Finds the payment of a transaction. Stripe's search lags behind by up to a minute. */
   const find = async (transactionId: string): Promise<Intent | undefined> => {
     if (!/^[\w-]+$/.test(transactionId))
       throw new RefusedError('the transaction id holds characters that cannot be searched for');
@@ -99,7 +99,7 @@ export function stripePayments(
     }
   };
 
-  /** An earlier request whose answer was lost may have made the payment before the card was gone. */
+  /** Declines, unless the payment exists: an earlier request may have made it before the card was gone. */
   const refuse = async (transactionId: string, error: NeverTakenError): Promise<ChargeReply | AuthenticationReply> => {
     const found = await find(transactionId);
     if (found !== undefined) return settle(found);

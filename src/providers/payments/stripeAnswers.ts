@@ -5,7 +5,7 @@ import { type Intent, UnclearError } from './stripeClient.js';
 
 export const CURRENCY = 'gbp';
 
-/** `id`: of the requested payment. @throws UnclearError */
+/** Checks that the answer is a payment. `id`: id of the requested payment. @throws UnclearError */
 export function intentIn(answer: Intent, id?: string): Intent {
   const { object, status, metadata, amount_received } = answer as Partial<Intent>;
   const sound =
@@ -18,7 +18,7 @@ export function intentIn(answer: Intent, id?: string): Intent {
   return answer;
 }
 
-/** Pence. @throws RefusedError for another currency */
+/** The pence that Stripe took. @throws RefusedError for another currency */
 export function penceTaken({ id, amount_received: amount, currency }: Intent): number {
   if (currency !== CURRENCY)
     throw new RefusedError(
@@ -34,7 +34,7 @@ export function refundIn(answer: Stripe.Refund): Stripe.Refund {
   return answer;
 }
 
-/** An unlisted payment counts as never made. @throws UnclearError */
+/** Checks that the answer is a list, since an unlisted payment counts as never made. @throws UnclearError */
 export function pageIn<P extends { readonly object: string; readonly data: readonly unknown[] }>(answer: P): P {
   const { object, data } = answer as Partial<P>;
   if ((object !== 'list' && object !== 'search_result') || !Array.isArray(data)) throw somethingElse();

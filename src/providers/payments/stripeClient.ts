@@ -22,10 +22,10 @@ export const GAVE_NOTHING: ReadonlySet<string | null> = new Set(['failed', 'canc
 /** Stripe forgets keys after 24 h: a request older than this, milliseconds, may not move money. */
 export const KEY_LIVES_MS = 20 * 3_600_000;
 
-/** Where Stripe names no pause. */
+/** Pause where Stripe names none. */
 const RATE_LIMIT_PAUSE_MS = 1_000;
 
-/** The intent, if there is one, waits for another card. */
+/** The card was declined. The intent, if there is one, waits for another card. */
 export class DeclinedError extends Error {
   override readonly name = 'DeclinedError';
   readonly code: string;
@@ -47,10 +47,10 @@ export class NeverTakenError extends Error {
   }
 }
 
-/** What was done must be looked up. */
+/** An answer that does not tell what was done, which must be looked up. */
 export class UnclearError extends ProviderError {}
 
-/** The key was used for another request (the method's customer has changed since), which must be looked up. */
+/** The idempotency key was used for another request (with another customer), which must be looked up. */
 export class MismatchError extends Error {
   override readonly name = 'MismatchError';
 }
@@ -59,7 +59,7 @@ export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: numbe
   const where = apiUrl === undefined ? undefined : new URL(apiUrl);
   return new Stripe(secretKey, {
     apiVersion: STRIPE_API_VERSION,
-    // Process managers repeat, for longer than the library would.
+    // Process managers repeat requests, for longer than the library would.
     maxNetworkRetries: 0,
     timeout,
     httpClient: stripeHttp(),

@@ -1,4 +1,4 @@
-/** https://docs.stripe.com/webhooks */
+/** Webhooks of Stripe: https://docs.stripe.com/webhooks */
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
@@ -8,10 +8,10 @@ import { type EventReader, MalformedEventError, type WebhookNews } from './provi
 import { CURRENCY } from './stripeAnswers.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
-/** Seconds: an older signature may be a replay. */
+/** Greatest age of a signature, in seconds: an older one may be a replay. */
 const TOLERANCE_S = 300;
 
-/** `secret`: the endpoint's (`whsec_…`). `provider`: who takes the money here. */
+/** `secret`: the endpoint's (`whsec_…`). `provider`: name of the provider that takes the money here. */
 export function stripeEvents(secret: string, provider: string): EventReader {
   return (bytes, signature) => {
     const event = verified(bytes, signature, secret);
@@ -41,7 +41,7 @@ function verified(bytes: Buffer, signature: string, secret: string): unknown {
 interface StripeEvent {
   readonly id: string;
   readonly type: string;
-  /** Seconds since the epoch. */
+  /** Time of the event, seconds since the epoch. */
   readonly created: number;
   readonly data: { readonly object: unknown };
 }
@@ -79,7 +79,7 @@ interface IntentObject extends Metadata {
   readonly last_payment_error?: { readonly code?: string; readonly decline_code?: string } | null;
 }
 interface ChargeObject extends Metadata {
-  /** null: made without a payment intent, so not by us. */
+  /** null: the charge was made without a payment intent, so not by us. */
   readonly payment_intent: string | null;
   readonly amount_refunded: number;
 }
@@ -135,7 +135,7 @@ function intentOf(value: unknown): IntentObject {
   return value;
 }
 
-/** Accepted by Stripe and not delivered. */
+/** A refund that Stripe accepted, and whose money did not arrive. */
 function failedRefund(value: unknown): Read | undefined {
   if (!isRefund(value)) throw malformed('refund', isRefund.errors);
   const { refund_id, attempt } = value.metadata ?? {};
@@ -156,14 +156,14 @@ function disputeOf(value: unknown): DisputeObject {
   return value;
 }
 
-/** The money stays with us. At other ends (`lost`, `prevented`) it has gone back to the buyer. */
+/** Final statuses of disputes that leave the money with us. After others (`lost`, `prevented`) the buyer has it. */
 const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 
-/** By type of message; `undefined`: not about a payment of ours. */
+/** Readers by type of message. They return `undefined` for a message that is not about a payment of ours. */
 const READERS: Readonly<Record<string, (value: unknown) => Read | undefined>> = {
   'payment_intent.succeeded'(value) {
     const intent = intentOf(value);
-    // Another currency pays for nothing here: the charge's own answer and the reconciliation say so.
+    // Another currency pays for nothing here: the answer to the charge and the reconciliation report that.
     if ((intent.currency ?? CURRENCY) !== CURRENCY) return undefined;
     return about(intent, intent.id, { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received });
   },

@@ -6,8 +6,8 @@ type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;
 
 /**
  * The library sets a property on each answer. For JSON that is no object (a proxy's health page) that throws an
- * uncatchable error, which ends the process. It limits only silence: an answer that comes byte by byte would keep its
- * caller for ever.
+ * uncatchable error, which ends the process. Its timeout limits only silence: an answer that comes byte by byte would
+ * hold its caller for ever.
  */
 export function stripeHttp(): HttpClient {
   const client = Stripe.createNodeHttpClient();

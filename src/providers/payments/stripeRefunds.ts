@@ -10,7 +10,7 @@ import { pageIn, refundIn } from './stripeAnswers.js';
 import { DeclinedError, GAVE_NOTHING, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
 
 const PAGE = 100;
-/** Our clock and Stripe's may differ. */
+/** Milliseconds by which our clock and Stripe's may differ. */
 const CLOCKS_MS = 60_000;
 
 /** `call`: makes a request and maps its failure. `now`: milliseconds since the epoch. */
@@ -61,7 +61,7 @@ export function stripeRefunds(
           !(error instanceof MismatchError)
         )
           throw error;
-        // The key may have been used before.
+        // The idempotency key may have been used before, so the refund may exist.
         const found = await find(refund_id, attempt, charge_id);
         if (found !== undefined) return found;
         if (error instanceof RefusedError || error instanceof DeclinedError)
@@ -88,7 +88,7 @@ export function stripeRefunds(
   };
 }
 
-/** Also accepted while pending or waiting for the buyer. */
+/** The reply for a refund, which counts as accepted also while it is pending or waits for the buyer. */
 function replyOf({ id, status, failure_reason }: Stripe.Refund): RefundReply {
   if (GAVE_NOTHING.has(status)) return refused(failure_reason ?? status ?? 'failed');
   return { outcome: 'refunded', provider: PROVIDER, refund_ref: id, simulated: false };

@@ -1,4 +1,4 @@
-/** https://docs.stripe.com/testing */
+/** Stripe's test cards and payment methods: https://docs.stripe.com/testing */
 
 const DECLINED_CARDS: Readonly<Record<string, string>> = {
   '4000000000000002': 'generic_decline',
@@ -20,11 +20,11 @@ const DECLINED_METHODS: Readonly<Record<string, string>> = {
   chargeDeclinedIncorrectCvc: 'incorrect_cvc',
   chargeDeclinedProcessingError: 'processing_error',
   chargeDeclinedVelocityLimitExceeded: 'card_velocity_exceeded',
-  // None of Stripe's: a card that was detached from its customer.
+  // Not a method of Stripe's: it stands for a card that was detached from its customer.
   detached: 'invalid_request_error',
 };
 
-/** The decline code after authentication; null: charged. */
+/** Decline codes of cards after authentication; null: the card is charged. */
 const AUTHENTICATED_CARDS: Readonly<Record<string, string | null>> = {
   '4000002500003155': null,
   '4000002760003184': null,
@@ -58,7 +58,7 @@ function behaviourOf<T>(
   return Object.hasOwn(methods, method) ? methods[method] : undefined;
 }
 
-/** `undefined`: it is charged. */
+/** Decline code of a card or payment method; `undefined`: it is charged. */
 export function declineCodeOf(reference: string): string | undefined {
   return behaviourOf(reference, DECLINED_CARDS, DECLINED_METHODS);
 }
@@ -67,7 +67,7 @@ export function needsAuthentication(reference: string): boolean {
   return behaviourOf(reference, AUTHENTICATED_CARDS, AUTHENTICATED_METHODS) !== undefined;
 }
 
-/** `undefined`: it is charged. */
+/** Decline code after the buyer's authentication; `undefined`: it is charged. */
 export function afterAuthentication(reference: string): string | undefined {
   return behaviourOf(reference, AUTHENTICATED_CARDS, AUTHENTICATED_METHODS) ?? undefined;
 }

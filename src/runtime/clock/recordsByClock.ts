@@ -2,8 +2,8 @@ import { clockMs } from '../../lib/clock.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 
 /**
- * Records that expire by the clock, for what a sandbox moves: sessions, stored answers, counters. The store itself
- * expires them by the system's clock, which is never ahead of it, and so never too early.
+ * Records that expire by the sandbox's clock: sessions, stored answers, counters. The store itself expires them by the
+ * system's clock, which is never ahead of the sandbox's, and so never too early.
  */
 export function recordsByClock(records: Records): Records {
   const alive = ({ expiresAt }: StoredRecord): boolean => expiresAt === undefined || expiresAt > clockMs();

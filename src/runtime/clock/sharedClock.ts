@@ -1,6 +1,6 @@
 /**
- * How far a sandbox's clock is ahead (docs/sandbox.md#the-clock): one record for all processes and threads, which
- * follow it. It only grows.
+ * The offset of a sandbox's clock ahead of the system's (docs/sandbox.md#the-clock). All processes and threads follow
+ * one record of it; the offset only grows.
  */
 import { pause } from '../../lib/async/pause.js';
 import { clockOffset, moveClock } from '../../lib/clock.js';
@@ -11,14 +11,18 @@ import type { FollowerRun } from '../supervision/followers.js';
 
 const KEY = 'sandbox/clock';
 const LOOK_MS = 200;
-/** More lost compare-and-sets in a row are a fault of the store. */
+/** Attempts at a compare-and-set; more lost ones in a row are a fault of the store. */
 const MAX_TURNS = 100;
 
 interface Ahead {
   readonly offset_ms: number;
 }
 
-/** Sets this process's clock. Where the record was lost, time does not go back against the log. @throws UnavailableError */
+/**
+ * Sets this process's clock from the record. A lost record is restored from the log, so that time does not go back
+ * behind its events.
+ * @throws UnavailableError
+ */
 export async function openSharedClock(records: Records, events: EventStore): Promise<void> {
   if ((await records.get<Ahead>(KEY)) === undefined)
     await records.put(KEY, { offset_ms: await aheadInLog(events) } satisfies Ahead, { expected: 0 });
@@ -26,7 +30,7 @@ export async function openSharedClock(records: Records, events: EventStore): Pro
 }
 
 /**
- * Sets the clock of a command, which changes no record.
+ * Sets the clock of a command's process, without a change of the record.
  * @param records `undefined`: there is no read store, and the log says how far the clock is ahead
  * @throws UnavailableError
  */
@@ -35,7 +39,7 @@ export async function joinSharedClock(records: Pick<Records, 'get'> | undefined,
   moveClock(stored?.value.offset_ms ?? (await aheadInLog(events)));
 }
 
-/** Follows until it is aborted. Where the records are away, the clock goes on as it is. */
+/** Follows the record until `signal` is aborted. While the records are unavailable, the clock keeps its offset. */
 export function followSharedClock(
   records: Pick<Records, 'get'>,
 ): (run: Pick<FollowerRun, 'signal' | 'well' | 'onTrouble'>) => Promise<void> {
@@ -54,13 +58,14 @@ export function followSharedClock(
 
 /**
  * Moves the clock of this process, and soon those of the others.
- * @param next the new offset by the present one, milliseconds. It may throw; one that is not ahead changes nothing.
+ * @param next computes the new offset from the present one, in milliseconds. It may throw; an offset that is not ahead
+ * moves no clock.
  * @throws UnavailableError
  */
 export async function moveSharedClock(records: Records, next: (offsetMs: number) => number): Promise<void> {
   for (let turn = 0; turn < MAX_TURNS; turn += 1) {
     const stored = await records.get<Ahead>(KEY);
-    // The record may be lost while this process knows better.
+    // If the record was lost, this process still knows the offset.
     const offset_ms = next(Math.max(stored?.value.offset_ms ?? 0, clockOffset()));
     if ((await records.put(KEY, { offset_ms } satisfies Ahead, { expected: stored?.version ?? 0 })) === undefined)
       continue;
@@ -70,7 +75,7 @@ export async function moveSharedClock(records: Records, next: (offsetMs: number)
   throw new UnavailableError("the sandbox's clock could not be stored");
 }
 
-/** Moves this process's clock to where the record is. @throws UnavailableError */
+/** Moves this process's clock to the offset in the record. @throws UnavailableError */
 export async function catchUpWithClock(records: Pick<Records, 'get'>): Promise<void> {
   moveClock((await records.get<Ahead>(KEY))?.value.offset_ms ?? 0);
 }

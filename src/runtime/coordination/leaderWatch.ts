@@ -3,24 +3,28 @@ import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
 const LOOK_MS = 1_000;
-/** A standby takes over from a dead leader within 3.5 s. */
+/** Milliseconds after which a leader counts as missing; a standby takes over from a dead leader within 3.5 s. */
 const NO_LEADER_MS = 10_000;
 
 export interface LeaderWatch<N extends string> {
-  /** `undefined`: a process leads, or it is not known yet. */
+  /** Time of the last renewal or release, if no process leads; `undefined`: a process leads, or it is not known yet. */
   noLeaderSince(name: N): Date | undefined;
-  /** How often a process has taken the lead since the watch began: another one, or the same one again after a loss. */
+  /**
+   * How often a process has taken the lead since the watch began: another process, or the same one again after a loss.
+   */
   changes(name: N): number;
   close(): Promise<void>;
 }
 
-/** `version` 0: no lease record. `since`: first sight of this version. */
+/**
+ * Lease record as last read; `version` 0: no record. `since`: `performance.now()` at the first read of this version.
+ */
 interface Observation {
   readonly version: number;
   readonly since: number;
   readonly fence: number;
   readonly changes: number;
-  /** By the holder's own clock; for people only. */
+  /** Time of the last renewal or release by the holder's own clock; for people only. */
   readonly at: Date;
 }
 
@@ -41,7 +45,7 @@ export function watchLeaders<N extends string>(
       observed.set(name, {
         version,
         fence,
-        // A lower one is that of records that were lost.
+        // A lower fence means that the records were lost.
         changes: before === undefined ? 0 : before.changes + Math.max(0, fence - before.fence),
         since: performance.now(),
         at: state?.at === undefined ? new Date() : new Date(state.at),
@@ -50,7 +54,7 @@ export function watchLeaders<N extends string>(
   }
 
   const start = (): void => {
-    // Readiness reports a read store that does not answer; the known lease states stay.
+    // Readiness reports a read store that does not answer; the known lease states remain in use.
     looking ??= look()
       .catch(() => undefined)
       .finally(() => (looking = undefined));

@@ -11,43 +11,50 @@ import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { hasEnded, lives, processLife } from './processLife.js';
 
-/** Takeover from a frozen holder or a lost machine takes half a second more. */
+/**
+ * Milliseconds that a lease lasts without a renewal. Takeover from a frozen holder or a lost machine takes half a
+ * second more.
+ */
 export const LEASE_MS = 3_000;
 
 export interface Lease {
-  /** Higher than the fence of every earlier holder. */
+  /** Fencing number, higher than that of every earlier holder. */
   readonly fence: number;
   /**
-   * Checked against the clock: false in a process that was frozen for too long. Check it before each effect. Once it was
-   * false it stays so, whatever a late renewal answers: work that was left out is started again by another lease only.
+   * Whether the lease is held, checked against the clock: false in a process that was frozen for too long. Check it
+   * before each effect. Once false it stays false, even if a late renewal succeeds: skipped work is started again under
+   * another lease only.
    */
   readonly held: boolean;
   /** Aborted once the lease is lost or released, at the latest with the first `held` that is false. */
   readonly lost: AbortSignal;
-  /** Resolves at once while renewals come in time; else with the next one, or the loss. Await it before new work. */
+  /**
+   * Resolves at once while renewals come in time; else with the next renewal, or the loss of the lease. Await it before
+   * new work.
+   */
   renewed(): Promise<void>;
   /** Lets another process take the lease at once. Never throws. */
   release(): Promise<void>;
 }
 
 export interface LeaseOptions {
-  /** Unique among the living processes of the installation. */
+  /** Name of this process, unique among the living processes of the installation. */
   readonly holder: string;
-  /** Stops the wait; an acquired lease stays. */
+  /** Ends the wait for the lease; a lease that is already acquired is not released. */
   readonly signal: AbortSignal;
   readonly logger: Logger;
-  /** Default `LEASE_MS`; the same in all processes. */
+  /** Milliseconds that the lease lasts without a renewal, the same in all processes; default `LEASE_MS`. */
   readonly ttlMs?: number | undefined;
   /** While waiting: called after each renewal by another process. */
   readonly onHeld?: (holder: string) => void;
-  /** While waiting: called after each look at the record. Must not throw. */
+  /** While waiting: called after each poll of the record, with the error if it failed. Must not throw. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
-/** Another process may have the work. Nothing was tried, so nothing has failed. */
+/** Another process may have taken the work over. Nothing was attempted here, so nothing has failed. */
 export class NotOursError extends UnavailableError {}
 
-/** Throws NotOursError once the lease is lost, or `signal` aborts. */
+/** Returns a check that throws NotOursError once the lease is lost or `signal` is aborted. */
 export function whileHeld(held: () => boolean, signal: AbortSignal): () => void {
   return () => {
     if (signal.aborted || !held()) throw new NotOursError('the work may have passed to another process');
@@ -63,13 +70,13 @@ export class LeaseHeldError extends Error {
   }
 }
 
-/** `holder: null`: released. */
+/** Value of a lease record; `holder: null`: the lease was released. */
 interface LeaseValue {
   readonly holder: string | null;
   readonly fence: number;
   /** The holder's `processLife`. */
   readonly life?: string;
-  /** As in `LeaseState`. */
+  /** Time of the last renewal or release, as in `LeaseState`. */
   readonly at?: string;
 }
 
@@ -79,14 +86,14 @@ function valueOf(holder: string | null, fence: number): LeaseValue {
   return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: new Date().toISOString() };
 }
 
-/** `since`: first sight of this version. */
+/** Lease record as last read by a standby. `since`: `performance.now()` at the first read of this version. */
 interface Observation {
   readonly version: number;
   readonly since: number;
 }
 
 /**
- * Waits through failures of the store.
+ * Waits until this process acquires the lease. Failures of the store are waited out.
  * @param name at most 100 characters
  * @returns `undefined` when `signal` was aborted first
  */
@@ -125,7 +132,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
 }
 
 /**
- * Acquires the lease, or finds within its time that a living process holds it.
+ * Acquires the lease, or finds within the lease's lifetime that a living process holds it.
  * @returns `undefined` when `signal` was aborted first
  * @throws LeaseHeldError; UnavailableError from the first read
  */
@@ -156,7 +163,7 @@ export interface LeaseState {
   readonly fence: number;
   /** The last renewal or release, by the holder's clock (ISO 8601, UTC); for people only. */
   readonly at: string | undefined;
-  /** `undefined`: unknown, as on another machine. */
+  /** Whether the last holder's process is alive; `undefined`: unknown, for example on another machine. */
   readonly lives: boolean | undefined;
 }
 
@@ -168,15 +175,15 @@ export async function leaseState(records: Records, name: string): Promise<LeaseS
   return { holder, version: record.version, fence, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
 }
 
-/** This process's own record is a lease that it lost by its clock, and that no other process took. */
+/** A record that names this process is of a lease that it lost by its clock and no other process has taken. */
 function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
   return last === null || last === holder || (life !== undefined && hasEnded(life, OWN_LIFE));
 }
 
-/** Renewals that may be missing before new work waits. */
+/** Number of renewal intervals without a renewal after which new work waits. */
 const LATE = 1.5;
 
-/** Renews the lease three times within its time, and once a second where that is long. */
+/** Renews the lease three times within its lifetime, or once a second if the lifetime is long. */
 function hold(
   records: Records,
   key: string,
@@ -233,7 +240,7 @@ function hold(
       if (!held()) return;
       try {
         if (!(await renew())) return lose();
-        // Counted from the request, as the lease's time is.
+        // The wait is counted from the renewal's request, as the lease's time is.
         wait = Math.max(0, everyMs - age());
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;

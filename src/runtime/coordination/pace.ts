@@ -10,17 +10,17 @@ import { servingNow } from '../readmodels/serving.js';
 const LOOK_MS = 1_000;
 /** Batch size while requests are answered on the same thread. */
 const EVENTS = 100;
-/** In one write while requests are answered: other writers wait for the store's lock. */
+/** Documents in one write while requests are answered, since other writers wait for the store's lock. */
 const DOCUMENTS = 200;
-/** Events a second. */
+/** Events a second while requests are answered: the first rate, and the least. */
 const RATE = { first: 8_000, least: 500 };
-/** In ms: below `good` the rate rises, above `bad` it falls. */
+/** Event-loop delay in ms: below `good` the rate rises, above `bad` it falls. */
 const DELAY = { good: 4, bad: 8 };
 
 export interface Pace {
-  /** Requests were being answered at the last look. */
+  /** Whether requests were being answered at the last poll of the load. */
   readonly polite: boolean;
-  /** Rests if the last `events` came faster than the rate. */
+  /** Pauses the work if its last `events` events came faster than the rate allows. */
   rest(events: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function considerate(records: Records, clock = CLOCK): Pace {
 
   async function look(now: number): Promise<void> {
     lookedAt = now;
-    // The work itself meets an engine that does not answer.
+    // An engine that does not answer fails the work itself, so the failure is ignored here.
     const { requests, delayMs } = await servingNow(records).catch(() => ({
       requests: polite ? 1 : 0,
       delayMs: DELAY.good,
@@ -88,7 +88,7 @@ export function paced<E extends Pick<EventStore, 'follow' | 'readAll'>, S extend
       }
     };
 
-  /** Writes in parts, and pauses after each as long as it took, for other writers. */
+  /** Writes in parts, and pauses after each part for as long as it took (50 ms at most), for other writers. */
   async function write(batches: readonly WriteBatch[]): Promise<void> {
     if (!pace.polite) return store.write(batches);
     for (const { collection, documents, checkpoint } of batches) {

@@ -1,8 +1,8 @@
 /**
- * Tells whether the holder of something has ended, so that no process waits for it. On the same machine the system
- * knows (`processLife.ts`). A process of another machine or container renews a record; a record without a renewal, by
- * this process's monotonic clock, counts as ended. That process may only be frozen, so work done in its place must be
- * harmless if it continues.
+ * Tells whether the process that holds something has ended, so that no process waits for it. On the same machine the
+ * system knows (`processLife.ts`). A process of another machine or container renews a record; without a renewal, by
+ * this process's monotonic clock, it counts as ended. That process may only be frozen, so work done in its place must
+ * be harmless if it continues.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
@@ -14,12 +14,12 @@ const PREFIX = 'present/';
 const EVERY_MS = 300;
 /** A record without a renewal for this long counts as ended; found within 1.3 s. */
 const STILL_MS = 1_000;
-/** Longer than any clock error of the installation. */
+/** Milliseconds until a presence record expires, longer than any clock error of the installation. */
 const EXPIRES_MS = 3_600_000;
 
 export interface Holder {
   readonly process: string;
-  /** The process's `processLife`. */
+  /** Identity of the process in the system, from `processLife`; absent: unknown. */
   readonly life?: string;
 }
 
@@ -32,14 +32,16 @@ export interface Presence {
 export interface PresenceOptions {
   readonly records: Records;
   readonly logger: Logger;
-  /** Default: this process's life. `null`: unknown, as in a container of its own. */
+  /**
+   * Identity of this process in the system; default: from `processLife`. `null`: unknown, as in a container of its own.
+   */
   readonly life?: string | null;
 }
 
 interface Sighting {
-  /** 0: no record. */
+  /** Version of the presence record; 0: there is no record. */
   readonly version: number;
-  /** First sight of this version, by the monotonic clock. */
+  /** Time of the first read of this version, by the monotonic clock. */
   readonly since: number;
 }
 
@@ -62,7 +64,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     looked = start;
   }
 
-  /** No process can renew its record, so earlier sightings prove nothing. */
+  /** Discards all sightings: while the store fails no process can renew its record, so they prove nothing. */
   function forget(): void {
     sightings.clear();
     looked = Number.NEGATIVE_INFINITY;

@@ -14,14 +14,14 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
-/** The same container of the same boot. */
+/** Whether both processes belong to the same container of the same boot. */
 export function isOfThisMachine(life: string, own: string): boolean {
   const parts = life.split('/');
   const ownParts = own.split('/');
   return parts.length === 4 && parts[0] === ownParts[0] && parts[1] === ownParts[1];
 }
 
-/** Only if certain: never for another machine or container, nor for a frozen process. */
+/** True only if the process has certainly ended: never for another machine or container, nor for a frozen process. */
 export function hasEnded(life: string, own: string | undefined = processLife()): boolean {
   if (own === undefined || !isOfThisMachine(life, own)) return false;
   const parts = life.split('/');
@@ -34,7 +34,7 @@ export function hasEnded(life: string, own: string | undefined = processLife()):
   }
 }
 
-/** True also for a frozen process. `undefined`: unknown. */
+/** Whether the process is alive, even if it is frozen; `undefined`: unknown. */
 export function lives(life: string, own: string | undefined = processLife()): boolean | undefined {
   return own === undefined || !isOfThisMachine(life, own) ? undefined : !hasEnded(life, own);
 }
@@ -52,7 +52,7 @@ function isGone(id: number): boolean {
 interface Stat {
   readonly id: string;
   readonly startedAt: string;
-  /** A zombie: its parent has not reaped it. */
+  /** Whether the process has exited, for example as a zombie that its parent has not reaped. */
   readonly ended: boolean;
 }
 
@@ -65,7 +65,7 @@ function statOf(id: number | 'self'): Stat | undefined {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
-  // The name, in brackets, may contain anything.
+  // The process name, in brackets, may contain any characters.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state = ''] = fields;
   return { id: text.slice(0, text.indexOf(' ')), startedAt: fields[19] ?? '', ended: state === 'Z' || state === 'X' };

@@ -2,9 +2,9 @@ import type { Records } from '../../ports/readStore.js';
 import { acquireLease, type Lease, type LeaseOptions } from './lease.js';
 
 /**
- * Works whenever this process has the lease, and stands by otherwise, until `options.signal` is aborted.
- * @param work is to end once its signal is aborted, as when the lease is lost
- * @throws what `work` throws, once the lease is released
+ * Runs `work` whenever this process has the lease, and stands by otherwise, until `options.signal` is aborted.
+ * @param work must end once its signal is aborted, for example when the lease is lost
+ * @throws any error of `work`, once the lease is released
  */
 export async function workByLease(
   records: Records,

@@ -1,13 +1,13 @@
-/** What a log asks of a witness (c2sp.org/tlog-witness, "add-checkpoint"), as text. */
+/** The body of a log's request to a witness for a cosignature (c2sp.org/tlog-witness, "add-checkpoint"). */
 import { MalformedEvidenceError } from './errors.js';
 import { fromDecimal, hashFromBase64 } from './strictText.js';
 
 export interface AddCheckpoint {
   /** Size of the latest checkpoint that the witness has cosigned; 0: none. */
   readonly oldSize: number;
-  /** From the old size to the checkpoint's. */
+  /** The consistency proof from the old size to the checkpoint's size. */
   readonly consistency: readonly Uint8Array[];
-  /** A signed note. */
+  /** The checkpoint as a signed note. */
   readonly checkpoint: string;
 }
 
@@ -19,7 +19,7 @@ export function formatAddCheckpoint({ oldSize, consistency, checkpoint }: AddChe
   return [`${OLD}${oldSize}`, ...hashes, '', checkpoint].join('\n');
 }
 
-/** The checkpoint is not looked at. @throws MalformedEvidenceError */
+/** Parses a request's body, but not the checkpoint in it. @throws MalformedEvidenceError */
 export function parseAddCheckpoint(text: string): AddCheckpoint {
   const end = text.indexOf('\n\n');
   if (end < 0) throw new MalformedEvidenceError('an empty line stands before the checkpoint');

@@ -1,4 +1,4 @@
-/** Verifies a bundle offline: from the keys that its reader trusts down to what is shown of each event. */
+/** Verifies a proof bundle offline: from the keys that its reader trusts down to the shown parts of each event. */
 import { type ParsedCheckpoint, parseCheckpoint } from './checkpoint.js';
 import { cosignedAt } from './cosignature.js';
 import { MalformedEvidenceError, UnprovenEventError, UntrustedNoteError } from './errors.js';
@@ -10,9 +10,9 @@ import type { ProofBundle, ProvenEvent } from './proofBundle.js';
 import { type NoteVerifier, openNote } from './signedNote.js';
 
 export interface TrustedKeys {
-  /** Of the log: one of them must have signed. */
+  /** Keys of the log, of which one must have signed the checkpoint. */
   readonly log: readonly NoteVerifier[];
-  /** Each of them must have cosigned. */
+  /** Keys of witnesses, each of which must have cosigned the checkpoint. */
   readonly witnesses: readonly NoteVerifier[];
 }
 
@@ -24,7 +24,7 @@ export interface CheckedBundle {
 }
 
 /**
- * @param whole a stream of which every event up to the latest one shown must be there
+ * @param whole name of a stream of which the bundle must have every event up to the latest one shown
  * @throws MalformedEvidenceError, also for a bundle without events; UntrustedNoteError for a checkpoint without the
  * signatures that are needed; UnprovenEventError for the first event that is not in the log as it is shown, or that is
  * missing of `whole`
@@ -40,7 +40,7 @@ export function checkBundle(
   const valid = new Map(signatures.map((signature) => [keyName(signature), signature]));
   const signer = keys.log.find((key) => valid.has(keyName(key)));
   if (signer === undefined) throw new UntrustedNoteError("the log's key has not signed this checkpoint");
-  // The key of one log says nothing about another one.
+  // A key of one log proves nothing about another log.
   if (signer.name !== checkpoint.origin)
     throw new UntrustedNoteError(`the checkpoint is of ${checkpoint.origin}, the key of ${signer.name}`);
   const cosigned = keys.witnesses.map((witness) => {
@@ -71,7 +71,7 @@ function refuseUnlessWhole(stream: string, events: readonly ProvenEvent[]): void
   if (missing >= 0) throw new UnprovenEventError(`revision ${missing} of ${stream} is not in it`);
 }
 
-/** @throws MalformedEvidenceError */
+/** Whether the tree with this head has the event as it is shown. @throws MalformedEvidenceError */
 export function isInLog(event: ProvenEvent, head: TreeHead): boolean {
   const leaf = leafOfShown(event, event);
   const { index, inclusion } = event;

@@ -1,4 +1,4 @@
-/** The text of a checkpoint (c2sp.org/tlog-checkpoint): which log, how many leaves, and their root. */
+/** The text of a checkpoint (c2sp.org/tlog-checkpoint): a log's origin, its number of leaves and their root. */
 import { MalformedEvidenceError } from './errors.js';
 import type { TreeHead } from './merkleTree.js';
 import { fromDecimal, hashFromBase64 } from './strictText.js';
@@ -10,11 +10,11 @@ export interface Checkpoint extends TreeHead {
 
 export interface ParsedCheckpoint extends Checkpoint {
   readonly root: Buffer;
-  /** Lines that others may add; ours have none. */
+  /** Extension lines after the root; checkpoints of this service have none. */
   readonly extensions: readonly string[];
 }
 
-/** With the newline that ends it: the body of a note. */
+/** The checkpoint's text with its last newline: the body of a note. */
 export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   const text = `${origin}\n${size}\n${Buffer.from(root).toString('base64')}\n`;
   parseCheckpoint(text);

@@ -1,4 +1,4 @@
-/** Cosignatures of witnesses (c2sp.org/tlog-cosignature, Ed25519): over a checkpoint and the time at which it was seen. */
+/** Cosignatures of witnesses (c2sp.org/tlog-cosignature, Ed25519) over a checkpoint and the time of the cosignature. */
 import { ed25519Verifier, SIGNATURE_BYTES } from './ed25519.js';
 import { MalformedEvidenceError } from './errors.js';
 import { COSIGNATURE_V1, parseSignerKey, parseVerifierKey } from './noteKeys.js';
@@ -39,7 +39,7 @@ export function cosignatureVerifier(verifierKey: string): NoteVerifier {
   };
 }
 
-/** Of a valid one: seconds since 1970. */
+/** The time of a valid cosignature, seconds since 1970. */
 export const cosignedAt = ({ signature }: NoteSignature): number => Number(signature.readBigUInt64BE());
 
 const signedText = (time: bigint, body: string): Buffer => Buffer.from(`cosignature/v1\ntime ${time}\n${body}`);

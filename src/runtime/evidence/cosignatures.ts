@@ -1,15 +1,15 @@
-/** Asks all witnesses of a log at once. */
+/** Requests cosignatures from all witnesses of a log concurrently. */
 import { formatSignature } from './signedNote.js';
 import type { Cosigning, Patience, SignedCheckpoint, WitnessClient } from './witnessClient.js';
 
 export interface Cosigned {
-  /** The checkpoint with the cosignatures of those that gave one, in the order of the witnesses. */
+  /** The checkpoint with the cosignatures received, in the order of the witnesses. */
   readonly note: string;
-  /** What became of each. */
+  /** The outcome of each witness' request, in the order of the witnesses. */
   readonly outcomes: readonly Cosigning[];
 }
 
-/** Within the time, whatever witnesses do. @throws the errors of `checkpoint.consistency` */
+/** Resolves within the timeout, even if witnesses do not answer. @throws the errors of `checkpoint.consistency` */
 export async function collectCosignatures(
   witnesses: readonly WitnessClient[],
   checkpoint: SignedCheckpoint,

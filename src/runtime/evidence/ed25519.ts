@@ -1,10 +1,10 @@
-/** Ed25519 keys as the 32 bytes of RFC 8032, which node:crypto takes in DER alone. */
+/** Ed25519 keys as the 32 bytes of RFC 8032. node:crypto takes these keys in DER only. */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 
 export const KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
 
-/** RFC 8410: what stands before the 32 bytes. */
+/** The DER prefixes (RFC 8410) before the 32 bytes of a private key and of a public one. */
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 

@@ -1,4 +1,4 @@
-/** A leaf, tile, note, checkpoint, proof or request that is not of its format. The message says what is wrong. */
+/** A leaf, tile, note, checkpoint, proof or request does not have its format. The message names the fault. */
 export class MalformedEvidenceError extends Error {
   override readonly name = 'MalformedEvidenceError';
 }
@@ -8,10 +8,10 @@ export class UntrustedNoteError extends Error {
   override readonly name = 'UntrustedNoteError';
 }
 
-/** None of the keys that signed it is known. */
+/** A note was signed by unknown keys only. */
 export class UnknownSignersError extends UntrustedNoteError {}
 
-/** An event that the log of a checkpoint does not have as it is shown. */
+/** The log of a checkpoint does not have an event, or not with the content that a bundle shows. */
 export class UnprovenEventError extends Error {
   override readonly name = 'UnprovenEventError';
 }

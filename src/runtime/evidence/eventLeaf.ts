@@ -1,4 +1,4 @@
-/** The leaf of an event (docs/evidence.md#leaves), and what a proof shows of the event. */
+/** The leaf of an event (docs/evidence.md#leaves), and the parts of the event that a proof shows. */
 import type { EventTexts, RecordedEvent } from '../../ports/eventStore.js';
 import { MalformedEvidenceError } from './errors.js';
 import { dataDigest, fieldHash, metadataDigest, saltsOf, textDigest, textHash } from './fieldHashes.js';
@@ -6,38 +6,38 @@ import type { Leaf } from './leaf.js';
 import { timeOf } from './leafTime.js';
 import { isPlain, plainMembers } from './plainJson.js';
 
-/** What of an event the log holds, as stored: neither decrypted nor brought up to date. */
+/** An event as stored in the log: neither decrypted nor upcast. */
 export type StoredEvent = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'type' | 'at' | 'data' | 'metadata'>;
 
-/** The same for all events of a log, which holds them (docs/evidence.md#salted-hashes). */
+/** The rules by which leaves of a log are made, the same for all its events (docs/evidence.md#salted-hashes). */
 export interface LeafRules {
-  /** 32 random bytes as text. */
+  /** The secret from which the salts of all events are derived: 32 random bytes as text. */
   readonly saltKey: string;
-  /** Names of top-level fields of data that a proof may keep while it shows the others. */
+  /** Names of top-level fields of data that are hashed apart, so that a proof may hide them and show the others. */
   readonly apart: ReadonlySet<string>;
 }
 
 export interface ShownField {
   readonly name: string;
   readonly value: unknown;
-  /** 16 bytes in hex. */
+  /** The field's salt: 16 bytes in hex. */
   readonly salt: string;
 }
 
-/** `hash`: all of it is kept; in hex. */
+/** An event's data in a proof. `hash`, in hex, takes the place of data that the proof hides as a whole. */
 export type ShownData =
   | {
-      /** Names of the fields that stand apart, in stored order. */
+      /** Names of the fields that are hashed apart, in stored order. */
       readonly apart: readonly string[];
-      /** With their hashes in hex in place of the fields that stand apart. */
+      /** The data, in which each field that is hashed apart is replaced by its hash in hex. */
       readonly value: Readonly<Record<string, unknown>>;
       readonly salt: string;
-      /** Fields that stand apart and are shown. */
+      /** The fields hashed apart that the proof shows nevertheless. */
       readonly shown: readonly ShownField[];
     }
   | { readonly hash: string };
 
-/** `hash`: all of it is kept; in hex. */
+/** An event's metadata in a proof. `hash`, in hex, takes the place of metadata that the proof hides. */
 export type ShownMetadata = { readonly value: object; readonly salt: string } | { readonly hash: string };
 
 export interface ShownParts {
@@ -52,8 +52,8 @@ export function leafOf(event: StoredEvent, rules: LeafRules): Leaf {
 }
 
 /**
- * The leaf of the event that these texts are of, mostly without parsing them.
- * @throws MalformedEvidenceError as `leafOf`, and where they are no JSON
+ * The leaf of an event whose data and metadata are given as texts, in most cases without parsing them.
+ * @throws MalformedEvidenceError as `leafOf`, and where the texts are no JSON
  */
 export function leafOfTexts(event: Omit<EventTexts, 'position'>, rules: LeafRules): Leaf {
   const members = plainMembers(event.data, rules.apart);
@@ -83,7 +83,8 @@ function parsed({ data, metadata, ...event }: Omit<EventTexts, 'position'>): Sto
 }
 
 /**
- * What is not to be shown is left as hashes: of a field that does not stand apart, the data as a whole.
+ * The event's parts for a proof, in which hashes replace hidden fields. Hiding a field that is not hashed apart hides
+ * the data as a whole.
  * @throws MalformedEvidenceError
  */
 export function showEvent(
@@ -104,8 +105,8 @@ export function showEvent(
 }
 
 /**
- * The leaf of an event that is shown in part; `undefined`: a field that is shown is not the one whose hash stands in its
- * place.
+ * The leaf of an event that is shown in part; `undefined`: a shown field does not match the hash in its place in the
+ * data.
  * @throws MalformedEvidenceError
  */
 export function leafOfShown(

@@ -1,15 +1,15 @@
 /**
- * Salted hashes of what a leaf holds of an event (docs/evidence.md#salted-hashes): a hash says nothing to those who lack
- * the salt, not even of a PIN.
+ * Salted hashes of an event's data and metadata in its leaf (docs/evidence.md#salted-hashes). Without the salt a hash
+ * reveals nothing, not even of a value with few possibilities such as a PIN.
  */
 import { hash } from 'node:crypto';
 import { sha256 } from './merkleTree.js';
 
-/** In hex: 16 bytes each. */
+/** Length of a salt: 16 bytes in hex. */
 const SALT_CHARACTERS = 32;
 const SALTS_OF_A_HASH = 4;
 
-/** The salts of one event, in hex: as many as are asked for, in their order. */
+/** The salts of one event: each call of the returned function gives the next one, in hex. */
 export function saltsOf(saltKey: string, eventId: string): () => string {
   let block = 0;
   let salts = '';
@@ -23,16 +23,16 @@ export function saltsOf(saltKey: string, eventId: string): () => string {
   };
 }
 
-/** In hex: of a field that stands apart. */
+/** The hash, in hex, of a field that is hashed apart from the rest of its event's data. */
 export const fieldHash = (name: string, value: unknown, salt: string): string =>
   textHash(`${JSON.stringify(name)}:${JSON.stringify(value)}`, salt);
 
-/** @param value the data, with their hashes in place of the fields that stand apart */
+/** The digest of an event's data. @param value the data, with hashes in place of the fields that are hashed apart */
 export const dataDigest = (apart: readonly string[], value: object, salt: string): Buffer =>
   textDigest(`${JSON.stringify(apart)}${JSON.stringify(value)}`, salt);
 
 export const metadataDigest = (metadata: object, salt: string): Buffer => textDigest(JSON.stringify(metadata), salt);
 
-/** The same, of the JSON text that stands behind the salt. */
+/** Salted SHA-256 of a JSON text, the salt first: in hex here, as bytes in `textDigest`. */
 export const textHash = (text: string, salt: string): string => hash('sha256', salt + text, 'hex');
 export const textDigest = (text: string, salt: string): Buffer => sha256(salt + text);

@@ -1,6 +1,6 @@
 /**
- * The bytes of a leaf, one an event (docs/evidence.md#leaves): a version, then seven fields, each behind its length. A
- * leaf gives away what it names and nothing of data and metadata, which it holds as salted hashes.
+ * The bytes of a leaf, one an event (docs/evidence.md#leaves): a version, then seven fields, each after its length. A
+ * leaf reveals its first five fields, and nothing of data and metadata, of which it has salted hashes.
  */
 import { MalformedEvidenceError } from './errors.js';
 import { HASH_BYTES } from './strictText.js';
@@ -8,14 +8,14 @@ import { HASH_BYTES } from './strictText.js';
 const LEAF_VERSION = 1;
 
 export interface Leaf {
-  /** Of the event. */
+  /** The event's id. */
   readonly id: string;
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
-  /** Milliseconds since 1970, UTC. */
+  /** The event's time, milliseconds since 1970, UTC. */
   readonly time: number;
-  /** Salted digests (`fieldHashes.ts`). */
+  /** Salted digest of the event's data, as `metadata` is of its metadata (`fieldHashes.ts`). */
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
 }
@@ -28,7 +28,7 @@ const MAX_BYTES = 65_535;
 /** @throws MalformedEvidenceError for what does not fit a leaf */
 export function encodeLeaf(leaf: Leaf): Buffer {
   const texts = [leaf.id, leaf.stream, leaf.type].map((text) => {
-    // Half of a character would be written as any other half.
+    // All unpaired surrogates would be encoded as the same bytes.
     if (!text.isWellFormed()) throw new MalformedEvidenceError('id, stream and type of an event are UTF-8');
     return Buffer.byteLength(text);
   });

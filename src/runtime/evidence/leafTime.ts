@@ -1,12 +1,12 @@
-/** Times of events as a leaf has them: of each instant there is one text. */
+/** Parses times of events for their leaves. Only one text form is accepted for each instant. */
 import { MalformedEvidenceError } from './errors.js';
 
-/** `0` stands for a digit. */
+/** The form of a time, in which `0` stands for any digit. */
 const FORM = '0000-00-00T00:00:00.000Z';
 const DAY_LENGTH = 'yyyy-mm-dd'.length;
 const [ZERO, NINE] = [0x30, 0x39];
 
-/** Events that follow each other are mostly of one day, and Node's own parser takes ten times as long. */
+/** The last parsed day: consecutive events are mostly of one day, and Node's own parser takes ten times as long. */
 let day = '';
 let dayStart = Number.NaN;
 
@@ -22,7 +22,7 @@ export function timeOf(at: string): number {
   throw new MalformedEvidenceError(`${JSON.stringify(at.slice(0, 40))} is no time as the service writes it`);
 }
 
-/** A regular expression takes five times as long. */
+/** Whether a text has the form of a time. A regular expression takes five times as long. */
 function hasForm(at: string): boolean {
   if (at.length !== FORM.length) return false;
   for (let index = 0; index < FORM.length; index++) {
@@ -35,7 +35,7 @@ function hasForm(at: string): boolean {
 const digit = (at: string, index: number): number => at.charCodeAt(index) - ZERO;
 const two = (at: string, index: number): number => digit(at, index) * 10 + digit(at, index + 1);
 
-/** NaN for a day that no month has. */
+/** Start of a day in milliseconds since 1970; NaN for a day that no month has. */
 function startOf(asked: string): number {
   const start = Date.parse(`${asked}T00:00:00.000Z`);
   return !Number.isNaN(start) && new Date(start).toISOString().startsWith(asked) ? start : Number.NaN;

@@ -14,7 +14,7 @@ export interface TreeHead {
 /** Root of the tree without leaves. */
 export const EMPTY_ROOT: Uint8Array = sha256(Buffer.alloc(0));
 
-/** Node makes a buffer of its own in three times the time that the hash takes. */
+/** The hash as bytes. Converted from a string, since Node takes three times the hash's time to make a buffer itself. */
 export function sha256(bytes: Uint8Array | string): Buffer {
   return Buffer.from(digest('sha256', bytes, 'binary'), 'latin1');
 }
@@ -26,7 +26,7 @@ export function hashLeaf(data: Uint8Array): Buffer {
   return sha256(bytes);
 }
 
-/** The node's prefix, and room for the hashes of its children: nothing is allocated for each node. */
+/** A reused buffer with a node's prefix byte and its children's hashes: nothing is allocated for each node. */
 const node = Buffer.alloc(1 + 2 * HASH_BYTES, 1);
 
 export function hashChildren(left: Uint8Array, right: Uint8Array): Buffer {
@@ -48,7 +48,7 @@ export function hashPerfect(hashes: Uint8Array): Buffer {
   return level;
 }
 
-/** Section 2.1.3.2. False also for whatever is no proof at all. */
+/** Verifies an inclusion proof (section 2.1.3.2). A malformed proof is false, not an error. */
 export function verifyInclusion(
   proof: readonly Uint8Array[],
   leaf: { readonly index: number; readonly hash: Uint8Array },
@@ -74,8 +74,8 @@ export function verifyInclusion(
 }
 
 /**
- * Section 2.1.4.2: whether the tree `to` has the tree `from` as its beginning. Between equal sizes, and from size 0, the
- * proof is empty. False also for whatever is no proof at all.
+ * Verifies a consistency proof (section 2.1.4.2): whether the tree `to` begins with the tree `from`. Between equal
+ * sizes, and from size 0, the proof is empty. A malformed proof is false, not an error.
  */
 export function verifyConsistency(proof: readonly Uint8Array[], from: TreeHead, to: TreeHead): boolean {
   if (!isCount(from.size) || !isCount(to.size) || from.size > to.size) return false;
@@ -85,7 +85,7 @@ export function verifyConsistency(proof: readonly Uint8Array[], from: TreeHead, 
   let place = from.size - 1;
   let last = to.size - 1;
   while (isOdd(place)) [place, last] = [half(place), half(last)];
-  // A perfect tree is a node of the other one: the proof leaves its root out.
+  // A perfect `from` tree is a node of the `to` tree: the proof leaves its root out.
   const [first, ...others] = place === 0 ? [from.root, ...proof] : proof;
   if (first === undefined) return false;
   let [was, is] = [first, first];
@@ -107,6 +107,6 @@ const isCount = (value: number): boolean => Number.isSafeInteger(value) && value
 const areHashes = (all: readonly Uint8Array[]): boolean => all.every(({ length }) => length === HASH_BYTES);
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
-// No bit operators: they end at 2^31.
+// Bit operators are not used, since they work on 32 bits only.
 const isOdd = (value: number): boolean => value % 2 === 1;
 const half = (value: number): number => Math.floor(value / 2);

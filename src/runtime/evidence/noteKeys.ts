@@ -4,23 +4,23 @@ import { ed25519Key, KEY_BYTES } from './ed25519.js';
 import { MalformedEvidenceError } from './errors.js';
 import { fromBase64 } from './strictText.js';
 
-/** The types of signatures that are used here: of a log, and of a witness. */
+/** The signature type of a log's notes; below it, that of a witness' cosignatures. */
 export const ED25519_NOTE = 1;
 export const COSIGNATURE_V1 = 4;
 export type SignatureType = typeof ED25519_NOTE | typeof COSIGNATURE_V1;
 
 export interface VerifierKey {
   readonly name: string;
-  /** 32 bits: with the name, it names the key. */
+  /** A hash of 32 bits over name, type and public key. Name and id together identify the key. */
   readonly keyId: number;
   readonly type: SignatureType;
   readonly publicKey: Buffer;
 }
 
-/** Names one key, also in maps. */
+/** Text that identifies a key, in messages and as a key of maps. */
 export const keyName = ({ name, keyId }: { name: string; keyId: number }): string => `${name}+${hex(keyId)}`;
 
-/** Not empty, without Unicode spaces and `+`. */
+/** Whether a text may name a key: not empty, without Unicode spaces and `+`. */
 export const isKeyName = (name: string): boolean => name.isWellFormed() && /^[^\p{White_Space}+]+$/u.test(name);
 
 function keyIdOf(name: string, type: SignatureType, publicKey: Uint8Array): number {
@@ -34,7 +34,7 @@ export function verifierKey(name: string, type: SignatureType, publicKey: Buffer
   return { name, keyId: keyIdOf(name, type, publicKey), type, publicKey };
 }
 
-/** `name+hash+base64`: the vkey. */
+/** The verifier key ("vkey") as text: `name+hash+base64`. */
 export const formatVerifierKey = (key: VerifierKey): string =>
   `${keyName(key)}+${Buffer.concat([Buffer.from([key.type]), key.publicKey]).toString('base64')}`;
 
@@ -50,7 +50,7 @@ export function parseVerifierKey(text: string): VerifierKey {
   return key;
 }
 
-/** Secret: `PRIVATE+KEY+name+hash+base64`. @param seed 32 random bytes */
+/** The signer's key, a secret, as text: `PRIVATE+KEY+name+hash+base64`. @param seed 32 random bytes */
 export function formatSignerKey(name: string, type: SignatureType, seed: Uint8Array): string {
   const key = verifierKey(name, type, ed25519Key(seed).publicKey);
   return `${PRIVATE}${keyName(key)}+${Buffer.concat([Buffer.from([type]), seed]).toString('base64')}`;
@@ -61,7 +61,7 @@ export interface SignerKey {
   sign(message: Uint8Array): Buffer;
 }
 
-/** @throws MalformedEvidenceError, which does not show the key */
+/** @throws MalformedEvidenceError, whose message does not contain the key */
 export function parseSignerKey(text: string): SignerKey {
   const found = /^PRIVATE\+KEY\+([^+]+)\+([\da-f]{8})\+(.+)$/su.exec(text);
   if (found === null) throw new MalformedEvidenceError("a signer's key is PRIVATE+KEY+name+8 hex digits+base64");

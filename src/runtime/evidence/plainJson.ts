@@ -1,28 +1,31 @@
 /**
- * Plain JSON: a text that `JSON.stringify` writes of what `JSON.parse` reads in it, so that it may be hashed as it
- * stands. Nearly all that the service stores is plain, and looking at it takes a fraction of the time of parsing it and
- * writing it again. A text that is not known to be plain need not be another one: it is to be parsed.
+ * Plain JSON: a text that `JSON.parse` and `JSON.stringify` leave unchanged, so that it may be hashed without parsing.
+ * Nearly all stored texts are plain, and this check takes a fraction of the time of parsing and writing them again. It
+ * may miss a plain text, never the reverse: a text that it does not accept is to be parsed.
  */
 
-/** A member of an object, by places in its text. */
+/** A member of an object, by offsets in the object's text. */
 export interface PlainMember {
   readonly name: string;
-  /** Of its name's first quotation mark. */
+  /** Offset of the first quotation mark of the name. */
   readonly start: number;
   readonly valueStart: number;
   readonly end: number;
 }
 
-/** Escapes have several forms; control characters and halves of a character are written as escapes. */
+/**
+ * Characters that no plain text has. Escapes have several forms; control characters and unpaired surrogates are written
+ * as escapes.
+ */
 const NEVER_PLAIN = /[^ -[\]-\ud7ff\ue000-\uffff]/;
-/** Greater ones, fractions and exponents have several forms. */
+/** Most digits of a number in a plain text. Greater numbers, fractions and exponents have several forms. */
 const MAX_DIGITS = 15;
 const MAX_DEPTH = 16;
 
 const [QUOTE, COMMA, MINUS, ZERO, NINE, COLON] = [0x22, 0x2c, 0x2d, 0x30, 0x39, 0x3a];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** The members of these names, in the text's order; `undefined`: it is no object, or not known to be plain. */
+/** The members of these names, in the text's order; `undefined`: the text is no object, or not known to be plain. */
 export function plainMembers(text: string, names: ReadonlySet<string>): readonly PlainMember[] | undefined {
   const found: PlainMember[] = [];
   return isPlain(text, (name, start, valueStart, end) => {
@@ -36,7 +39,7 @@ type OnMember = (name: string, start: number, valueStart: number, end: number) =
 
 /**
  * Whether the text is an object that is known to be plain.
- * @param onMember gets the object's members, as far as it is plain
+ * @param onMember is called with each member of the object, up to the first part that is not plain
  */
 export function isPlain(text: string, onMember?: OnMember): boolean {
   return (
@@ -45,8 +48,8 @@ export function isPlain(text: string, onMember?: OnMember): boolean {
 }
 
 /**
- * Behind the value that starts there; -1: it is not plain.
- * @param names places of the names in the objects that it stands in
+ * The offset after the value that starts at `start`; -1: the value is not plain.
+ * @param names offsets of the names, start and end, in the objects around the value
  */
 function valueEnd(text: string, start: number, depth: number, names: number[]): number {
   const first = text.charCodeAt(start);
@@ -64,7 +67,7 @@ function objectEnd(text: string, start: number, depth: number, names: number[], 
   const outer = names.length;
   for (;;) {
     const nameEnd = text.charCodeAt(at) === QUOTE ? text.indexOf('"', at + 1) : -1;
-    // Numbers as names are put in front, and of two members of one name the last one counts.
+    // JavaScript puts members with numbers as names first, and of two members of one name the last one counts.
     if (nameEnd === -1 || isDigit(text.charCodeAt(at + 1)) || isRepeated(text, at, nameEnd, names, outer)) return -1;
     names.push(at, nameEnd);
     const end = text.charCodeAt(nameEnd + 1) === COLON ? valueEnd(text, nameEnd + 2, depth + 1, names) : -1;
@@ -80,7 +83,7 @@ function objectEnd(text: string, start: number, depth: number, names: number[], 
   }
 }
 
-/** Without a text of its own for each name: most have different lengths. */
+/** Whether an earlier member of the object has this name. Compares within the text, so that no string is allocated. */
 function isRepeated(text: string, start: number, end: number, names: readonly number[], outer: number): boolean {
   for (let n = outer; n < names.length; n += 2) {
     const other = names[n] as number;

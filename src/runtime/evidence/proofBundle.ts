@@ -1,6 +1,6 @@
 /**
- * The file that shows events with their proofs (docs/evidence.md#bundles): one checkpoint, and for each event what is
- * shown of it, its index and its inclusion proof.
+ * The file that shows events with their proofs (docs/evidence.md#bundles): one checkpoint, and for each event its shown
+ * parts, its index and its inclusion proof.
  */
 import { shortened } from '../../lib/quotedText.js';
 import { repeatedNames } from '../../lib/repeatedNames.js';
@@ -11,24 +11,24 @@ import { hashFromBase64 } from './strictText.js';
 export const BUNDLE_FORMAT = 'gift-evidence/v1';
 
 export interface ProvenEvent extends ShownParts {
-  /** Of the leaf. */
+  /** Index of the event's leaf in the tree. */
   readonly index: number;
   readonly id: string;
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
-  /** ISO 8601, UTC, milliseconds. */
+  /** The event's time: ISO 8601, UTC, milliseconds. */
   readonly at: string;
   readonly inclusion: readonly Uint8Array[];
 }
 
 export interface ProofBundle {
-  /** A signed note, with the witnesses' cosignatures. */
+  /** The checkpoint as a signed note, with the witnesses' cosignatures. */
   readonly checkpoint: string;
   readonly events: readonly ProvenEvent[];
 }
 
-/** As JSON, for a file or an answer. */
+/** The bundle as plain JSON, for a file or an HTTP answer. */
 export function bundleJson({ checkpoint, events }: ProofBundle): object {
   return {
     format: BUNDLE_FORMAT,
@@ -40,7 +40,7 @@ export function bundleJson({ checkpoint, events }: ProofBundle): object {
   };
 }
 
-/** Nothing of it is verified. @throws MalformedEvidenceError naming the place */
+/** Parses a bundle's text; no proof in it is verified. @throws MalformedEvidenceError naming the faulty member */
 export function parseBundle(text: string): ProofBundle {
   const bundle = members(parsed(text), 'the file', ['format', 'checkpoint', 'events']);
   if (bundle['format'] !== BUNDLE_FORMAT) throw malformed('format', `"${BUNDLE_FORMAT}"`);
@@ -109,7 +109,7 @@ const hashIn = (value: Record<string, unknown>, place: string): { readonly hash:
   hash: hex(members(value, place, ['hash'])['hash'], `${place}.hash`, HASH),
 });
 
-/** A salt of another length could take in a part of what it stands before. */
+/** The salt of a hash. Its length is checked, since a longer salt could include the beginning of the salted text. */
 const saltIn = (value: Record<string, unknown>, place: string): string =>
   hex(value['salt'], `${place}.salt`, /^[\da-f]{32}$/);
 
@@ -129,7 +129,7 @@ function parsed(text: string): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** All of these members, and no others. */
+/** Checks that a value is an object with exactly these members. @throws MalformedEvidenceError */
 function members(value: unknown, place: string, names: readonly string[]): Record<string, unknown> {
   if (
     !isObject(value) ||

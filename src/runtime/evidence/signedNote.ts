@@ -18,21 +18,21 @@ export interface NoteVerifier {
 export interface NoteSignature {
   readonly name: string;
   readonly keyId: number;
-  /** Without the key's id. */
+  /** Bytes of the signature, without the key's id. */
   readonly signature: Buffer;
 }
 
 export interface ParsedNote {
-  /** With the newline that ends it. */
+  /** The signed text, with the newline that ends it. */
   readonly body: string;
   readonly signatures: readonly NoteSignature[];
 }
 
 export interface OpenedNote {
   readonly body: string;
-  /** Valid ones: one a known key, the first. */
+  /** The first valid signature of each known key. */
   readonly signatures: readonly NoteSignature[];
-  /** Of unknown keys: they say nothing. */
+  /** Signatures of unknown keys, which prove nothing. */
   readonly others: readonly NoteSignature[];
 }
 
@@ -42,14 +42,14 @@ const DASH = '\u2014 ';
 const KEY_ID_BYTES = 4;
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 
-/** @throws MalformedEvidenceError for a signer's key that makes no signatures of notes */
+/** @throws MalformedEvidenceError for a signer's key of another type than Ed25519 notes */
 export function noteSigner(signerKey: string): NoteSigner {
   const { key, sign } = parseSignerKey(signerKey);
   if (key.type !== ED25519_NOTE) throw new MalformedEvidenceError(`the key of ${key.name} signs no notes`);
   return { name: key.name, keyId: key.keyId, sign: (body) => sign(Buffer.from(body)) };
 }
 
-/** @throws MalformedEvidenceError for a verifier's key of something else */
+/** @throws MalformedEvidenceError for a verifier's key of another type than Ed25519 notes */
 export function noteVerifier(verifierKey: string): NoteVerifier {
   const { name, keyId, type, publicKey } = parseVerifierKey(verifierKey);
   if (type !== ED25519_NOTE) throw new MalformedEvidenceError(`the key of ${name} is none of notes`);
@@ -62,7 +62,7 @@ export function signNote(body: string, signers: readonly NoteSigner[]): string {
   return withSignatures(`${body}\n`, signatures(body, signers));
 }
 
-/** The signatures alone, as a witness answers them. */
+/** The signatures of a text without the text, as a witness sends them. */
 export function signatures(body: string, signers: readonly NoteSigner[]): NoteSignature[] {
   checkText(body);
   if (!body.endsWith('\n')) throw new MalformedEvidenceError('the text of a note ends with a newline');
@@ -73,12 +73,12 @@ export function signatures(body: string, signers: readonly NoteSigner[]): NoteSi
   }));
 }
 
-/** The note with signatures of further keys below its own. */
+/** The note with added signatures below its own. */
 export function withSignatures(note: string, added: readonly NoteSignature[]): string {
   return note + added.map(formatSignature).join('');
 }
 
-/** A line with its newline. */
+/** The signature as a line of a note, with its newline. */
 export function formatSignature({ name, keyId, signature }: NoteSignature): string {
   if (!isKeyName(name)) throw new MalformedEvidenceError("a key's name is not empty and has neither spaces nor +");
   const id = Buffer.alloc(KEY_ID_BYTES);
@@ -86,7 +86,7 @@ export function formatSignature({ name, keyId, signature }: NoteSignature): stri
   return `${DASH}${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
 }
 
-/** Without looking at keys: nothing of it is to be trusted. @throws MalformedEvidenceError */
+/** Parses a note without verifying any signature: its content is not to be trusted. @throws MalformedEvidenceError */
 export function parseNote(note: string | Uint8Array): ParsedNote {
   const text = typeof note === 'string' ? note : decoded(note);
   checkText(text);
@@ -95,7 +95,7 @@ export function parseNote(note: string | Uint8Array): ParsedNote {
   return { body: text.slice(0, end + 1), signatures: parseSignatures(text.slice(end + 2)) };
 }
 
-/** Lines of signatures, at least one. @throws MalformedEvidenceError */
+/** Parses lines of signatures, at least one. @throws MalformedEvidenceError */
 export function parseSignatures(lines: string): NoteSignature[] {
   if (!lines.endsWith('\n')) throw new MalformedEvidenceError('a note ends with lines of signatures');
   const all = lines.slice(0, -1).split('\n');
@@ -105,9 +105,10 @@ export function parseSignatures(lines: string): NoteSignature[] {
 }
 
 /**
- * Unknown keys are ignored, also where they share a name or an id with a known one.
- * @throws MalformedEvidenceError; UnknownSignersError where no known key signed; UntrustedNoteError where the signature of
- * one is invalid
+ * Parses a note and verifies its signatures by the known keys. Unknown keys are ignored, also where they share a name
+ * or an id with a known one.
+ * @throws MalformedEvidenceError; UnknownSignersError where no known key signed; UntrustedNoteError where a known key's
+ * signature is invalid
  */
 export function openNote(note: string | Uint8Array, verifiers: readonly NoteVerifier[]): OpenedNote {
   const { body, signatures: all } = parseNote(note);
@@ -131,7 +132,7 @@ function parseSignature(line: string): NoteSignature {
   const [name, encoded, ...others] = line.startsWith(DASH) ? line.slice(DASH.length).split(' ') : [];
   if (name === undefined || encoded === undefined || others.length > 0 || !isKeyName(name))
     throw new MalformedEvidenceError('a signature is a line of an em dash, the name of a key, and base64');
-  // Bits behind the last byte are ignored, as by others: a note must not fail for the signature of an unknown key.
+  // Bits after the last byte are ignored, as in other implementations: an unknown key's signature must not fail a note.
   if (!BASE64.test(encoded)) throw new MalformedEvidenceError('a signature is no base64');
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.length <= KEY_ID_BYTES) throw new MalformedEvidenceError('a signature has an id and at least one byte');

@@ -1,6 +1,6 @@
 /**
- * The tiles of a tree (c2sp.org/tlog-tiles): 256 hashes of nodes beside each other, eight levels of the tree to one of
- * tiles. The bundles of a log's entries have the indexes and widths of the tiles of level 0.
+ * The tiles of a tree (c2sp.org/tlog-tiles): each holds 256 hashes of neighbouring nodes, and a level of tiles covers
+ * eight levels of the tree. Bundles of the log's entries have the indexes and widths of the tiles of level 0.
  */
 import { MalformedEvidenceError } from './errors.js';
 import { hashPerfect } from './merkleTree.js';
@@ -12,10 +12,10 @@ export const TILE_WIDTH = 256;
 const MAX_LEVEL = 63;
 
 export interface Tile {
-  /** From 0, of the leaves' hashes. */
+  /** Level of the tile; tiles of level 0 hold the leaves' hashes. */
   readonly level: number | 'entries';
   readonly index: number;
-  /** Hashes or entries in it: 256 in a full one, at least 1. */
+  /** Number of hashes or entries in the tile: 256 in a full one, at least 1. */
   readonly width: number;
 }
 
@@ -23,7 +23,7 @@ export interface HashTile extends Tile {
   readonly level: number;
 }
 
-/** `tile/0/x001/x234/067.p/8`, without a slash before it. */
+/** The relative path of a tile, for example `tile/0/x001/x234/067.p/8`. */
 export function tilePath({ level, index, width }: Tile): string {
   const digits = String(index);
   const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, '0').match(/\d{3}/g) as string[];
@@ -32,7 +32,7 @@ export function tilePath({ level, index, width }: Tile): string {
   return `tile/${level}/${folders}${last}${width === TILE_WIDTH ? '' : `.p/${width}`}`;
 }
 
-/** @throws MalformedEvidenceError also for a path that is not the only one of its tile */
+/** @throws MalformedEvidenceError also for any other path of a tile than the one of `tilePath` */
 export function parseTilePath(path: string): Tile {
   const found = /^tile\/(entries|\d{1,2})\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
   if (found === null) throw new MalformedEvidenceError('a tile is named as tile/0/x001/234 or tile/0/x001/234.p/8');
@@ -52,7 +52,7 @@ export function parseTilePath(path: string): Tile {
   return tile;
 }
 
-/** Tiles of one level that differ between a tree and the same tree grown; partial ones only as they are at the end. */
+/** The tiles, of all levels, that a tree gains or changes when it grows; partial ones with their width at size `to`. */
 export function* tilesOfGrowth(from: number, to: number): Generator<HashTile, void> {
   for (let [level, was, is] = [0, from, to]; is > 0; level++) {
     yield* grown(level, was, is);
@@ -71,18 +71,18 @@ function* grown<L extends Tile['level']>(level: L, was: number, is: number): Gen
     yield { level, index, width: Math.min(TILE_WIDTH, is - index * TILE_WIDTH) };
 }
 
-/** How wide the tile is in a tree of this size; 0: it has none. */
+/** The width of a tile in a tree of this size; 0: the tree has no such tile. */
 export function tileWidthAt(size: number, level: number, index: number): number {
   const hashes = Math.floor(size / TILE_WIDTH ** level);
   return Math.max(0, Math.min(TILE_WIDTH, hashes - index * TILE_WIDTH));
 }
 
-/** The tile's hashes, one after the other. */
+/** Reads a tile's hashes, concatenated. */
 export type TileReader = (tile: HashTile) => Promise<Uint8Array>;
 
 /**
- * Reads nodes from the tiles of a tree of this size, each tile once a call. A tile is taken as it is: proofs made of it
- * are to be verified.
+ * Reads nodes from the tiles of a tree of this size, each tile once a call. Hashes in tiles are not checked, so proofs
+ * made of them must be verified.
  * @throws MalformedEvidenceError for a tile of another length; RangeError for a node that the tree lacks
  */
 export function tileHashReader(readTile: TileReader, size: number): HashReader {

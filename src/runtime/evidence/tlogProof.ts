@@ -4,18 +4,18 @@ import { parseNote } from './signedNote.js';
 import { fromBase64, fromDecimal, hashFromBase64 } from './strictText.js';
 
 export interface TlogProof {
-  /** Not authenticated. */
+  /** Extra data, which the proof does not authenticate. */
   readonly extra?: Uint8Array | undefined;
   readonly index: number;
   readonly inclusion: readonly Uint8Array[];
-  /** A signed note. */
+  /** The checkpoint as a signed note. */
   readonly checkpoint: string;
 }
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 const EXTRA = 'extra ';
 const INDEX = 'index ';
-/** Sizes are below 2^63. */
+/** Most hashes of an inclusion proof: sizes of trees are below 2^63. */
 const MAX_HASHES = 63;
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
@@ -31,7 +31,10 @@ export function formatTlogProof({ extra, index, inclusion, checkpoint }: TlogPro
   ].join('\n');
 }
 
-/** The checkpoint has the form of a note; its signatures and the proof are still to be verified. @throws MalformedEvidenceError */
+/**
+ * Parses a proof and the form of its checkpoint; the proof and the checkpoint's signatures are still to be verified.
+ * @throws MalformedEvidenceError
+ */
 export function parseTlogProof(text: string): TlogProof {
   const end = text.indexOf('\n\n');
   if (end < 0) throw new MalformedEvidenceError('a proof has an empty line before its checkpoint');

@@ -2,22 +2,22 @@ import { EMPTY_ROOT, hashChildren, hashPerfect } from './merkleTree.js';
 import { HASH_BYTES } from './strictText.js';
 import { type HashTile, TILE_WIDTH, tileWidthAt } from './tiles.js';
 
-/** Called with each full tile, lowest level first, before `append` returns. It may keep the bytes. */
+/** Called with each full tile, lowest level first, before `append` returns. The callee may keep the buffer. */
 export type OnTile = (tile: HashTile, hashes: Buffer) => void;
 
-/** What continues a tree: its size, and its partial tiles as `partialTiles` gave them, in any order. */
+/** The right edge from which a tree is continued: its size and its `partialTiles`, in any order. */
 export interface TreeEdge {
   readonly size: number;
   readonly tiles: readonly { readonly tile: HashTile; readonly hashes: Uint8Array }[];
 }
 
 /**
- * A tree that only grows. It holds its right edge alone, one partial tile a level: at most 8 KiB a level, whatever its
- * size.
+ * A tree to which leaves are appended. Only its right edge is in memory, one partial tile a level: at most 8 KiB a
+ * level, whatever its size.
  */
 export class TreeBuilder {
   readonly #onTile: OnTile;
-  /** By level: the hashes of the tile that is not yet full. */
+  /** The tile of each level that is not yet full, with its hashes. */
   readonly #edge: { index: number; width: number; hashes: Buffer }[] = [];
   #size = 0;
 
@@ -50,7 +50,7 @@ export class TreeBuilder {
     this.#add(level + 1, hashPerfect(hashes));
   }
 
-  /** It takes some 255 hashes a level. */
+  /** Computes the root; each call takes about 255 hashes a level. */
   root(): Buffer {
     let root: Buffer | undefined;
     for (const { width, hashes } of this.#edge)

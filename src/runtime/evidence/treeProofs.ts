@@ -7,7 +7,7 @@ export interface TreeNode {
   readonly index: number;
 }
 
-/** The hashes of nodes, in their order. */
+/** Reads the hashes of nodes, in the order of the nodes. */
 export type HashReader = (nodes: readonly TreeNode[]) => Promise<readonly Uint8Array[]>;
 
 /** Leaves from `start` up to, not including, `end`. */
@@ -16,7 +16,7 @@ interface Range {
   readonly end: number;
 }
 
-/** From the leaf's sibling to the root's child. @throws RangeError for an index outside the tree */
+/** An inclusion proof, from the leaf's sibling to the root's child. @throws RangeError for an index outside the tree */
 export async function proveInclusion(read: HashReader, index: number, size: number): Promise<Buffer[]> {
   check(index, 0, size - 1);
   const beside: Range[] = [];
@@ -34,7 +34,7 @@ export async function proveInclusion(read: HashReader, index: number, size: numb
   return hashesOf(read, beside.reverse());
 }
 
-/** That the tree of size `to` begins with that of size `from`. Empty from 0 and between equal sizes. */
+/** The proof that the tree of size `to` begins with that of size `from`; empty from 0 and between equal sizes. */
 export async function proveConsistency(read: HashReader, from: number, to: number): Promise<Buffer[]> {
   check(from, 0, to);
   if (from === 0 || from === to) return [];
@@ -61,7 +61,7 @@ export async function rootAt(read: HashReader, size: number): Promise<Buffer> {
   return root as Buffer;
 }
 
-/** One reading for all ranges: of tiles that are far away it takes one round trip. */
+/** The root of each range. All ranges are read in one call, so that remote tiles take one round trip. */
 async function hashesOf(read: HashReader, ranges: readonly Range[]): Promise<Buffer[]> {
   const parts = ranges.map(perfectParts);
   const hashes = await read(parts.flat());
@@ -72,7 +72,7 @@ async function hashesOf(read: HashReader, ranges: readonly Range[]): Promise<Buf
   });
 }
 
-/** From left to right. @param range starts where a perfect subtree of its size may start */
+/** A range's perfect subtrees, from left to right. @param range starts where a perfect subtree of its size may start */
 function perfectParts({ start, end }: Range): TreeNode[] {
   const parts: TreeNode[] = [];
   for (let at = start; at < end;) {

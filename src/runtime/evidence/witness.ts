@@ -1,7 +1,7 @@
 /**
- * What a witness answers (c2sp.org/tlog-witness), without I/O. It cosigns a checkpoint that continues the latest one it
- * has cosigned for the log, and no other: the caller keeps the answer's line before it sends the cosignature, and asks
- * for one log at a time.
+ * The answers of a witness (c2sp.org/tlog-witness), without I/O. It cosigns only a checkpoint that continues the latest
+ * one that it has cosigned for the log. The caller must store the answer's `keep` durably before it sends the
+ * cosignature, and must handle requests for one log one at a time.
  */
 import { parseAddCheckpoint } from './addCheckpoint.js';
 import { parseCheckpoint } from './checkpoint.js';
@@ -17,7 +17,7 @@ import {
   withSignatures,
 } from './signedNote.js';
 
-/** What a witness keeps of a log. */
+/** The state of a log that a witness stores. */
 export interface WitnessedLog {
   readonly origin: string;
   readonly size: number;
@@ -29,25 +29,25 @@ export interface WitnessedLog {
 export interface WitnessView {
   /** The log's keys; `undefined`: the witness does not know the log. */
   verifiers(origin: string): readonly NoteVerifier[] | undefined;
-  /** `undefined`: it has cosigned nothing of the log. */
+  /** The stored state of a log; `undefined`: the witness has cosigned no checkpoint of it. */
   latest(origin: string): WitnessedLog | undefined;
   readonly cosigners: readonly NoteSigner[];
 }
 
 export type WitnessAnswer =
   | { readonly status: 200; readonly keep: WitnessedLog; readonly cosignatures: string }
-  /** The old size is not that of its latest checkpoint, or the tree of this size is another one. */
+  /** The request's old size differs from the latest cosigned size, or another tree of this size was cosigned. */
   | { readonly status: 409; readonly size: number }
   | { readonly status: 400 | 403 | 404 | 422; readonly reason: string };
 
 export interface Witness {
-  /** What a 200 keeps is durable once this has returned. */
+  /** Answers a request. The state in `keep` of an answer with status 200 is durable once this returns. */
   add(body: string): WitnessAnswer;
   /** @param originHash SHA-256 of the log's origin, in hex */
   latest(originHash: string): WitnessedLog | undefined;
 }
 
-/** Before the first checkpoint of a log. */
+/** The tree head of a log of which no checkpoint was cosigned yet. */
 const NOTHING: TreeHead = { size: 0, root: EMPTY_ROOT };
 
 export function answerAddCheckpoint(body: string, view: WitnessView): WitnessAnswer {

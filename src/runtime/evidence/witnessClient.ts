@@ -1,4 +1,4 @@
-/** What a log asks its witnesses (c2sp.org/tlog-witness): cosignatures, and what they have cosigned last. */
+/** Client of a log's witness (c2sp.org/tlog-witness): requests cosignatures, and the latest cosigned checkpoint. */
 import { hash } from 'node:crypto';
 import { pause } from '../../lib/async/pause.js';
 import { shortened } from '../../lib/quotedText.js';
@@ -18,32 +18,32 @@ import {
 import { fromDecimal } from './strictText.js';
 
 export interface WitnessAddress {
-  /** What stands before `/add-checkpoint`. */
+  /** The witness' address, without the path `/add-checkpoint`. */
   readonly url: string;
-  /** The key of its cosignatures, as text. */
+  /** The verifier key of the witness' cosignatures, as text. */
   readonly key: string;
 }
 
 export interface SignedCheckpoint extends Checkpoint {
-  /** Signed by the log, without cosignatures. */
+  /** The checkpoint as a note signed by the log, without cosignatures. */
   readonly note: string;
   /** The consistency proof from a smaller size to this one. */
   readonly consistency: (fromSize: number) => Promise<readonly Uint8Array[]>;
 }
 
-/** `witness`: the name of its key. */
+/** The outcome of a request for a cosignature. `witness` is the name of the witness' key. */
 export type Cosigning = { readonly witness: string } & (
   | { readonly outcome: 'cosigned'; readonly signature: NoteSignature }
-  /** It has cosigned a larger tree: this log was put back to an earlier time, or has continued elsewhere. */
+  /** The witness has cosigned a larger tree: this log was restored to an earlier time, or has continued elsewhere. */
   | { readonly outcome: 'ahead'; readonly size: number }
-  /** It has cosigned another tree than the one that this checkpoint continues. */
+  /** The witness has cosigned a tree that this checkpoint does not continue. */
   | { readonly outcome: 'inconsistent'; readonly size: number; readonly reason: string }
-  /** It can't be reached, or does not do what a witness does. */
+  /** The witness can't be reached, or its answer breaks the protocol. */
   | { readonly outcome: 'failed'; readonly reason: string }
 );
 
 export interface Patience {
-  /** For one witness, all attempts together, ms. */
+  /** Milliseconds for all attempts at one witness together. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
@@ -53,30 +53,33 @@ const PAUSE_MS = 250;
 const MAX_ANSWER_BYTES = 65_536;
 const MAX_REASON = 200;
 
-/** What a witness has cosigned last of a log. */
+/** The answer of a witness to the question which checkpoint of a log it has cosigned last. */
 export type LatestWord =
-  /** `note`: with all its signatures, of which that of the log is not verified. */
+  /** `note` has all signatures of the checkpoint; only the witness' own is verified, not the log's. */
   | { readonly outcome: 'cosigned'; readonly checkpoint: ParsedCheckpoint; readonly note: string }
   | { readonly outcome: 'nothing' }
   | { readonly outcome: 'failed'; readonly reason: string };
 
 export interface WitnessClient {
-  /** Of its key. */
+  /** Name of the witness' key. */
   readonly name: string;
-  /** Tries again within the time. @throws only the errors of `consistency` */
+  /** Requests a cosignature, with repeats within the timeout. @throws only the errors of `consistency` */
   cosign(checkpoint: SignedCheckpoint, patience: Patience): Promise<Cosigning>;
   latest(origin: string, patience: Patience): Promise<LatestWord>;
 }
 
-/** @throws MalformedEvidenceError for a key that is none of cosignatures */
+/** A client for one witness. @throws MalformedEvidenceError for a key that is not a cosignature key */
 export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
   const verifier = cosignatureVerifier(key);
   const witness = verifier.name;
   const prefix = url.replace(/\/+$/, '');
-  /** By origin: what it has cosigned last, as far as this process knows. Saves the answer 409. */
+  /** Latest cosigned sizes that this process knows, by the log's origin: a known size avoids a first answer of 409. */
   const sizes = new Map<string, number>();
 
-  /** `retry`: for a reason; `undefined`: at once, since the witness has said what it has cosigned last. */
+  /**
+   * Sends one request. `retry` is the reason of a failure that a later attempt may not have. `undefined` requests a
+   * repeat at once, since the witness has answered with the size that it has cosigned last.
+   */
   async function attempt(
     { origin, size, note }: SignedCheckpoint,
     { oldSize, consistency }: Pick<AddCheckpoint, 'oldSize' | 'consistency'>,
@@ -93,7 +96,7 @@ export function witnessClient({ url, key }: WitnessAddress): WitnessClient {
         return { witness, outcome: 'cosigned', signature };
       }
       case 409: {
-        // Where the old size is not wrong it is the root that differs: for that case the standard names no body.
+        // With a right old size the root must differ: for that case the standard defines no body.
         const saysOther = /^\d+\n?$/.test(text) && Number(text) !== oldSize;
         if (oldSize === size && !saysOther)
           return { witness, outcome: 'inconsistent', size, reason: 'it has cosigned another tree of this size' };
@@ -151,7 +154,10 @@ function malformed(error: unknown): { readonly outcome: 'failed'; readonly reaso
   throw error;
 }
 
-/** Signatures of other keys say nothing. @throws UntrustedNoteError, MalformedEvidenceError */
+/**
+ * The witness' valid cosignature; signatures of other keys are ignored.
+ * @throws UntrustedNoteError, MalformedEvidenceError
+ */
 function cosignatureIn(note: string, lines: string, verifier: NoteVerifier): NoteSignature {
   const own = parseSignatures(lines).filter((found) => keyName(found) === keyName(verifier));
   const [signature] = openNote(withSignatures(`${parseNote(note).body}\n`, own), [verifier]).signatures;

@@ -1,7 +1,6 @@
 /**
- * Tells other processes what this one has counted, and hears what they have, by one record a process
- * (docs/limits.md#counted-together). The record of an ended process counts until its windows end: no restart gives
- * back what was counted.
+ * Exchanges counts between processes, by one record per process (docs/limits.md#counted-together). The record of an
+ * ended process counts until its windows end, so a restart does not reset the exchanged counts.
  */
 import { randomUUID } from 'node:crypto';
 import { pause } from '../../lib/async/pause.js';
@@ -11,7 +10,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import type { FollowerRun } from '../supervision/followers.js';
 import type { SharedCounter, ToldCount } from './sharedCounter.js';
 
-/** `{process}`. `1` is the version of the record's shape. */
+/** Key prefix of the records, followed by a UUID for each process; `1` is the version of the record's shape. */
 const PREFIX = 'limits/1/';
 const EVERY_MS = 1_000;
 /** The least time between two exchanges, however fast counters grow. */
@@ -20,9 +19,9 @@ const SOONEST_MS = 100;
 type Told = Readonly<Record<string, readonly ToldCount[]>>;
 
 /**
- * Runs until it is aborted, and then tells the others once more. Where the records are away, each process goes on
- * counting by itself.
- * @param counters of different names
+ * Exchanges counts until `signal` is aborted, and then sends this process's counts once more. While the records are
+ * unavailable, each process counts by itself.
+ * @param counters counters whose quotas have distinct names
  */
 export function countExchange(
   counters: readonly SharedCounter[],

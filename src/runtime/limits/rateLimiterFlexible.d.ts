@@ -1,6 +1,6 @@
 /**
- * Imports of single files: the package's entry loads a limiter for every database, a fiftieth of the service's start
- * time. It neither exports nor fully types the abstract store.
+ * Types for imports of the package's single files. Its entry loads a limiter for every database, which takes a fiftieth
+ * of the service's start time. The entry neither exports nor fully types the abstract store.
  */
 declare module 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js' {
   import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';

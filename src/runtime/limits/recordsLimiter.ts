@@ -15,7 +15,7 @@ interface Count {
 }
 
 /**
- * The window starts with the first point. Compare-and-set loses no count.
+ * A limiter whose window starts with the first point. Compare-and-set loses no count.
  * @throws UnavailableError from every method; `consume` throws RateLimiterRes when no points are left
  */
 export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
@@ -48,13 +48,16 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   override async _get(key: string): Promise<Count | null> {
     const record = await this.#records.get<Count>(key);
     const count = record === undefined ? undefined : this.#open(record.value);
-    // Stored, so that the next look does not prolong it again.
+    // The shortened window is stored, so that the next read does not grant another one.
     if (record !== undefined && count !== undefined && count !== record.value)
       await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
     return count ?? null;
   }
 
-  /** A count in an open window. If a clock was set back, and more than a window is left, one more window is granted. */
+  /**
+   * The count, if its window is open. If a clock was set back, and more than a window is left, one more window is
+   * granted.
+   */
   #open(count: Count): Count | undefined {
     const left = count.expire - this.#now();
     if (left <= 0) return undefined;

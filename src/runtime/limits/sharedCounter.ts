@@ -7,15 +7,15 @@ import { LRUCache } from 'lru-cache';
 
 export interface Quota {
   readonly name: string;
-  /** Counts within a window. */
+  /** Number of counts allowed within a window. */
   readonly limit: number;
   readonly windowSeconds: number;
 }
 
 export interface QuotaStatus {
-  /** 0: full. */
+  /** Number of counts left in the window; 0: the limit is reached. */
   readonly left: number;
-  /** Until the window ends, at least 1. */
+  /** Seconds until the window ends, at least 1. */
   readonly seconds: number;
 }
 
@@ -23,16 +23,16 @@ export interface QuotaStatus {
 export type ToldCount = readonly [key: string, windowEndsMs: number, count: number];
 
 /**
- * Keys in memory, and keys that others are told of. With more keys than these, those that were counted least recently,
- * or least, are forgotten.
+ * Most keys in memory, and most keys sent to other processes. Beyond these the least recently counted keys in memory
+ * are dropped, and the sent keys with the lowest counts.
  */
 const MOST_KEYS = { counted: 50_000, told: 2_000 };
 
-/** Others are told of a key once it has this part of the limit; what is less is noise. */
+/** Share of the limit from which a key's count is sent to other processes; lower counts are noise. */
 const TOLD_FROM = 1 / 20;
 
 interface Count {
-  /** Spreads the ends of windows: limited callers would all come back at once. */
+  /** Offset that spreads the ends of windows, so that limited callers do not all return at once. */
   readonly phaseMs: number;
   windowEndsMs: number;
   own: number;
@@ -49,13 +49,13 @@ export class SharedCounter {
   readonly #windowMs: number;
   readonly #toldFrom: number;
   readonly #now: () => number;
-  /** Made with the first count: it takes 10 ms, and most processes never count some limits. */
+  /** Counts by key, created at the first count: that takes 10 ms, and most processes never count some limits. */
   #counts: LRUCache<string, Count> | undefined;
   readonly #notable = new Map<string, Count>();
   #others: ReadonlyMap<string, OthersCount> = new Map();
-  /** The end of the last window of a key that is full. */
+  /** Latest end of a window whose key has reached the limit, in milliseconds since the epoch. */
   #fullUntilMs = 0;
-  /** Called once when a key has grown by so much that others should know soon, and again after they were told. */
+  /** Called when a key's count has grown so much that other processes should be notified; once until they are. */
   onGrowth: () => void = () => undefined;
 
   /** `now`: milliseconds since the epoch. */
@@ -66,7 +66,7 @@ export class SharedCounter {
     this.#now = now;
   }
 
-  /** No key is full. Cheap, where a look at a key is not. */
+  /** Whether no key has reached the limit. This check is cheap; a check of a single key is not. */
   get hasRoomForAll(): boolean {
     return this.#fullUntilMs === 0 || this.#fullUntilMs <= this.#now();
   }
@@ -79,7 +79,7 @@ export class SharedCounter {
     return this.#status(key, { windowEndsMs: this.#windowEnd(phaseMs, now), own: 0 }, now);
   }
 
-  /** Counts the key once, unless it is full. @returns how it stood before */
+  /** Counts the key once, unless it has reached the limit. @returns the key's status before */
   take(key: string): QuotaStatus {
     const now = this.#now();
     this.#counts ??= new LRUCache({ max: MOST_KEYS.counted });
@@ -100,12 +100,12 @@ export class SharedCounter {
     return before;
   }
 
-  /** What others should know of this process, the highest counts where there are too many. */
+  /** Counts of this process for the other processes; if there are too many, only the highest. */
   tell(): ToldCount[] {
     const now = this.#now();
     for (const [key, { windowEndsMs }] of this.#notable) if (windowEndsMs <= now) this.#notable.delete(key);
     const told = [...this.#notable];
-    // Also of those that are left out: they are thought of again once they have grown.
+    // Keys that are left out below are marked, too: they are considered again once their counts have grown.
     for (const [, count] of told) count.told = count.own;
     if (told.length > MOST_KEYS.told) {
       told.sort(([, one], [, other]) => other.own - one.own);
@@ -114,7 +114,7 @@ export class SharedCounter {
     return told.map(([key, { windowEndsMs, own }]) => [key, windowEndsMs, own]);
   }
 
-  /** Takes what all other processes have told, in place of what they told before. */
+  /** Replaces the known counts of all other processes. */
   hear(told: Iterable<ToldCount>): void {
     const others = new Map<string, OthersCount>();
     const now = this.#now();
@@ -134,7 +134,7 @@ export class SharedCounter {
 
   #present(count: Count, now: number): Count {
     const left = count.windowEndsMs - now;
-    // More than a window is left where the clock was set back.
+    // More than a window is left if the clock was set back.
     if (left <= 0 || left > this.#windowMs) {
       count.windowEndsMs = this.#windowEnd(count.phaseMs, now);
       count.own = 0;
@@ -152,13 +152,13 @@ export class SharedCounter {
     };
   }
 
-  /** The same in every process. */
+  /** End of the key's present window, the same in every process. */
   #windowEnd(phaseMs: number, now: number): number {
     return now - ((now - phaseMs) % this.#windowMs) + this.#windowMs;
   }
 }
 
-/** FNV-1a of the key, within a window. */
+/** FNV-1a hash of the key, as milliseconds within a window. */
 function phaseOf(key: string, windowMs: number): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);

@@ -4,18 +4,18 @@ import type { EventStore, Position } from '../../ports/eventStore.js';
 import { storedPosition } from '../../ports/storedPosition.js';
 
 export interface Lag {
-  /** At most `LagOptions.count`. */
+  /** Number of events that the fold has not processed, at most `LagOptions.count`. */
   readonly events: number;
-  /** `undefined`: no event was found in time. */
+  /** Age of the oldest event that the fold has not processed; `undefined`: no event was found in time. */
   readonly seconds: number | undefined;
-  /** False: time ran out. */
+  /** Whether all those events were counted; false: time ran out, or `LagOptions.count` was reached. */
   readonly whole: boolean;
 }
 
 export interface LagOptions {
-  /** Default 10,000. */
+  /** Most events to count; default 10,000. */
   readonly count?: number;
-  /** Default 200. */
+  /** Most milliseconds to count for; default 200. */
   readonly withinMs?: number;
   readonly now?: () => number;
 }
@@ -24,7 +24,11 @@ const COUNT = 10_000;
 const WITHIN_MS = 200;
 const BATCH = 1_000;
 
-/** An invalid position counts as absent. Without lag this costs one look at the log's end. @throws UnavailableError */
+/**
+ * Counts the events after a stored position. An invalid position counts as absent. Without lag this costs one read of
+ * the log's end.
+ * @throws UnavailableError
+ */
 export async function lagBehind(
   events: EventStore,
   stored: Position | undefined,

@@ -19,7 +19,7 @@ export async function putAnchor(records: Records, anchor: LogAnchor): Promise<vo
   await records.put(LOG_ANCHOR, anchor);
 }
 
-/** @returns the anchor if the log lacks it */
+/** Checks that the log has the event of the anchor. @returns the anchor if the log lacks its event */
 export async function lostAnchor(
   records: Pick<Records, 'get'>,
   events: Pick<EventStore, 'read'>,

@@ -1,9 +1,10 @@
 /**
  * The event log with the personal fields of events encrypted at rest (docs/design.md#personal-data). Callers append and
- * read events in the clear; the log holds them as AES-256-GCM under the data key of a subject, bound to stream, id and
- * type of the event. Where the subject was erased, the fields are read as empty; where they were altered, they throw
- * AlteredDataError. While the key store is away, those of a stream that is read throw UnavailableError: most commands
- * need none of them. Followers and readers of the whole log wait instead. Copies and backups read the store itself.
+ * read events in the clear. The log holds these fields as AES-256-GCM under the data key of a subject, bound to the
+ * event's stream, id and type. Where the subject was erased, the fields are read as empty; altered fields throw
+ * AlteredDataError when they are read. While the key store is unavailable, the fields of a single stream's events throw
+ * UnavailableError: most commands need none of them. Reads and followers of the whole log throw it themselves instead,
+ * so that none of them passes over a field. Copies and backups read the store itself.
  */
 import type { EncryptedFields, EventBatch, EventStore, NewEvent, RecordedEvent } from '../../ports/eventStore.js';
 import { type Seal, sealUnder } from '../../lib/seal.js';
@@ -13,16 +14,16 @@ import type { SubjectName, Subjects } from './subjects.js';
 
 /** The personal fields of one event type. */
 export interface PersonalRule {
-  /** Top-level fields of the data, with what is read once the subject was erased. */
+  /** The personal top-level fields of the data, each with the value that is read once the subject was erased. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** Absent: the event stays in the clear. */
+  /** The subject under whose key the fields are encrypted; `undefined`: the event stays in the clear. */
   readonly subjectOf: (stream: string, data: object) => SubjectName | undefined;
 }
 
-/** By event type; events of other types are passed on as they are. */
+/** Personal rules by event type; events of other types are passed on as they are. */
 export type PersonalRules = ReadonlyMap<string, PersonalRule>;
 
-/** By id of a subject: its key, or why it can't be had. */
+/** Data keys by id of their subject, or the error for which a key can't be read. */
 type Keys = ReadonlyMap<string, Buffer | UnavailableError>;
 
 export function encryptedEvents(events: EventStore, subjects: Subjects, rules: PersonalRules): EventStore {
@@ -53,11 +54,11 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
 
   const ruleOf = (type: string): PersonalRule => rules.get(type) as PersonalRule;
 
-  /** By type first: the metadata of most events is never parsed. */
+  /** The event's encrypted fields. Its type is checked first, so that the metadata of most events is never parsed. */
   const encryptedIn = (event: RecordedEvent): EncryptedFields | undefined =>
     rules.has(event.type) ? event.metadata.personal : undefined;
 
-  /** By id: the key, or why it can't be read. A row that was altered must not keep the others from being read. */
+  /** Keys of subjects, read row by row where one was altered: such a row must not make the others unreadable. */
   const keysOf = async (ids: readonly string[]): Promise<Keys> => {
     try {
       return await subjects.secrets(ids);
@@ -112,7 +113,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
     for await (const batch of batches) yield { ...batch, events: await clear(batch.events) };
   }
 
-  // Copies append many events in order, and texts are read, as they are stored.
+  // Only copies and verification use these two methods, and they do so on the store itself, with events as stored.
   const { appendInOrder: _, readTexts: __, ...others } = events;
   return {
     ...others,
@@ -126,7 +127,7 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
   };
 }
 
-/** `seal` under the data key of the subject. */
+/** The event with its personal fields in a sealed box in its metadata; `seal` uses the subject's data key. */
 function withEncryptedFields<E extends NewEvent>(
   stream: string,
   event: E,

@@ -4,7 +4,7 @@ import { type Seal, sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { unaltered } from './alteredData.js';
 
-/** A secret is wrapped under a master key that is not among those given: work waits until it is. */
+/** A secret is wrapped under a master key that was not given to this process: work fails until that key is given. */
 export class UnknownMasterKeyError extends UnavailableError {
   constructor(message = 'this is not the key that the key store was made with') {
     super(message);
@@ -12,7 +12,7 @@ export class UnknownMasterKeyError extends UnavailableError {
 }
 
 export interface MasterKeys extends Pick<Seal, 'seal' | 'open'> {
-  /** Whether it is wrapped under the first key. */
+  /** Whether a wrapped secret is wrapped under the first master key, the one that wraps new secrets. */
   isCurrent(sealed: string): boolean;
 }
 
@@ -28,13 +28,13 @@ export function masterKeys(texts: readonly string[]): MasterKeys {
   });
   const [first] = keys;
   if (first === undefined) throw new Error('no master key');
-  /** The key's name may be what was altered: then a key that is given still opens it. */
+  /** Tries every key on a secret with an unknown key name: only the name may have been altered. */
   const openUnnamed = (box: string, binding: string): Buffer => {
     for (const { open } of keys) {
       try {
         return open(box, binding);
       } catch {
-        // Another key's.
+        // This key did not wrap it: the next one is tried.
       }
     }
     throw new UnknownMasterKeyError();

@@ -1,6 +1,6 @@
 /**
- * Personal texts that events and documents hold sealed: who shows one opens it. A text whose subject was erased is empty
- * (docs/design.md#personal-data).
+ * Personal texts that events and documents hold encrypted ("sealed"), and that are decrypted only where they are shown.
+ * A text whose subject was erased is empty (docs/design.md#personal-data).
  */
 import { NO_TEXT, type SealedText, sealUnder } from '../../lib/seal.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -10,7 +10,7 @@ import type { Subjects } from './subjects.js';
 type Keys = Pick<Subjects, 'secrets'>;
 
 /**
- * The subject's id, a dot, and the text under its data key; an empty text stays empty.
+ * A sealed text: the subject's id, a dot, and the text encrypted under its data key. An empty text stays empty.
  * @throws UnavailableError, also where the subject was erased a moment ago
  */
 export async function sealText(keys: Keys, subject: string, text: string): Promise<SealedText> {
@@ -20,7 +20,7 @@ export async function sealText(keys: Keys, subject: string, text: string): Promi
   return `${subject}.${sealUnder(key).seal(Buffer.from(text), subject)}` as SealedText;
 }
 
-/** @throws UnavailableError; AlteredDataError */
+/** The text in the clear; empty where its subject was erased. @throws UnavailableError; AlteredDataError */
 export async function openText(keys: Keys, sealed: SealedText): Promise<string> {
   const [subject = '', box = ''] = sealed.split('.');
   const key = sealed === '' ? undefined : (await keys.secrets([subject])).get(subject);

@@ -1,6 +1,6 @@
 /**
- * The subjects of personal data: users, phone numbers, usernames. A subject's id stands in events and names streams; it
- * is random, so that nothing leads from a number to its id, or back, but the key store (docs/design.md#personal-data).
+ * The subjects of personal data: users, phone numbers, usernames. Events and stream names hold a subject's id. It is
+ * random: only the key store leads from a phone number to its id, or back (docs/design.md#personal-data).
  */
 import { randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -10,63 +10,63 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { AlteredDataError } from './alteredData.js';
 import type { MasterKeys } from './masterKeys.js';
 
-/** Secrets kept in memory at most. */
+/** Number of secrets that are cached in memory at most. */
 const CACHED = 50_000;
 /**
- * How long a process may still use a secret that another one has fenced: an erasure waits for it. Ids are not kept, so
- * that a fence counts for the next event.
+ * Milliseconds for which a process may still use a cached secret of a subject that another process has fenced: an
+ * erasure waits for them. Ids are not cached, so that a fence applies to the next event.
  */
 export const SECRETS_CACHED_MS = 5_000;
 const ID_BYTES = 16;
 const ADDED_AT_ONCE = 10_000;
 
-/** What a subject is found by. */
+/** The kind and text by which a subject is found, for example a phone number. */
 export interface SubjectName {
   readonly kind: string;
   readonly text: string;
 }
 
-/** A name with the id that it has, or would get. */
+/** The id that a subject has, or would get when it is added. */
 export interface Proposal {
   readonly id: string;
-  /** Absent: the subject is known. */
+  /** The row to add for a new subject; absent: the subject is known. */
   readonly row?: SubjectRow;
 }
 
 export interface SubjectsDeps {
   readonly store: KeyStore;
   readonly master: MasterKeys;
-  /** A keyed hash. */
+  /** The keyed hash of a name, as the key store's rows have it. */
   readonly lookupOf: (name: SubjectName) => string;
-  /** What is kept for a new subject: its data key, or the text that its id stands for. */
+  /** The secret that is stored for a new subject: its data key, or the text that its id represents. */
   readonly secretFor: (name: SubjectName) => Buffer;
-  /** How many secrets are kept in memory; default 50,000. */
+  /** Number of secrets that are cached in memory at most; default 50,000. */
   readonly cached?: number;
 }
 
-/** A subject that is being erased is unavailable, and comes back as another one. */
+/** A subject that is being erased is unavailable. After the erasure its name gets a new id. */
 export interface Subjects {
   /** Ids in the order of the names; new subjects are added. @throws UnavailableError */
   ids(names: readonly SubjectName[]): Promise<readonly string[]>;
   /**
-   * As `ids`, of known subjects alone, without those that are being erased. It takes as long for unknown ones: logins
-   * must not tell. @throws UnavailableError
+   * As `ids`, but adds nothing: `undefined` for unknown subjects and those that are being erased. It takes as long for
+   * unknown subjects, so that a login's duration does not reveal them. @throws UnavailableError
    */
   find(names: readonly SubjectName[]): Promise<readonly (string | undefined)[]>;
   /** Ids that the names have or would get; nothing is added. @throws UnavailableError */
   propose(names: readonly SubjectName[]): Promise<readonly Proposal[]>;
   /**
-   * Adds what was proposed. False: another process was first with one, or erased one, so that proposals are void.
+   * Adds the proposed subjects. False: another process was first to add one, or erased one, so all proposals are void.
    * @throws UnavailableError
    */
   keep(proposals: readonly Proposal[]): Promise<boolean>;
-  /** Whether none of what was kept was erased since. @throws UnavailableError */
+  /** Whether none of these subjects was erased since `keep` added them. @throws UnavailableError */
   stand(proposals: readonly Proposal[]): Promise<boolean>;
   /** The secrets of ids; a subject that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
   /**
-   * As `secrets`, also of subjects that are being erased, and as the key store has them now; of a row that was altered why
-   * it can't be read. @throws UnavailableError
+   * As `secrets`, but also of subjects that are being erased, and never from the cache. An altered row yields the error
+   * for which it can't be read. @throws UnavailableError
    */
   secretsForErasure(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer | AlteredDataError>>;
 }
@@ -101,7 +101,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     return proposals;
   };
 
-  /** The rows that stand now, by lookup. */
+  /** Adds the new rows among the proposals. @returns the rows that now exist, by lookup */
   const add = async (proposals: readonly Proposal[]): Promise<ReadonlyMap<string, SubjectRow>> => {
     const rows = [
       ...new Map(proposals.flatMap(({ id, row }) => (row === undefined ? [] : [[id, row] as const]))).values(),
@@ -113,7 +113,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     return present;
   };
 
-  /** Whether none of these was removed. */
+  /** Whether none of these subjects was removed. @throws UnavailableError where one of them is being erased */
   const allStand = async (ids: readonly string[]): Promise<boolean> =>
     ids.length === 0 || unfenced(await store.byId(ids)).size === ids.length;
 
@@ -156,7 +156,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
         else found.set(id, secret);
       }
       if (missing.length === 0) return found;
-      // From before the read: a fence may come while it is under way.
+      // The cache's time starts before the read, since a fence may be set while the read is in progress.
       const start = performance.now();
       const rows = [...(await store.byId(missing)).values()].filter(({ fenced }) => fenced !== true);
       await open(rows, (id, secret) => {
@@ -177,7 +177,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
   };
 }
 
-/** @throws UnavailableError where one of them is being erased */
+/** The rows themselves. @throws UnavailableError where one of them is being erased */
 function unfenced(rows: ReadonlyMap<string, SubjectRow>): ReadonlyMap<string, SubjectRow> {
   for (const { fenced } of rows.values()) if (fenced === true) throw beingErased();
   return rows;

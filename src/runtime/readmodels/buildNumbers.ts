@@ -1,11 +1,11 @@
 import type { Projection } from './projection.js';
 
-/** More rebuilds than any version will have. */
+/** Factor between version and build in a number; no version will have so many rebuilds. */
 const BUILDS = 1_000_000;
 
 export interface BuildId {
   readonly version: number;
-  /** 0: the first build. */
+  /** Number of the build within its version; 0: the first build. */
   readonly build: number;
 }
 
@@ -26,13 +26,17 @@ export function rankOf(number: number): number {
   return version * BUILDS + build;
 }
 
-/** `version 2`, or `version 2, build 3`. */
+/** Text of a build number, for example `version 2` or `version 2, build 3`. */
 export function buildText(number: number): string {
   const { version, build } = buildOf(number);
   return build === 0 ? `version ${version}` : `version ${version}, build ${build}`;
 }
 
-/** @param own this code's version. @param waiting what to do if the other release is earlier */
+/**
+ * Message that a build of another release is in use.
+ * @param own this code's version
+ * @param waiting what to do if the other release is earlier
+ */
 export function otherReleaseText(name: string, active: number, own: number, waiting: string): string {
   const later = buildOf(active).version > own;
   const instead = later
@@ -49,7 +53,7 @@ export function sameVersion(one: number, other: number): boolean {
   return buildOf(one).version === buildOf(other).version;
 }
 
-/** The present or a previous fold; `undefined`: this code has none. */
+/** The present or a previous fold that makes a build; `undefined`: this code has none. */
 export function foldOf(projection: Projection, number: number): Projection | undefined {
   const fold = [projection, ...(projection.previous ?? [])].find(({ version }) => sameVersion(version, number));
   return fold === undefined ? undefined : asBuild(fold, number);

@@ -1,4 +1,4 @@
-/** docs/read-models.md */
+/** States of a build and their transitions (docs/read-models.md). */
 import type { Position } from '../../ports/eventStore.js';
 import type { Projection } from './projection.js';
 
@@ -11,9 +11,9 @@ export type BuildState = 'catching-up' | 'ready' | 'serving' | 'retiring' | 'gon
 export interface PlannedBuild {
   readonly projection: Pick<Projection, 'name' | 'version'>;
   readonly state: BuildState;
-  /** A rebuild or rollback asked for it, and may be aborted. */
+  /** Whether a rebuild or rollback requested the build, and may still be aborted. */
   readonly requested: boolean;
-  /** Nothing is left to do at the log's end. */
+  /** Whether nothing is left to do for the build at the log's end. */
   readonly caughtUp: boolean;
   /** The stored checkpoint. */
   readonly stored: Position | undefined;
@@ -28,7 +28,7 @@ const NEXT: Readonly<Record<BuildState, readonly BuildState[]>> = {
   'catching-up': ['ready', 'gone'],
   ready: ['serving', 'gone'],
   serving: ['retiring'],
-  // For a rollback, or when no other build serves.
+  // `ready` follows for a rollback, or when no other build serves.
   retiring: ['ready', 'gone'],
   gone: [],
 };

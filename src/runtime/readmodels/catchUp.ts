@@ -6,7 +6,8 @@ import type { RunningBuild } from './runningBuild.js';
 
 /**
  * Catches builds up on a feed of their own, then moves them to the common feed. The only build of a read model starts
- * to serve at once. Another is swapped in on the common feed, where both stand at the same position.
+ * to serve at once. Any other build is swapped in on the common feed, once it is at the same position as the build in
+ * use.
  */
 export async function catchUp(
   run: LeaderRun,

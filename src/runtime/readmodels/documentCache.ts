@@ -5,12 +5,12 @@
 import type { Body, StoredDocument } from '../../ports/readStore.js';
 import { isOutOfService } from './quarantine.js';
 
-/** A larger map replaces the young generation without a copy. */
+/** Number of documents above which a map replaces the young generation without a copy. */
 const FEW = 1_000;
 
 export interface DocumentCache {
   get(id: string): StoredDocument | undefined;
-  /** The cache takes over the map. */
+  /** Adds stored documents to the cache, which takes over the map. */
   keep(documents: Map<string, StoredDocument>): void;
   clear(): void;
 }
@@ -20,7 +20,7 @@ export function documentCache(generation: number, isFinal?: (document: Body) => 
   let young = new Map<string, StoredDocument>();
   let old = new Map<string, StoredDocument>();
 
-  /** Without documents that are final by now; what is kept of such a one is outdated. */
+  /** Leaves out documents that are final by now, and removes their outdated states from the cache. */
   function changeable(stored: Map<string, StoredDocument>): Map<string, StoredDocument> {
     if (isFinal === undefined) return stored;
     const kept = new Map<string, StoredDocument>();

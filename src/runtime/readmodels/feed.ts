@@ -11,7 +11,7 @@ import { dirtyCount, type RunningBuild } from './runningBuild.js';
 import { type LogAnchor, anchorOf } from '../log/logAnchor.js';
 import { makeWriter, type Writer } from './writer.js';
 
-/** Few enough not to block other work on this thread. */
+/** Events in one batch, few enough not to block other work on this thread. */
 const READ_EVENTS = 1_000;
 /** `maxDirty` of builds that do not serve, whose memory must stay small. */
 export const FEW_DIRTY = 10_000;
@@ -19,12 +19,15 @@ export const FEW_DIRTY = 10_000;
 const MAX_DIRTY = 30_000;
 
 /**
- * At the log's end a projection with `last` is folded this often, or after so many events: a fold and a write cost it
- * more than an event does.
+ * At the log's end a projection with `last` is folded this often, or after so many events. Its cost is mostly that of
+ * each fold and write, rather than that of each event.
  */
 const HELD = { ms: 100, events: 500 };
 
-/** A bad read may pass: followers wait a quarter of a second between tries. */
+/**
+ * Failed reads of an altered event that end a feed with `endOnAltered`. A bad read may be temporary: followers wait a
+ * quarter of a second between tries.
+ */
 const ALTERED_TRIES = 3;
 
 export interface FeedOptions {
@@ -36,18 +39,18 @@ export interface FeedOptions {
   /** Called once, with everything up to the log's end stored. Later events wait for it. */
   readonly caughtUp: (builds: readonly RunningBuild[]) => Promise<void>;
   readonly untilCaughtUp?: boolean;
-  /** Work that somebody waits for: it fails with the cause where an event stays unreadable, after some tries. */
+  /** For work that a caller waits for: the feed fails with the cause if an event stays unreadable after some tries. */
   readonly endOnAltered?: boolean;
   readonly maxDirty?: number;
-  /** The last event of each folded batch. */
+  /** Called with the last event of each folded batch. */
   readonly onFolded?: (event: LogAnchor) => void;
   readonly onTrouble?: ReadOptions['onTrouble'];
   readonly gatherMs?: ReadOptions['gatherMs'];
 }
 
 /**
- * Starts at the least advanced build.
- * @throws UnavailableError, LeaseLostError and others: the builds in memory are void then, and must be opened again
+ * Folds the log into the builds, from the position of the least advanced build on.
+ * @throws UnavailableError, LeaseLostError and others: the builds in memory are invalid then, and must be opened again
  */
 export async function runFeed(builds: readonly RunningBuild[], options: FeedOptions): Promise<void> {
   const {
@@ -109,7 +112,7 @@ export async function runFeed(builds: readonly RunningBuild[], options: FeedOpti
       const { value: batch, done } = result;
       if (done === true || stopped.aborted) break;
       next = ask(batches);
-      // At the log's end nothing ran before, so a few events are folded at once.
+      // At the log's end this thread was idle, so a new time slice starts and a few events are folded at once.
       if (reached) time.start();
       await inBatchSpan(names, batch.events, async () => {
         for (const build of builds)
@@ -146,14 +149,14 @@ async function foldBatch(
 }
 
 interface HeldEvents {
-  /** Folds those of `HELD.events` and more. */
+  /** Holds a batch back, and folds all held events once there are `HELD.events` of them. */
   add(batch: EventBatch): Promise<void>;
-  /** The next batch, or `due`: the held ones are to be folded first. */
+  /** Resolves with the next batch, or with `due` if the held events are to be folded first. */
   before<T>(next: Promise<T>): Promise<T | 'due'>;
   fold(): Promise<void>;
 }
 
-/** What projections with `last` have not folded yet. */
+/** Events that projections with `last` have not folded yet. */
 function heldEvents(builds: readonly RunningBuild[], store: ReadStore, time: Slices): HeldEvents {
   const slow = builds.filter(({ projection }) => projection.last === true);
   let events: RecordedEvent[] = [];
@@ -187,12 +190,12 @@ function heldEvents(builds: readonly RunningBuild[], store: ReadStore, time: Sli
 
 function ask(batches: AsyncIterator<EventBatch>): Promise<IteratorResult<EventBatch>> {
   const next = batches.next();
-  // The loop gets the error; a feed that ends earlier must not leave it unhandled.
+  // The feed's loop gets this error; a feed that ends earlier must not leave it unhandled.
   next.catch(() => undefined);
   return next;
 }
 
-/** A build at `undefined` is at the log's beginning. */
+/** Position of the least advanced build; `undefined`: a build is at the log's beginning. */
 function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   let least: Position | undefined = builds[0]?.folded;
   for (const { folded } of builds) {
@@ -202,7 +205,7 @@ function leastAdvanced(builds: readonly RunningBuild[]): Position | undefined {
   return least;
 }
 
-/** At the log's end `follow` yields nothing. */
+/** Checked before `follow`, which yields nothing at the log's end. */
 async function isAtEnd(events: EventStore, after: Position | undefined): Promise<boolean> {
   const end = await events.end();
   return end === undefined || (after !== undefined && after >= end);

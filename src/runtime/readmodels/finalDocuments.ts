@@ -1,14 +1,14 @@
-/** Documents that no event changes any more, kept in the reader's memory. */
+/** Documents that no event changes any more, held in the reader's memory. */
 import { LRUCache } from 'lru-cache';
 import type { Body } from '../../ports/readStore.js';
 
-/** Some MB. */
+/** Most documents in memory; they take some MB. */
 const KEPT = 5_000;
 
 export interface FinalDocuments<B extends Body> {
-  /** `undefined`: not kept, or kept for another edition. */
+  /** `undefined`: the document is not in memory, or is of another edition. */
   get(id: string, edition: string): B | undefined;
-  /** Ignores other documents. `edition`: the read model's before the read. */
+  /** Retains a final document, and ignores others. `edition`: the read model's edition before the read. */
   keep(id: string, document: B, edition: string): void;
 }
 

@@ -21,7 +21,7 @@ export async function foldEvents(
   const note = noteInto(build);
   let touches: Touch[] = [];
   let unknown = new Set<string>();
-  /** The newest states of waiting documents: the cache may drop them meanwhile. */
+  /** Newest states of the documents that await their fold, since the cache may drop them before it. */
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
     if (unknown.size > 0) await readDocuments(build, store, [...unknown], latest);
@@ -36,7 +36,7 @@ export async function foldEvents(
     const touch = touchOf(build.projection, event, note);
     const { ids, contextIds } = touch;
     const creates = build.creates.has(event.type);
-    // Its documents need no read, and replace those of earlier waiting events.
+    // Documents of a creating event need no read, and replace those of earlier waiting events.
     if (creates && contextIds.length === 0) {
       await foldEvent(build, touch, latest, time, note);
       continue;
@@ -61,7 +61,7 @@ async function readDocuments(
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
     for (const document of await store.getMany(build.collection, ids.slice(from, from + READ_DOCUMENTS))) {
-      // A document changed in memory meanwhile is newer than the stored one.
+      // A document that was changed in memory during the read is newer than the stored one.
       if (document !== undefined && !into.has(document.id)) into.set(document.id, document);
     }
   }

@@ -3,7 +3,7 @@ import type { Body } from '../../ports/readStore.js';
 import type { Projection } from './projection.js';
 
 /**
- * `undefined`: no event touches the document.
+ * Folds one document from events; `undefined`: there is no `before`, and no event touches the document.
  * @param events in log order
  */
 export function foldDocument<B extends Body>(

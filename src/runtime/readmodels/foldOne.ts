@@ -12,14 +12,14 @@ import {
 
 export type NoteQuarantine = (quarantined: Quarantined) => void;
 
-/** What one event touches. */
+/** Documents that one event touches, and those that its fold reads. */
 export interface Touch {
   readonly event: RecordedEvent;
   readonly ids: readonly string[];
   readonly contextIds: readonly string[];
 }
 
-/** Notes an event that names no valid documents. */
+/** An event that names no valid documents is noted as quarantined, and touches none. */
 export function touchOf(projection: Projection, event: RecordedEvent, note?: NoteQuarantine): Touch {
   try {
     return { event, ids: touchedBy(projection, event), contextIds: contextOf(projection, event) };
@@ -30,8 +30,8 @@ export function touchOf(projection: Projection, event: RecordedEvent, note?: Not
 }
 
 /**
- * `undefined`: unchanged, since the event is folded already or the document is quarantined. A failed fold returns the
- * quarantine marker.
+ * Folds one event into one document. `undefined`: the document is unchanged, since the event is folded already or the
+ * document is quarantined. A failed fold returns the quarantine marker.
  * @param before `undefined`: no such document, or the event creates it
  * @param context the documents of `contextIds(event)`
  */
@@ -56,7 +56,7 @@ export function foldOne(
   }
 }
 
-/** What a fold rests on must be whole. */
+/** Body of a document that a fold depends on. @throws Error if that document is out of service */
 function inService({ id, body }: StoredDocument): Body {
   if (isOutOfService(body)) throw new Error(`document ${id}, which it rests on, is out of service`);
   return body;

@@ -1,4 +1,4 @@
-/** Builds that do not follow the log any more, and so would keep what an erasure takes from the log. */
+/** Builds that do not follow the log any more, and so would retain the data that an erasure removes from the log. */
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { rankOf } from './buildNumbers.js';
@@ -7,18 +7,18 @@ import { rebuildOf } from './rebuildRecord.js';
 import { dropBuild } from './unusedBuilds.js';
 
 export interface FrozenBuilds {
-  /** As in checkpoints: `accounts@1`. */
+  /** Dropped builds, named as in checkpoints: `accounts@1`. */
   readonly dropped: readonly string[];
-  /** Have not reached the position: in use, or on their way there. The call is to be repeated. */
+  /** Builds in use, or about to be, that have not reached the position: the call must be repeated. */
   readonly behind: readonly string[];
 }
 
 const WAIT_MS = 5_000;
 
 /**
- * Drops all builds of these read models that do not reach `position`, save those in use and those being built. A rollback
- * to a dropped build is refused. While even the build in use does not get there (no process leads, or it is an orphan), all
- * count as behind.
+ * Drops all builds of these read models that do not reach `position`, except those in use and those being built. A
+ * rollback to a dropped build is refused. If even the build in use does not reach it (no process leads, or the build is
+ * orphaned), all count as behind.
  * @throws UnavailableError: a part may be done; safe to repeat
  */
 export async function dropFrozenBuilds(
@@ -30,7 +30,7 @@ export async function dropFrozenBuilds(
   const dropped: string[] = [];
   const behind: string[] = [];
   for (const name of names) {
-    // First: builds that are opened meanwhile are not looked at.
+    // The versions are read first, so that builds opened later are left alone.
     const numbers = await store.versions(name);
     const missed = await without(numbers, (number) =>
       store.reached(checkpointName({ name, version: number }), position, waitMs),

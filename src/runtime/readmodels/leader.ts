@@ -13,7 +13,7 @@ import { atLogEnd, retire, tidyRegularly } from './logEnd.js';
 import { settleOrphaned } from './orphanedModels.js';
 import { groupsByPosition, openBuilds } from './runningBuilds.js';
 
-/** @throws any failure: the builds in memory are void then, and the next run continues from the checkpoints */
+/** @throws any failure: the builds in memory are invalid then, and the next run continues from the checkpoints */
 export async function runAsLeader(options: LeaderOptions): Promise<void> {
   const opened = await openBuilds(options, options.projections);
   const run = newRun(options, opened, await settleOrphaned(options, opened));

@@ -14,11 +14,11 @@ import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
 const LOOK_MS = 400;
-/** Every fifth look also checks the build in use, and stores the log's anchor. */
+/** Every fifth poll also checks the build in use, and stores the log's anchor. */
 const SLOW_LOOKS = 5;
 const TAKE_OVER_AGAIN_MS = 5_000;
 
-/** Failures of the read store are waited out. */
+/** Polls for requests until the run is over. Failures of the read store are waited out. */
 export async function lookForOrders(run: LeaderRun): Promise<void> {
   const { inUse, logger, over } = run;
   let failing = false;
@@ -51,7 +51,7 @@ async function look(run: LeaderRun): Promise<void> {
   for (const work of slow) if (!over.aborted) await work();
 }
 
-/** @returns work to be awaited */
+/** Carries a step out, or starts it in the background. @returns work that the caller must await */
 function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<void>) | undefined {
   const { store, events, logger, projections } = run;
   switch (step.do) {
@@ -79,7 +79,7 @@ function startStep(run: LeaderRun, step: Step<RunningBuild>): (() => Promise<voi
       return async () => discard(run, step.name, step.rebuild);
     case 'check':
       return async () => refuseInvalid({ store, events, logger }, step.order);
-    // Carried out at the log's end (`logEnd.ts`).
+    // These steps are carried out at the log's end (`logEnd.ts`).
     case 'settle':
     case 'swap in':
       return undefined;
@@ -109,7 +109,7 @@ async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promi
     const retryMs = TAKE_OVER_AGAIN_MS;
     logger.warn({ err: error, projection: name, retryMs }, 'projector: a rebuild could not be taken over yet');
     await pause(retryMs, until);
-    // Its memory is void; the next attempt opens it again.
+    // The build in memory is invalid; the next attempt opens it again.
     if (build !== undefined) removeBuild(run, build);
     opening.delete(name);
   }
@@ -118,7 +118,7 @@ async function takeOver(run: LeaderRun, fold: RunningBuild['projection']): Promi
 async function discard({ store, lease, logger }: LeaderRun, name: string, { kind, target }: Rebuild): Promise<void> {
   if (!lease.held) return;
   if (kind === 'rebuild') await dropBuild(store, name, target);
-  // Another rebuild may have been requested meanwhile.
+  // Another rebuild may have been requested since.
   const record = await rebuildOf(store, name);
   if (record?.value.target === target && record.value.state === 'leaving')
     await store.records.delete(record.key, record.version);

@@ -18,7 +18,7 @@ export interface LeaderOptions extends ProjectorProcess {
   readonly signal: AbortSignal;
   /** How long a build stays up to date after readers have left it. */
   readonly retireMs: number;
-  /** Of the common feed. */
+  /** Milliseconds between two batches of the common feed at the log's end, as in `ReadOptions`. */
   readonly gatherMs?: ReadOptions['gatherMs'];
   /** Slows builds that do not serve. */
   readonly pace: Pace;
@@ -30,10 +30,10 @@ export interface LeaderOptions extends ProjectorProcess {
 export interface LeaderRun extends LeaderOptions, OpenedBuilds {
   /** Read models that other processes keep up to date until this one's version serves. */
   readonly orphaned: Set<string>;
-  /** Requests at the last look. */
+  /** Rebuilds, rollbacks and repairs that were requested at the last poll. */
   asked: Pick<Orders, 'rebuilds' | 'repairs'>;
   readonly opening: Set<string>;
-  /** Aborts the own feed of a rebuild that catches up. */
+  /** Aborts the separate feed of a rebuild that catches up, by build. */
   readonly stops: Map<RunningBuild, AbortController>;
   /** Builds that have caught up, and join the common feed next. */
   readonly arrived: RunningBuild[];
@@ -43,7 +43,7 @@ export interface LeaderRun extends LeaderOptions, OpenedBuilds {
   /** The last folded event, until it is stored as the log's anchor. */
   anchor: LogAnchor | undefined;
   readonly over: AbortSignal;
-  /** Ends the run; its memory is void. */
+  /** Ends the run, whose builds in memory are then invalid. */
   end(): void;
   /** Runs work in the background; its first failure ends the run. */
   inBackground(work: () => Promise<void>): void;
@@ -100,7 +100,7 @@ export function addBuild(run: LeaderRun, build: RunningBuild): void {
   showBuilds(run);
 }
 
-/** Removes a build at once; no feed may write to it any more. */
+/** Removes a build at once. The caller ensures that no feed writes to it any more. */
 export function removeBuild(run: LeaderRun, build: RunningBuild): void {
   const at = run.builds.indexOf(build);
   if (at !== -1) run.builds.splice(at, 1);

@@ -1,4 +1,4 @@
-/** Steps at the log's end: swap readers over to a build, or leave them where they are. */
+/** Steps at the log's end: swap readers over to a build, or leave them on the build that they use. */
 import { pause } from '../../lib/async/pause.js';
 import { enter } from './buildState.js';
 import { type LeaderRun, nextSteps, takeOut } from './leaderRun.js';
@@ -11,8 +11,8 @@ import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';
 const GONE_MS = 20;
 
 /**
- * Nothing is written to the builds' collections meanwhile.
- * @param aligned builds that stand at the same position as every other running build of their read model; default all
+ * Carries out the steps of builds at the log's end. Nothing may write to their collections during the call.
+ * @param aligned builds at the same position as every other running build of their read model; default all
  */
 export async function atLogEnd(
   run: LeaderRun,
@@ -69,7 +69,7 @@ export async function retire(run: LeaderRun, build: RunningBuild): Promise<void>
   await pause(retireMs, over);
   if (isPreviousVersion(build, projections)) await whileKept(store, build, over);
   if (over.aborted) return;
-  // A rollback may have made it ready again.
+  // A rollback may have made the build ready again.
   if (build.state === 'retiring') takeOut(run, build);
   while (!over.aborted && build.state === 'gone' && builds.includes(build)) await pause(GONE_MS, over);
   await dropUnused(build.projection.name, builds, run);

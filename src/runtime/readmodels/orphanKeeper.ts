@@ -66,13 +66,13 @@ async function keep(
     const lease = await acquireLease(store.records, keeper, { holder, signal, logger, ttlMs: leaseMs });
     if (lease === undefined) return;
     try {
-      // Checked with the lease: the leading process deletes the record before it waits for the lease.
+      // Checked under the lease: the leading process deletes the record before it waits for the lease.
       if (!(await isOrphaned())) return;
       logger.info(
         { projection: name, serves: buildText(number) },
         'projector: keeping up to date what is served and the leading process does not know',
       );
-      // An emptied build is out of use.
+      // A build that was emptied is out of use.
       if (await emptyIfInvalid({ store, events, logger, lease }, fold)) return;
       const build = await openBuild(store, fold);
       const stop = AbortSignal.any([signal, lease.lost]);

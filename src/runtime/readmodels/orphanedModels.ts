@@ -1,4 +1,4 @@
-/** Readers use a build whose fold the leading process does not have (docs/read-models.md#orphaned-read-models). */
+/** Read models whose build in use the leading process can't fold (docs/read-models.md#orphaned-read-models). */
 import type { ReadStore } from '../../ports/readStore.js';
 import { acquireLease } from '../coordination/lease.js';
 import { buildText, rankOf, sameVersion } from './buildNumbers.js';
@@ -6,10 +6,13 @@ import type { ProjectorProcess } from './projectorProcess.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
 export const ORPHANED = 'orphaned/';
-/** Every read model that a leading process has known. Other processes keep those that the next leader does not know. */
+/**
+ * Key of the record of every read model that a leading process has known. Other processes keep those up to date that
+ * the next leader does not know.
+ */
 const KNOWN_MODELS = 'read-models';
 
-/** Losing this record leaves the read model behind until another process leads. */
+/** Record of an orphaned read model. Its loss leaves the read model behind the log until another process leads. */
 export interface OrphanedModel {
   /** The number of the build in use. */
   readonly number: number;
@@ -32,7 +35,7 @@ interface LeadingProcess extends ProjectorProcess {
 
 /**
  * Records the read models in use that this leading process does not keep up to date, before it writes anything. Waits
- * for a process that keeps a model which this one will write.
+ * until another process stops keeping a read model up to date that this one will write.
  * @returns the orphaned read models that this process builds
  */
 export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }: OpenedBuilds): Promise<Set<string>> {
@@ -65,8 +68,8 @@ export async function settleOrphaned(leading: LeadingProcess, { builds, inUse }:
 }
 
 /**
- * Leaves read models of other releases to processes that stand by. A process that leads for a single one leaves all
- * others.
+ * Leaves read models of other releases to processes that stand by. A process that leads for a single read model leaves
+ * all others.
  */
 async function leaveToOthers(
   { store, logger }: LeadingProcess,
@@ -91,7 +94,7 @@ async function takeBack(
   name: string,
   { number }: OrphanedModel,
 ): Promise<void> {
-  // First: a keeper that then gets the lease finds no record.
+  // The record is deleted first, so that a keeper that then gets the lease finds no record.
   await endOrphaned(store, name);
   const keeper = keeperLease(name, number);
   const lease = await acquireLease(store.records, keeper, { holder, signal, logger, ttlMs: leaseMs });

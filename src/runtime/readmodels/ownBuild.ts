@@ -3,7 +3,7 @@ import { asBuild, buildOf, numberOf, sameVersion } from './buildNumbers.js';
 import { previousBuildOf, withRelease } from './previousBuilds.js';
 import type { Projection } from './projection.js';
 
-/** The build in use, else the last one in use, else the first. */
+/** This version's build in use, else its last build in use, else its first build. */
 export async function ownBuild(
   store: Pick<ReadStore, 'records'>,
   projection: Projection,
@@ -20,7 +20,7 @@ export async function ownBuild(
 
 const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
 
-/** The version itself, unless that build was given up. */
+/** Number of the build that counts as a version's first: the version itself, unless that build was abandoned. */
 async function firstNumber(
   { records }: Pick<ReadStore, 'records'>,
   { name, version }: Pick<Projection, 'name' | 'version'>,
@@ -36,7 +36,7 @@ export async function setFirstNumber(
   await records.put(firstKey(name, buildOf(number).version), number);
 }
 
-/** Never used before, so that late writes of a process that was cut off reach no other build. */
+/** A build number never used before, so that late writes of a process that was cut off reach no other build. */
 export async function nextNumber(
   store: Pick<ReadStore, 'records' | 'active' | 'versions'>,
   { name, version }: Pick<Projection, 'name' | 'version'>,

@@ -1,4 +1,7 @@
-/** Pure: `leader.ts` carries the steps out and asks again. docs/read-models.md explains the states of a build. */
+/**
+ * Plans the next steps of the leading process, as a pure function: `leader.ts` carries them out and calls it again.
+ * docs/read-models.md explains the states of a build.
+ */
 import type { StoredRecord } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 import type { Rebuild } from './rebuildRecord.js';
@@ -6,9 +9,9 @@ import type { PlannedBuild } from './buildState.js';
 import type { RepairOrder } from './maintenance/repairOrders.js';
 
 export interface Orders {
-  /** By read model: the build that readers use. */
+  /** Number of the build that readers use, by read model. */
   readonly inUse: ReadonlyMap<string, number | undefined>;
-  /** The versions that this code makes. */
+  /** Version that this code makes, by read model. */
   readonly versions: ReadonlyMap<string, number>;
   readonly rebuilds: ReadonlyMap<string, Rebuild>;
   /** Read models with a rebuild that is being opened. */
@@ -21,15 +24,15 @@ export type Step<B> =
   | { readonly do: 'open'; readonly name: string; readonly rebuild: Rebuild }
   | { readonly do: 'finish'; readonly name: string; readonly rebuild: Rebuild }
   | { readonly do: 'discard'; readonly name: string; readonly rebuild: Rebuild }
-  /** For a rollback. */
+  /** Make a retiring build ready again, for a rollback. */
   | { readonly do: 'bring back'; readonly build: B }
   | { readonly do: 'take out'; readonly build: B }
-  /** It has caught up, and readers stay where they are. */
+  /** Note that the build has caught up; readers keep using the build that they use. */
   | { readonly do: 'settle'; readonly build: B }
   | { readonly do: 'swap in'; readonly build: B }
-  /** Between two turns of the common feed. */
+  /** Carry a repair order out, between two turns of the common feed. */
   | { readonly do: 'repair'; readonly build: B; readonly order: StoredRecord<RepairOrder> }
-  /** Refuse an order whose position is not in the log; another waits until its build gets there. */
+  /** Refuse an order whose position is not in the log; any other order waits until its build reaches the position. */
   | { readonly do: 'check'; readonly order: StoredRecord<RepairOrder> };
 
 /** Rebuilds come first, repairs last. */

@@ -3,11 +3,11 @@ import { sameVersion } from './buildNumbers.js';
 
 interface Left {
   readonly number: number;
-  /** Milliseconds since the epoch. */
+  /** End of the build's retention, in milliseconds since the epoch. */
   readonly until: number;
 }
 
-/** The build in use before the last swap, kept for a rollback. */
+/** The build in use before the last swap, retained for a rollback. */
 export interface PreviousBuild extends Left {
   /** The build of the release before the last deployment, if a rebuild came after that. */
   readonly release?: Left;
@@ -23,12 +23,12 @@ export async function previousBuildOf(
 export const withRelease = (previous: PreviousBuild | undefined): Left[] =>
   [previous, previous?.release].filter((one) => one !== undefined);
 
-/** The last one first. */
+/** Retained previous builds, the latest first. */
 export async function keptPreviousBuilds(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
   return withRelease(await previousBuildOf(store, name)).filter(({ until }) => until > Date.now());
 }
 
-/** The last kept build of another version. */
+/** The latest retained build of another version than `other`. */
 export async function keptRelease(
   store: Pick<ReadStore, 'records'>,
   name: string,

@@ -14,8 +14,8 @@ export interface Projection<B extends Body = Body> {
   readonly previous?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
   /**
-   * A large one, which what reads the others must not wait for: it is caught up once they are, and then follows them at
-   * a tenth of a second.
+   * Set for a large projection, so that readers of the others do not wait for it. It catches up after the others, and
+   * then is folded every tenth of a second.
    */
   readonly last?: true;
   /** Its documents hold personal data in the clear. */
@@ -23,23 +23,23 @@ export interface Projection<B extends Body = Body> {
   /** Fields, at any depth, that a verification masks in its report. */
   readonly hidden: ReadonlySet<string>;
   /**
-   * Whether no event changes the document any more: readers keep it in memory for the read model's edition, the fold
-   * does not. Absent: never.
+   * Whether no event changes the document any more: readers retain it in memory for the read model's edition, the fold
+   * does not. Absent: no document is final.
    */
   isFinal?(document: B): boolean;
   readonly types: readonly string[];
   /** Types of events whose `evolve` ignores the present document, so that it need not be read. */
   readonly creates?: readonly string[];
-  /** The documents that an event touches, from the event alone. */
+  /** Ids of the documents that an event touches, derived from the event only. */
   documentIds(event: RecordedEvent): readonly string[];
   /**
    * Documents of this projection that `evolve` reads to fold the event, without changing them. After a crash one may
-   * stand at a later event: so what it says of the past must never change. Absent: none.
+   * include later events already, so what it says of the past must never change. Absent: none.
    */
   contextIds?(event: RecordedEvent): readonly string[];
   /**
-   * Pure. `index` is the document's place in `documentIds(event)`. Never called for an event at or below the document's
-   * position.
+   * Pure fold of one event into one document. `index` is the document's position in `documentIds(event)`. Never called
+   * for an event at or below the document's position.
    * @param context in the order of `contextIds(event)`
    */
   evolve(
@@ -56,14 +56,14 @@ export function typesOf<T extends string>(types: Readonly<Record<T, true>>): rea
   return Object.keys(types) as T[];
 }
 
-/** @throws any error of `documentIds`; TypeError for an invalid id */
+/** Ids of the documents that an event touches. @throws any error of `documentIds`; TypeError for an invalid id */
 export function touchedBy(projection: Projection, event: RecordedEvent): readonly string[] {
   return named(projection, event, projection.documentIds(event));
 }
 
 const NO_CONTEXT: readonly never[] = [];
 
-/** What `evolve` reads besides. @throws as `touchedBy` */
+/** Ids of the documents that `evolve` reads besides those. @throws as `touchedBy` */
 export function contextOf(projection: Projection, event: RecordedEvent): readonly string[] {
   return projection.contextIds === undefined ? NO_CONTEXT : named(projection, event, projection.contextIds(event));
 }

@@ -24,20 +24,22 @@ const RETIRE_MS = 60_000;
 
 export interface ProjectorOptions extends ProjectorProcess {
   readonly projections: readonly Projection[];
-  /** Default one minute. */
+  /** Milliseconds that a build stays up to date after readers have left it; default one minute. */
   readonly retireMs?: number;
   readonly followers?: Pick<Followers, 'start'>;
-  /** Of what follows the log's end. Default: as each event comes. */
+  /**
+   * Milliseconds between two batches at the log's end, as in `ReadOptions`. Default: each event is folded as it comes.
+   */
   readonly gatherMs?: ReadOptions['gatherMs'];
 }
 
 /** A build in the leading process; `src/ops/status` reports all processes. */
 export interface KeptProjection {
   readonly projection: string;
-  /** See `buildNumbers.ts`. */
+  /** Number of the build (`buildNumbers.ts`). */
   readonly version: number;
   readonly position: Position | undefined;
-  /** Has reached the log's end since this process leads. */
+  /** Whether the build has reached the log's end since this process leads. */
   readonly caughtUp: boolean;
   readonly active: boolean;
   readonly quarantined: readonly Quarantined[];
@@ -62,7 +64,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  /** Held through failures, so that no other process need take over. */
+  /** The projector's lease, held through failures so that no other process need take over. */
   let lease: Lease | undefined;
 
   async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {

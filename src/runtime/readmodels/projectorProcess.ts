@@ -9,6 +9,6 @@ export interface ProjectorProcess {
   readonly logger: Logger;
   /** See `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Default `LEASE_MS`. */
+  /** Milliseconds that the lease lasts without a renewal; default `LEASE_MS`. */
   readonly leaseMs?: number | undefined;
 }

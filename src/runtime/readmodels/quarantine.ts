@@ -14,7 +14,7 @@ export interface Quarantined {
   readonly type?: string;
   readonly stream?: string;
   readonly position: string;
-  /** In the fold's words, or the store's. */
+  /** Error message of the fold or of the store. */
   readonly cause: string;
 }
 
@@ -26,7 +26,10 @@ export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
 }
 
-/** Listed once it is read (`damagedDocuments`) or an event touches it. */
+/**
+ * Whether the store can't read the document, which is listed once it is read (`damagedDocuments`) or touched by an
+ * event.
+ */
 export function isUnreadable(body: Body): body is UnreadableBody {
   return '$unreadable' in body;
 }
@@ -62,7 +65,9 @@ export async function recordQuarantine(
 }
 
 export interface DamagedDocuments {
-  /** Once in each process, in the background; after a failure the next read tries again. */
+  /**
+   * Records a damaged document, once in each process and in the background. After a failure the next read tries again.
+   */
   note(collection: Pick<Projection, 'name' | 'version'>, document: StoredDocument<UnreadableBody>): void;
 }
 

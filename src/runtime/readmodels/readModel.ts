@@ -10,11 +10,11 @@ import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js'
 /** Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
   /**
-   * @param since the caller's `Gift-Position`: where the log does not answer, only a model that has reached it does
+   * @param since the caller's `Gift-Position`: if the log does not answer, only a model that has reached it answers
    * @throws UnavailableError also for a quarantined document, and for a missing one before any build has caught up
    */
   get(id: string, since?: Position): Promise<B | undefined>;
-  /** In the order of `ids`; `since` and errors as of `get`. */
+  /** Documents in the order of `ids`; `since` and errors are as in `get`. */
   getMany(ids: readonly string[], since?: Position): Promise<(B | undefined)[]>;
   /**
    * Leaves out quarantined documents, which do not count for a limit.
@@ -27,25 +27,24 @@ export interface ReadModel<B extends Body> {
    */
   edition(): string;
   /**
-   * Waits for everything up to `position`. `patient`: no caller waits for the answer.
-   * @returns whether it is folded within `timeoutMs`
+   * Waits until every event up to `position` is folded. `patient`: no caller waits for the answer.
+   * @returns whether they are folded within `timeoutMs`
    */
   reached(position: Position, timeoutMs: number, patient?: 'patient'): Promise<boolean>;
-  /** Every event up to there is in the documents that later reads see; `undefined`: none is folded yet. */
+  /** Position up to which every event is in the documents that later reads see; `undefined`: none is folded yet. */
   folded(): Promise<Position | undefined>;
 }
 
 /** How long the build in use counts as known. */
 const KNOWN_MS = 1_000;
-/** As `KNOWN_MS`, before a document is reported missing. */
+/** The same limit as `KNOWN_MS`, where a document is to be reported missing. */
 const SURE_MS = 100;
 /**
- * After this long the build in use is asked for before the read: a build without readers is not kept up to date for
- * ever.
+ * After this long a read first looks up which build is in use. A build without readers is not kept up to date for ever.
  */
 const OLD_MS = 10_000;
 
-/** Of queries that this release makes: a build of the last one may have fewer indexes. */
+/** Whether a build has the indexes of a query: a build of the last release may lack some that this release uses. */
 function isIndexed({ indexes }: CollectionSpec, { where = {}, sort = [] }: Query): boolean {
   const fields = [...Object.keys(where), ...sort.map(([field]) => field)];
   return fields.every((field) => field === 'id' || indexes.some((index) => index.fields.includes(field)));
@@ -53,7 +52,9 @@ function isIndexed({ indexes }: CollectionSpec, { where = {}, sort = [] }: Query
 
 const editionText = (version: number, corrections: number): string => `${version}/${corrections}`;
 
-/** Reads the build in use; before any has caught up, this code's. Needs no close. `hurry`: as the log's. */
+/**
+ * Reads the build in use, or this code's build before any has caught up. Needs no close. `hurry`: the log's `hurry`.
+ */
 export function openReadModel<B extends Body>(
   store: ReadStore,
   projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>,
@@ -61,14 +62,14 @@ export function openReadModel<B extends Body>(
 ): ReadModel<B> {
   const { name } = projection;
   let collection: CollectionSpec = collectionOf(projection);
-  /** Some build has caught up since the store was empty. */
+  /** Whether some build has caught up since the store was empty. */
   let complete = false;
-  /** Made once for many reads, each of which asks for it. */
+  /** Text of the edition, made once since each of many reads requests it. */
   let edition = editionText(collection.version, 0);
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
-  /** Of a build that a later release made: this one's. */
+  /** Indexes of a build; a build of a later release counts as having those of this release. */
   function indexesOf(number: number): readonly IndexSpec[] {
     const folds: readonly Pick<Projection, 'version' | 'indexes'>[] = [projection, ...(projection.previous ?? [])];
     return (folds.find(({ version }) => sameVersion(version, number)) ?? projection).indexes;
@@ -91,19 +92,21 @@ export function openReadModel<B extends Body>(
     return asking;
   }
 
-  /** About once a second. Only the first read, and the first after a long pause, wait for the answer. */
+  /**
+   * Updates the build in use about once a second. Only the first read, and the first after a long pause, wait for it.
+   */
   function refreshed(): Promise<void> | undefined {
     const age = performance.now() - knownAt;
     if (age < KNOWN_MS) return undefined;
     if (age > OLD_MS) return ask();
-    // The next read meets the failure.
+    // A failure is ignored here, since a later read tries again.
     ask().catch(() => undefined);
     return undefined;
   }
 
   const damaged = damagedDocuments(store.records);
 
-  /** Lists a damaged document, which raises an alert. */
+  /** Whether readers see the document. A damaged one is recorded, which raises an alert. */
   function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
     const { id, position, body } = document;
     if (isUnreadable(body)) damaged.note(looked, { id, position, body });
@@ -136,7 +139,8 @@ export function openReadModel<B extends Body>(
     const asked = refreshed();
     if (asked !== undefined) await asked;
     const of = edition;
-    // Only while the build in use is known, so that repairs and swaps show within a second.
+    // Documents in memory are used only while the build in use is known, so that repairs and swaps show within a
+    // second.
     const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, of) : undefined;
     if (kept !== undefined) return kept;
     const looked = collection;
@@ -190,7 +194,7 @@ export function openReadModel<B extends Body>(
       if (asked !== undefined) await asked;
       const waited = collection;
       if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
-      // A build that went out of use meanwhile does not advance.
+      // A build that went out of use during the wait does not advance.
       await ask();
       return collection !== waited && store.reached(checkpointName(collection), position, 0);
     },

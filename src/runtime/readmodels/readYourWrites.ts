@@ -1,9 +1,9 @@
 /**
  * Read-your-writes: a document by id shows all that its stream held at the request, whichever process appended it.
- * Writes do not wait; of reads, only those wait whose document is behind, and only for a moment: then the document is
- * folded from its streams (docs/decisions.md#fresh-reads). Each read asks for the log's end: locally without a round
- * trip, else during the read of the document, shared with simultaneous reads. The document's own stream is looked at
- * only if the log has grown beyond the known progress of the read model.
+ * Writes do not wait. A read waits only if its document is behind, and only for a moment: then the document is folded
+ * from its streams (docs/decisions.md#fresh-reads). Each read requests the log's end: locally without a round trip,
+ * else during the read of the document, shared with simultaneous reads. The document's own stream is read only if the
+ * log has grown beyond the known progress of the read model.
  */
 import type { EventStore, LocalLog, Position } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
@@ -21,24 +21,24 @@ export interface DocumentStreams<B> {
   of(id: string): string;
   /**
    * The document as its streams have it now, by the read model's own fold.
-   * @param shown as the read model shows it, perhaps without the last events
-   * @returns `undefined`: the streams that the id names hold none
+   * @param shown the document as the read model shows it, perhaps without the last events
+   * @returns `undefined`: the streams that the id names hold no such document
    * @throws UnavailableError
    */
   fold(id: string, shown: B | undefined): Promise<B | undefined>;
-  /** Finds a document that no stream named by its id holds, for a read of it only. @throws UnavailableError */
+  /** Finds a document that no stream named by its id holds; called only by `get`. @throws UnavailableError */
   search?(id: string): Promise<B | undefined>;
-  /** No later event changes such a document: it is never behind. */
+  /** Whether no later event changes the document, which then is never behind. */
   isFinal?(document: B): boolean;
 }
 
 /** How long a read waits for a document that is behind, before it is folded from its streams. */
 export const BEHIND_WAIT_MS = 100;
-/** How long a read waits for a log elsewhere. */
+/** How long a read waits for a remote log's answer. */
 const LOG_MS = 1_000;
-/** Up to this many streams are looked at one by one: cheap on this machine, a request each over a network. */
+/** Up to this many streams are read one by one: cheap on this machine, a request each over a network. */
 const FEW = { local: 100, remote: 8 };
-/** Least time between two looks at the read model's progress, which may read its store. */
+/** Least time between two checks of the read model's progress, which may read its store. */
 const FOLLOW_MS = 10;
 const PARALLEL_FOLDS = 32;
 
@@ -64,9 +64,9 @@ export function readYourWrites<B extends Body>(
 }
 
 interface Shown {
-  /** In the edition in use, every document shows the log up to here. */
+  /** Position up to which every document of the edition in use shows the log. */
   sofar(): Position;
-  /** Notes in the background when the model reaches `end`: then no stream need be looked at. */
+  /** Notes in the background when the model reaches `end`: then no stream need be read. */
   follow(end: Position): void;
 }
 
@@ -89,7 +89,7 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
       following = true;
       followed = now;
       const of = edition;
-      // The next read meets the failure.
+      // A failure is ignored here, since the next read fails by itself.
       const reached = model.reached(end, LOG_MS, 'patient').catch(() => false);
       void reached.then((isThere) => {
         following = false;
@@ -100,8 +100,8 @@ function whatIsShown<B extends Body>(model: ReadModel<B>): Shown {
 }
 
 /**
- * Waits for a moment, and not at all while the model lacks what an earlier read waited for in vain: while a bulk is
- * projected, every read would wait for nothing.
+ * Waits briefly for a position, and not at all while the model has not reached one that an earlier read waited for in
+ * vain. Otherwise every read would wait for nothing while a bulk is projected.
  */
 function reachedSoon<B extends Body>(model: ReadModel<B>): (position: Position, timeoutMs: number) => Promise<boolean> {
   let missed: Position | undefined;
@@ -116,19 +116,19 @@ function reachedSoon<B extends Body>(model: ReadModel<B>): (position: Position, 
   };
 }
 
-/** A remote log does not say where it ends. */
+/** Stands for the end of a remote log that does not answer. */
 const SILENT = null;
 
-/** `undefined`: the log is empty. */
+/** Position of the log's last event; `undefined`: the log is empty. */
 type End = Position | typeof SILENT | undefined;
 
 interface Look {
-  /** What `work` finds, and an end of the log that is no older; `undefined`: the log is empty. */
+  /** Result of `work`, and an end of the log that is no older; `undefined`: the log is empty. */
   beside<T>(work: () => Promise<T>): Promise<readonly [found: T, end: End]>;
   end(): End | Promise<End>;
   /** The last position of these documents' streams beyond `known`, or a later one; `undefined`: there is none. */
   beyond(known: Position, ids: readonly string[], end: Position): Promise<Position | undefined> | Position | undefined;
-  /** So much is to be read that it is waited for before, and read once. */
+  /** Whether so many documents are requested that the read waits for the log's end before it reads them once. */
   isMuch(ids: readonly string[]): boolean;
 }
 
@@ -138,7 +138,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
   const { isFinal } = streams;
   const isOpen = (document: B | undefined): boolean => document === undefined || isFinal?.(document) !== true;
 
-  /** Asks for the log's end only where a document may be behind. */
+  /** Requests the log's end only if a document may be behind. */
   async function found<T>(
     work: () => Promise<T>,
     isOpenIn: (one: T) => boolean,
@@ -148,7 +148,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
     return [one, isOpenIn(one) ? await look.end() : undefined];
   }
 
-  /** The position that the model lacks of these documents; `undefined`: it lacks nothing. */
+  /** Position of the last event that the model lacks of these documents; `undefined`: it lacks none. */
   async function lacking(
     known: Position,
     ids: readonly string[],
@@ -171,7 +171,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
       return await streams.fold(id, document);
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
-      // As a document that the projector can't fold (docs/design.md#read-models).
+      // The answer is the same as for a document that the projector can't fold (docs/design.md#read-models).
       throw new UnavailableError(`${id} can't be folded from its streams: ${String(error)}`);
     }
   }
@@ -224,7 +224,7 @@ function reading<B extends Body>(model: ReadModel<B>, streams: DocumentStreams<B
   };
 }
 
-/** A local log is asked after the read of the document. */
+/** A local log's end is read after the document. */
 function localLook(log: LocalLog, streams: Pick<DocumentStreams<never>, 'of'>): Look {
   return {
     beside: async (work) => [await work(), log.end()],

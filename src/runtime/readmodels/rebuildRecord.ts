@@ -1,4 +1,4 @@
-/** docs/read-models.md#the-record-of-a-rebuild */
+/** The record of a rebuild or rollback (docs/read-models.md#the-record-of-a-rebuild). */
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 
 /** Losing the record leaves an unfinished collection, which is dropped later. */
@@ -12,7 +12,7 @@ export interface Rebuild {
   readonly attended: boolean;
   readonly by: string;
   readonly reason?: string;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time of the request, ISO 8601, UTC, milliseconds. */
   readonly at: string;
 }
 

@@ -5,7 +5,7 @@ import { documentCache, type DocumentCache } from './documentCache.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Documents kept in memory after they were stored; twice as many at most. */
+/** Documents held in memory after they were stored; twice as many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
 export interface RunningBuild extends PlannedBuild {
@@ -15,12 +15,12 @@ export interface RunningBuild extends PlannedBuild {
   readonly types: ReadonlySet<string>;
   readonly creates: ReadonlySet<string>;
   readonly cache: DocumentCache;
-  /** Folded, not yet passed to the store. */
+  /** Documents that are folded and not yet passed to the store. */
   dirty: Map<string, StoredDocument>;
   writing: Map<string, StoredDocument>;
   folded: Position | undefined;
   stored: Position | undefined;
-  /** Changed by `enter`. */
+  /** State of the build, changed by `enter` once the build runs. */
   state: BuildState;
   requested: boolean;
   place: PlannedBuild['place'];

@@ -55,7 +55,7 @@ async function previousVersion(store: ReadStore, { name, version }: Projection):
   return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
 }
 
-/** The most advanced first. */
+/** Builds grouped by position, the most advanced group first. */
 export function groupsByPosition(builds: readonly RunningBuild[]): RunningBuild[][] {
   const groups = new Map<Position, RunningBuild[]>();
   for (const build of builds) {

@@ -13,19 +13,19 @@ const RESOLUTION_MS = 5;
 
 interface Report {
   readonly requests: number;
-  /** 99th percentile of the event loop's delay. */
+  /** 99th percentile of the event loop's delay, in ms. */
   readonly delayMs: number;
 }
 
 export interface Serving {
   /** Requests per second in all processes. */
   readonly requests: number;
-  /** The highest of all processes. */
+  /** Highest event-loop delay of all processes. */
   readonly delayMs: number;
 }
 
 export interface ServingReporter {
-  /** `route`: its pattern; only those under `/api/` count. */
+  /** Counts an answered request. `route`: pattern of its route; only routes under `/api/` count. */
   answered(route: string | undefined): void;
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function reportServing({
     const report: Report = { requests, delayMs: Math.max(0, delays.percentile(99) / 1e6 - RESOLUTION_MS) };
     requests = 0;
     delays.reset();
-    // Measuring wakes the process up all the time.
+    // An idle process stops the measurement, which wakes it up all the time.
     if (report.requests === 0) return void delays.disable();
     putting = records
       .put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS })

@@ -8,7 +8,7 @@ import type { Lease } from '../coordination/lease.js';
 import type { RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 
-/** Long enough for the next shift to roll back. */
+/** Milliseconds that a replaced build is retained: long enough for the next shift to roll back. */
 const KEEP_PREVIOUS_MS = 86_400_000;
 
 export interface SwapDeps {
@@ -17,7 +17,7 @@ export interface SwapDeps {
   readonly logger: Logger;
 }
 
-/** Another process has led meanwhile. Nothing was swapped. */
+/** Another process has led in between. Nothing was swapped. */
 export class SwapOutdatedError extends Error {
   override readonly name = 'SwapOutdatedError';
   constructor(name: string) {
@@ -26,8 +26,8 @@ export class SwapOutdatedError extends Error {
 }
 
 /**
- * The build stands at the same position as the one in use, and nothing is written meanwhile.
- * @param from the number in use
+ * Makes readers use the build. It must be at the same position as the one in use, with no writes during the swap.
+ * @param from number of the build in use
  * @returns `left`: the build that readers leave, if it runs here; `refused`: the rebuild was aborted, or another
  * process ended it
  * @throws LeaseLostError, SwapOutdatedError, UnavailableError
@@ -50,7 +50,7 @@ export async function swapIn(
     if (!noted && (await store.active(name)) !== version) return { refused: true };
   }
   if (!lease.held) throw new LeaseLostError();
-  // First: a build that is not recorded as previous is dropped.
+  // The record comes before the swap, since a build that is not recorded as previous is dropped.
   if (from !== undefined && !sameVersion(from, version))
     await putPreviousBuild(store, name, { number: from, until: Date.now() + KEEP_PREVIOUS_MS });
   if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
@@ -65,7 +65,7 @@ export async function swapIn(
   return left === undefined ? {} : { left };
 }
 
-/** Ends a rebuild's record and keeps the replaced build. A later rebuild's record stays. */
+/** Deletes a rebuild's record and retains the replaced build. The record of a later rebuild is not deleted. */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
   const record = await rebuildOf(store, name);
   if (record?.value.target !== target) return;

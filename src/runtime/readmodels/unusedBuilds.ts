@@ -15,7 +15,7 @@ export async function dropBuild(store: ReadStore, name: string, number: number):
   await forgetQuarantined(store.records, { name, version: number });
 }
 
-/** Waits while a previous release's build is kept, so that this release can be restored without a gap. */
+/** Waits while a previous release's build is retained, so that this release can be restored without a gap. */
 export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
   const { name, version } = build.projection;
   while (!signal.aborted && build.state === 'retiring') {
@@ -26,7 +26,7 @@ export async function whileKept(store: ReadStore, build: RunningBuild, signal: A
 }
 
 /**
- * Drops builds of a read model that are not run here, in use, being built or kept, except later versions than this
+ * Drops builds of a read model that are not run here, in use, being built or retained, except later versions than this
  * code's. Never throws: a later call tries again.
  */
 export async function dropUnused(
@@ -37,7 +37,7 @@ export async function dropUnused(
   try {
     const own = builds.filter(({ projection }) => projection.name === name).map(({ projection }) => projection.version);
     const newest = Math.max(...own.map(rankOf));
-    // First, so that builds opened meanwhile are not dropped.
+    // The versions are read first, so that builds opened later are not dropped.
     const stored = await store.versions(name);
     const [active, previous, rebuild] = await Promise.all([
       store.active(name),

@@ -22,7 +22,7 @@ export interface Writer {
   drain(): Promise<void>;
 }
 
-/** After the first failure, passed to `failed`, nothing is stored. */
+/** Makes the writer of one feed. After its first failure, which is passed to `failed`, nothing is stored. */
 export function makeWriter(
   builds: readonly RunningBuild[],
   store: ReadStore,
@@ -66,7 +66,7 @@ async function storeBuilds(
   store: ReadStore,
   lease: Pick<Lease, 'held'>,
 ): Promise<void> {
-  // Before any await: the checkpoint must cover exactly these documents.
+  // Read before any await, since the checkpoint must cover exactly these documents.
   const reached = builds.map((build) => build.folded);
   const unlisted = builds.map((build) => build.unlisted);
   for (const build of builds) {
@@ -74,7 +74,7 @@ async function storeBuilds(
     build.dirty = new Map();
     build.unlisted = [];
   }
-  // First: once the checkpoint has passed the event, the quarantine is never found again.
+  // Quarantines are recorded first: once the checkpoint has passed their events, they are never found again.
   for (const [at, build] of builds.entries()) {
     for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, build.projection, quarantined);
   }

@@ -2,12 +2,15 @@
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 
-/** Later an append must be tried, or no process would become ready again. */
+/**
+ * Milliseconds that a failed append makes a process unready. Then an append must be tried, or no process would become
+ * ready again.
+ */
 const RECENT_MS = 5_000;
 
 export interface AppendsFail {
   readonly since: Date;
-  /** In words for anybody; `undefined`: the engine can't be reached. */
+  /** Reason that anyone may see; `undefined`: the engine can't be reached. */
   readonly why: string | undefined;
 }
 
@@ -17,7 +20,10 @@ export interface AppendWatch {
   failing(): AppendsFail | undefined;
 }
 
-/** A refusal is no failure, nor is a sealed log, which readiness reports itself. */
+/**
+ * Wraps appends to note their failures. A refused append is no failure, nor is a sealed log, which readiness reports
+ * itself.
+ */
 export function watchAppends(events: EventStore, recentMs = RECENT_MS): AppendWatch {
   let failed: (AppendsFail & { readonly at: number }) | undefined;
 

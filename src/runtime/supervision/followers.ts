@@ -9,44 +9,44 @@ import { UnavailableError } from '../../ports/unavailable.js';
 
 /** The first and the longest wait before a restart. It doubles, less up to half at random. */
 const RESTART_MS = [100, 5_000] as const;
-/** A failure later than this counts as the first. Longer than the longest wait. */
+/** Milliseconds of work after which the next failure counts as the first again; longer than the longest wait. */
 const STEADY_MS = 6_000;
 /** A follower that works this long is not failing; one that works for an instant after each restart is. */
 const SETTLED_MS = 1_000;
-/** A reconnection takes less. */
+/** Milliseconds of trouble after which a follower counts as failing; a reconnection takes less. */
 const TROUBLED_MS = 2_000;
 
 export interface FollowerHealth {
-  /** From a small fixed set of names. */
+  /** Name of the follower, from a small fixed set. */
   readonly part: string;
-  /** Repeated failures, or an engine that has not answered for some time. */
+  /** Whether the follower failed repeatedly, or its engine has not answered for some time. */
   readonly failing: boolean;
-  /** ISO 8601, UTC; absent: it works. */
+  /** Time of the first failure since the last recovery, ISO 8601, UTC; absent: the follower works. */
   readonly since?: string;
-  /** Since the last recovery. */
+  /** Number of failures since the last recovery. */
   readonly failures: number;
-  /** In words for anybody, without a path or an address; absent: it works. */
+  /** Reason that anyone may see, without a path or an address; absent: the follower works. */
   readonly why?: string;
-  /** The class of the failure; absent: it works. */
+  /** Class of the failure; absent: the follower works. */
   readonly error?: string;
-  /** No request needs it: its failure makes no process unready. */
+  /** No request needs the follower: its failure makes no process unready. */
   readonly aside?: true;
 }
 
 export interface FollowerRun {
   /** `run` may end only after this is aborted. */
   readonly signal: AbortSignal;
-  /** It has caught up, waits for events, or stands by. Cheap. */
+  /** Reports that the follower has caught up, waits for events, or stands by. Cheap to call. */
   well(): void;
-  /** A failure is waited out; `undefined`: as `well`. */
+  /** Reports a failure that the follower waits out; `undefined`: the same as `well`. */
   onTrouble(error: Error | undefined): void;
 }
 
 export interface RestartOptions {
   readonly restartMs?: readonly [first: number, most: number];
-  /** Logged as a warning, as first failures and UnavailableError are. */
+  /** Whether an error is logged as a warning, as first failures and UnavailableError are. */
   readonly expected?: (error: unknown) => boolean;
-  /** See `FollowerHealth`. */
+  /** Marks the follower as one that no request needs, as in `FollowerHealth`. */
   readonly aside?: true;
 }
 
@@ -58,7 +58,7 @@ export interface Followers {
     options?: RestartOptions,
   ): { close(): Promise<void> };
   health(): readonly FollowerHealth[];
-  /** Followers of another thread. */
+  /** Adds the health of another thread's followers. */
   include(read: () => readonly FollowerHealth[]): void;
 }
 
@@ -73,7 +73,7 @@ interface State {
   failures: number;
   since: string;
   error: unknown;
-  /** By `performance.now()`. */
+  /** `performance.now()` at the first report of `well` since the last failure. */
   wellAt: number | undefined;
   troubledAt: number | undefined;
 }
@@ -161,7 +161,7 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
   };
 }
 
-/** A failure that says itself, in words for anybody, why a follower fails. */
+/** A failure whose `publicReason` tells anyone why a follower fails. */
 export class ToldError extends Error {
   override readonly name: string = 'ToldError';
   readonly publicReason: string;
@@ -191,7 +191,7 @@ function healthOf({ part, aside, failures, since, error, wellAt, troubledAt }: S
   return { ...named, failing, since, failures, why: failureWords(error), error: classOf(error) };
 }
 
-/** Follows the follower's name. */
+/** Text that follows the follower's name in a message. */
 export function failingWords({
   since,
   failures,
@@ -207,7 +207,7 @@ export function failingWords({
 
 const classOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
 
-/** For anybody to read: no path, no address, nothing from a request. */
+/** Reason that anyone may see: it contains no path, no address, and nothing from a request. */
 function failureWords(error: unknown): string {
   if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
   if (error === ENDED) return ENDED.message;

@@ -1,14 +1,14 @@
-/** The positions of a log's every 256th event, in one file, a line each. They grow only at its end. */
+/** The positions of a log's every 256th event, in one file, a line each. The file grows only at its end. */
 import { type FileHandle, open } from 'node:fs/promises';
 import { keepOwner } from '../../lib/files/keepOwner.js';
 import type { Position } from '../../ports/eventStore.js';
 
-/** More than the line of any position. */
+/** Bytes to read at the file's start to find its first line feed: more than the line of any position. */
 const FIRST_BYTES = 64;
 
-/** Everything throws the file system's errors. */
+/** The file of positions. Every method throws the file system's errors. */
 export interface LastPositions {
-  /** Without a line that was cut short. */
+  /** Number of lines, without a last one that was cut short. */
   count(): Promise<number>;
   at(index: number): Promise<Position | undefined>;
   append(positions: readonly Position[]): Promise<void>;
@@ -16,7 +16,7 @@ export interface LastPositions {
 
 interface Opened {
   readonly file: FileHandle;
-  /** Of a line, with its line feed; 0: there is none. */
+  /** Bytes of each line, with its line feed; 0: the file has no line. */
   readonly width: number;
   readonly count: number;
 }

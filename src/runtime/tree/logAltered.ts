@@ -1,10 +1,10 @@
 import type { TreeHead } from '../evidence/merkleTree.js';
 import { ToldError } from '../supervision/followers.js';
 
-/** The log is not the one that a signed head is of: an event of it was altered, removed, inserted, exchanged or cut off. */
+/** The log does not match a signed head: an event was altered, removed, inserted, exchanged or cut off. */
 export class LogAlteredError extends ToldError {
   override readonly name = 'LogAlteredError';
-  /** @param found in words for anybody, or the size of the head that the log is not of */
+  /** @param found the fault as a message for the public, or the signed head that the log does not match */
   constructor(found: string | Pick<TreeHead, 'size'>, options?: ErrorOptions) {
     const words =
       typeof found === 'string'

@@ -1,6 +1,6 @@
 /**
- * The Merkle tree over a log, one leaf an event in log order (docs/evidence.md#leaves). It goes on from the tiles that
- * its folder holds, and is made anew from the log where they are missing or spoilt. Tiles are kept only of a log that
+ * The Merkle tree over a log, one leaf an event in log order (docs/evidence.md#leaves). It continues from the tiles in
+ * its folder, and is built again from the log where they are missing or corrupted. Tiles are stored only for a log that
  * agrees with its last signed head.
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
@@ -16,7 +16,7 @@ import type { TileFolder, TileHashes } from './tileFolder.js';
 
 const BATCH = 1_000;
 
-/** The log is what was signed, and its tiles were not: they are removed, and the tree is void. */
+/** The log agrees with its signed head, but its tiles did not: they have been removed, and the tree is void. */
 export class SpoiltTilesError extends Error {
   override readonly name = 'SpoiltTilesError';
 }
@@ -31,30 +31,34 @@ export interface LogTreeDeps {
 
 export interface LogTree {
   readonly size: number;
-  /** Of the last event in it. */
+  /** Position of the last event in the tree. */
   readonly position: Position | undefined;
   root(): Buffer;
   partialTiles(): readonly TileHashes[];
-  /** Of a tree of this size, which is at most its own. */
+  /** Reads node hashes of the tree as it was at `size`, which is at most its present size. */
   hashes(size: number): HashReader;
-  /** @throws SpoiltTilesError, UnavailableError, the file system's errors, the signal's reason */
+  /**
+   * Whether the tree has at least the head's size and continues it.
+   * @throws SpoiltTilesError, UnavailableError, the file system's errors, the signal's reason
+   */
   continues(head: TreeHead, signal: AbortSignal): Promise<boolean>;
   /**
-   * Where tiles are not whole: `head` is one that the log had.
-   * @throws SpoiltTilesError where it has it still; else LogAlteredError, and the tiles stay
+   * Finds the cause of incomplete tiles by comparing the log itself with `head`, one of its signed heads.
+   * @throws SpoiltTilesError where the log still agrees with it; else LogAlteredError, and the tiles stay
    */
   blameTiles(head: TreeHead, signal: AbortSignal): Promise<never>;
   /**
-   * Reads on to the log's end, and keeps the tiles that become full. After a failure the tree is void.
-   * @param mayWrite throws where another process may keep the folder now
+   * Reads on to the log's end, and stores the tiles that become full. After a failure the tree is void.
+   * @param mayWrite throws where another process may be writing to the folder now
    * @throws LogAlteredError, OtherTileError, UnavailableError, the file system's errors
    */
   readOn(signal: AbortSignal, mayWrite: () => void, onEvent: (event: RecordedEvent) => void): Promise<void>;
 }
 
 /**
- * @param heads all that were signed and are kept: the tree is one that continues each
- * @throws LogAlteredError where none does; UnavailableError, the file system's errors
+ * Opens the tree from the folder's tiles, or from the log where the tiles do not agree with it.
+ * @param heads all signed heads that are stored; the opened tree continues each of them
+ * @throws LogAlteredError where the log does not continue one of them; UnavailableError, the file system's errors
  */
 export async function openLogTree(
   { leafHash, ...others }: LogTreeDeps,
@@ -65,14 +69,14 @@ export async function openLogTree(
   const kept = await keptTree(deps, signal);
   let refuted = kept === undefined ? undefined : await refutedHead(deps, kept, heads, signal);
   if (kept !== undefined && refuted === undefined) return growing(deps, kept);
-  // Tiles that are not the log's are spoilt where the log itself is what was signed.
+  // Where the log itself agrees with the signed heads, the tiles are corrupted: they are removed and built again.
   if (kept?.builder.size !== 0) refuted = await refutedHead(deps, emptyTree(), heads, signal);
   if (refuted !== undefined) throw new LogAlteredError(refuted);
   await deps.folder.clear();
   return growing(deps, emptyTree());
 }
 
-/** @throws LogAlteredError for an event that the service can't have written */
+/** The hash of an event's leaf. @throws LogAlteredError for an event that the service can't have written */
 function writtenByService(event: RecordedEvent, leafHash: LogTreeDeps['leafHash']): Buffer {
   try {
     return leafHash(event);
@@ -84,7 +88,7 @@ function writtenByService(event: RecordedEvent, leafHash: LogTreeDeps['leafHash'
 
 interface Started {
   readonly builder: TreeBuilder;
-  /** Tiles that became full and are not kept yet. */
+  /** Tiles that became full and are not stored yet. */
   readonly full: TileHashes[];
   position: Position | undefined;
 }
@@ -98,7 +102,7 @@ function startedAt(edge: ConstructorParameters<typeof TreeBuilder>[1], position:
   return { builder: new TreeBuilder((tile, hashes) => full.push({ tile, hashes }), edge), full, position };
 }
 
-/** What the full tiles hold; `undefined`: they are not whole, or their last events are not those of the log. */
+/** The tree of the stored full tiles; `undefined`: a tile is incomplete, or the last one does not match the log. */
 async function keptTree({ stored, folder, leafHash }: LogTreeDeps, signal: AbortSignal): Promise<Started | undefined> {
   const { size, position } = await folder.end();
   if (size === 0 || position === undefined) return emptyTree();
@@ -130,7 +134,7 @@ async function keptTree({ stored, folder, leafHash }: LogTreeDeps, signal: Abort
   return startedAt({ size, tiles }, position);
 }
 
-/** The first that the tree does not continue. */
+/** The first head that the tree does not continue. */
 async function refutedHead(
   deps: LogTreeDeps,
   started: Started,
@@ -141,7 +145,7 @@ async function refutedHead(
   return undefined;
 }
 
-/** Whether the tree continues `head`; what lies between them is read from the log, and nothing is written. */
+/** Whether the tree continues `head`. Events between the two are read from the log, and nothing is written. */
 async function agrees(
   deps: LogTreeDeps,
   { builder, position }: Started,
@@ -160,7 +164,7 @@ async function agrees(
   return false;
 }
 
-/** The root at an earlier size; `undefined`: tiles are missing, or cut short. */
+/** The tree's root at an earlier size; `undefined`: tiles are missing or truncated. */
 async function rootOf(deps: LogTreeDeps, builder: TreeBuilder, size: number): Promise<Buffer | undefined> {
   if (size === builder.size) return builder.root();
   try {
@@ -171,7 +175,7 @@ async function rootOf(deps: LogTreeDeps, builder: TreeBuilder, size: number): Pr
   }
 }
 
-/** @throws MalformedEvidenceError where tiles are missing, or cut short */
+/** A reader of the tree's nodes, whose calls throw MalformedEvidenceError where tiles are missing or truncated. */
 function hashesOf({ folder }: LogTreeDeps, builder: TreeBuilder, size: number): HashReader {
   const partial = builder.partialTiles();
   return tileHashReader(async (tile) => {
@@ -181,7 +185,7 @@ function hashesOf({ folder }: LogTreeDeps, builder: TreeBuilder, size: number): 
   }, size);
 }
 
-/** @returns the positions at which tiles of leaves became full */
+/** Appends events to the tree. @returns the positions of the events with which tiles of leaves became full */
 async function added(
   events: readonly RecordedEvent[],
   { builder }: Started,
@@ -203,7 +207,7 @@ function growing(deps: LogTreeDeps, started: Started): LogTree {
   const { stored, folder, leafHash } = deps;
   const { builder, full } = started;
 
-  /** @returns where the log itself is not of `head` */
+  /** Builds the tree from the log again. @throws SpoiltTilesError unless that tree disagrees with `head` too */
   async function readAgain(head: TreeHead, signal: AbortSignal): Promise<void> {
     if (!(await agrees(deps, emptyTree(), head, signal))) return;
     await folder.clear();

@@ -1,13 +1,13 @@
 /**
  * The tiles of a log's tree as files, each under its path of c2sp.org/tlog-tiles, with the latest signed head in
- * `checkpoint`: any web server can serve the folder. All of it can be made anew from the log.
- * - A full tile is written once, and never changed: `keep` refuses another one in its place.
- * - A full tile has its name only once the 256 below it are on disk. So a power cut spoils none but those at the right
- * edge, whose hashes lead to the root that a start checks (`logTree.ts`).
+ * `checkpoint`. Any web server can serve the folder. All tiles can be built again from the log.
+ * - A full tile is written once, and never changed: `keep` refuses to replace it with other hashes.
+ * - A full tile gets its name only once the 256 tiles below it are on disk. So a power cut corrupts only tiles at the
+ * right edge, whose hashes lead to the root that a start checks (`logTree.ts`).
  * - Partial tiles are those of the latest signed head.
- * - `witnessed` is there where a witness has shown a head that the log did not continue.
- * - `format` is the folder's format mark, there before anything else is.
- * - `positions` has the position of the last event of each full tile of leaves, a line each.
+ * - The file `witnessed` holds a signed head, shown by a witness, that the log did not continue.
+ * - The file `format` is the folder's format mark, written before everything else.
+ * - The file `positions` has the position of the last event of each full tile of leaves, a line each.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -37,10 +37,10 @@ export interface TileHashes {
   readonly hashes: Buffer;
 }
 
-/** Another tile stands where one is to be written. */
+/** A tile with other hashes already exists at the path of a tile to be written. */
 export class OtherTileError extends Error {
   override readonly name = 'OtherTileError';
-  /** The leaves that a tree has at least to have the tile. */
+  /** Number of leaves that a tree must have for the tile to be full. */
   readonly size: number;
   constructor(file: string, { level, index }: HashTile) {
     super(`${file} holds other hashes than the log gives`);
@@ -51,34 +51,35 @@ export class OtherTileError extends Error {
 /** Every method throws the file system's errors. */
 export interface TileFolder {
   readonly path: string;
-  /** The leaves in full tiles, and the position of the last of them. */
+  /** The number of leaves in full tiles, and the position of the last one's event. */
   end(): Promise<{ readonly size: number; readonly position: Position | undefined }>;
   /** Position of the last event of the full tile of leaves `index`; `undefined`: the folder does not know it. */
   lastPosition(index: number): Promise<Position | undefined>;
-  /** Also the beginning of a wider tile. `undefined`: neither is there, or it was cut short. */
+  /** The tile's hashes, also from a wider tile that begins with them; `undefined`: both are missing or truncated. */
   read(tile: HashTile): Promise<Buffer | undefined>;
   /**
-   * @param full in the order in which they became full
-   * @param positions one for each of level 0
+   * Stores full tiles.
+   * @param full the tiles, in the order in which they became full
+   * @param positions the position of the last event of each tile of level 0
    * @throws OtherTileError
    */
   keep(full: readonly TileHashes[], positions: readonly Position[]): Promise<void>;
   /** The latest signed head; `undefined`: none was published. */
   head(): Promise<string | undefined>;
   /**
-   * Partial tiles first, then the signed head, on disk.
-   * @param partial those of its size, or of a later one; none: those of the head before are its own
+   * Stores partial tiles on disk, and then the signed head.
+   * @param partial the partial tiles of the head's size, or of a later one; empty: those of the previous head remain
    */
   publish(note: string, partial: readonly TileHashes[]): Promise<void>;
-  /** A signed head that a witness has shown, and that the log did not continue; `undefined`: it continues all. */
+  /** A signed head, shown by a witness, that the log did not continue; `undefined`: no such head is stored. */
   witnessed(): Promise<string | undefined>;
-  /** Durable. @param note `undefined`: none is kept any more */
+  /** Stores a head durably for `witnessed`. @param note the signed note; `undefined` removes the stored one */
   keepWitnessed(note: string | undefined): Promise<void>;
-  /** Removes all tiles, and keeps the signed heads. */
+  /** Removes all tiles; the signed heads stay. */
   clear(): Promise<void>;
 }
 
-/** What keeps this program from using the folder; `undefined`: nothing, or it is not there yet. */
+/** The reason why this program can't use the folder; `undefined`: it can, or the folder does not exist yet. */
 export function treeFault(path: string): FormatFault | undefined {
   const mark = textOf(join(path, FORMAT_FILE));
   if (mark === undefined) return existsSync(path) && readdirSync(path).length > 0 ? formatFault({}) : undefined;
@@ -115,7 +116,7 @@ export function tileFolder(path: string): TileFolder {
     if (!existsSync(file)) replaceFile(file, `${FORMAT_MARK.format} ${FORMAT_MARK.version}\n`);
   }
 
-  /** Its name and content appear at once. */
+  /** Writes a file whose name and content appear at once. */
   async function write(file: string, content: string | Uint8Array, synced: boolean): Promise<void> {
     makeOwned(dirname(file));
     const draft = `${file}.part`;
@@ -147,7 +148,7 @@ export function tileFolder(path: string): TileFolder {
       return { size: count * TILE_WIDTH, position: await positions.at(count - 1) };
     },
     async read(tile) {
-      // What was to be read may have gone since it was looked for: a wider tile has come before.
+      // A partial tile may be removed between the folder's listing and the read: a wider one exists by then.
       for (let looks = 1; looks < LOOKS; looks++) {
         const found = await look(tile);
         if (found !== undefined) return found;
@@ -185,7 +186,7 @@ export function tileFolder(path: string): TileFolder {
   };
 }
 
-/** Those that a tree of this signed head's size ends in. */
+/** The partial tiles at the right edge of a tree of this signed head's size. */
 function partialTilesOf(note: string): HashTile[] {
   const { size } = parseCheckpoint(parseNote(note).body);
   const tiles: HashTile[] = [];
@@ -197,7 +198,7 @@ function partialTilesOf(note: string): HashTile[] {
   return tiles;
 }
 
-/** Every folder that is missing belongs to whom the one above it belongs. */
+/** Creates a folder and its missing parents; each gets the owner of the folder above it. */
 function makeOwned(folder: string): void {
   if (existsSync(folder)) return;
   makeOwned(dirname(folder));

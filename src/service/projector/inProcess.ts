@@ -1,4 +1,4 @@
-/** The role `projector`: keeps the read models up to date, carries out rebuilds, and keeps the tree over the log. */
+/** The role `projector`: it updates the read models, carries out rebuilds, and maintains the tree over the log. */
 import { resources } from '../../lib/async/resources.js';
 import { startRebuilder } from '../../runtime/readmodels/maintenance/rebuilder.js';
 import { type ProjectorOptions, startProjector } from '../../runtime/readmodels/projector.js';
@@ -7,20 +7,20 @@ import type { Followers } from '../../runtime/supervision/followers.js';
 import { startTree, type TreeSettings } from '../tree.js';
 
 export interface RunningProjector {
-  /** Stores folded documents. Nothing is written after it resolves. */
+  /** Stores the folded documents, and ends the projector. Nothing is written after it resolves. */
   close(): Promise<void>;
 }
 
-/** @throws Error when the read store was filled from another log */
+/** Starts the projector in this thread. @throws Error when the read store was filled from another log */
 export async function projectInProcess({
   stored,
   tree,
   ...options
 }: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & {
   readonly followers: Pick<Followers, 'start'>;
-  /** `events` as the engine holds them. */
+  /** The log of `events`, with events as stored: neither decrypted nor upcast. */
   readonly stored: EventStore;
-  /** Absent: no tree is kept. */
+  /** Settings of the tree over the log; absent: no tree is maintained. */
   readonly tree?: TreeSettings | undefined;
 }): Promise<RunningProjector> {
   const open = resources();

@@ -1,7 +1,7 @@
 import { readlinkSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 
-/** A quarter of a busy processor (Linux: sched(7), nice values): folding still keeps up with appends. */
+/** Added nice value (Linux: sched(7)): a quarter of a busy processor for folding, which still keeps up with appends. */
 const NICER = 5;
 const LOWEST = 19;
 

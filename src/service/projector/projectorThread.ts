@@ -1,6 +1,6 @@
 /**
- * The projector's worker thread (`workerThread.ts`). Posts log lines, and the health of its followers; ends at
- * `'close'`.
+ * The projector's worker thread (`workerThread.ts`). It posts log lines and the health of its followers, and ends when
+ * it gets the message `'close'`.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../../adapters/embedded/eventStore/eventStore.js';
@@ -33,10 +33,11 @@ const { events, stored, keys } = readable(await openEmbeddedEventStore({ dir, op
   ...(masterKeys === undefined ? {} : { masterKeys }),
 });
 open.add(events);
-// Loaded now: the program's files may be replaced while it runs.
+// The key store's modules are loaded now: the program's files may be replaced while it runs.
 await keys.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: the key store is not well'));
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }));
-// Requests go first. The store's own threads, already started, keep their priority: other writers wait for their lock.
+// Requests have priority. The store's own threads have started already and keep theirs: other writers wait for their
+// lock.
 lowerPriority();
 const parts = followers({ logger });
 if (sandbox) {
@@ -46,14 +47,14 @@ if (sandbox) {
 open.add(
   await projectInProcess({ events, stored, store, projections: PROJECTIONS, tree, logger, holder, followers: parts }),
 );
-// The first post says that everything is loaded.
+// The first post of health signals that everything is loaded.
 await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));
 post(parts.health());
 setInterval(() => post(parts.health()), HEALTH_MS).unref();
 
 port.once('message', () => {
   open.close().then(
-    // Without waiting for traces to a collector that does not answer.
+    // The exit does not wait for traces to a collector that does not answer.
     () => process.exit(0),
     (error: unknown) => {
       logger.error({ err: error }, 'projector: its thread did not close');

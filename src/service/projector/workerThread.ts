@@ -9,12 +9,12 @@ import type { TreeSettings } from '../tree.js';
 import type { RunningProjector } from './inProcess.js';
 
 export interface ProjectorThreadData {
-  /** This process has its files open, too. */
+  /** The data folder, whose files the main thread has open, too. */
   readonly dataDir: string;
-  /** What opens personal data, of the settings. */
+  /** The key store's setting; it and the master keys open personal data. */
   readonly keysUrl?: string | undefined;
   readonly masterKeys?: readonly string[] | undefined;
-  /** Absent: no tree is kept. */
+  /** Settings of the tree over the log; absent: no tree is maintained. */
   readonly tree?: TreeSettings | undefined;
   readonly sandbox?: boolean;
   /** See `LeaseOptions.holder`. A new thread with the same name takes over a dead one's lease at once. */
@@ -27,17 +27,17 @@ export interface ProjectorThreadData {
 export type FromProjectorThread = string | readonly FollowerHealth[];
 
 export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level'> {
-  /** Also gets the thread's log lines. */
+  /** The process's logger, which also gets the thread's log lines. */
   readonly logger: Logger;
   /** The process's followers: the thread is one, and reports its own. */
   readonly followers: Followers;
   readonly script?: URL;
   /**
-   * The first and the longest pause before a dead thread is replaced (`followers.ts`). Default 0.1 to 30 s, since a
-   * thread takes time to load.
+   * The first and the longest pause before a dead thread is replaced (`followers.ts`), in milliseconds. Default 0.1 to
+   * 30 s, since a thread takes time to load.
    */
   readonly restartMs?: RestartOptions['restartMs'];
-  /** The thread is terminated if it takes longer to end; default 5 s. */
+  /** Milliseconds after which a closing thread is terminated; default 5 s. */
   readonly endMs?: number;
 }
 
@@ -48,7 +48,7 @@ export interface ThreadProjector extends RunningProjector {
 
 const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
-/** Until a thread has posted its health. */
+/** Health of the thread's followers until a thread has posted it. */
 const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds', 'tree'].map((part) => ({
   part,
   failing: false,
@@ -57,8 +57,8 @@ const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds', 'tree'].map((
 }));
 
 /**
- * A dead thread is logged and replaced; events that were not stored are folded again. `close` rejects if the thread
- * fails to end.
+ * Starts the thread. A dead thread is logged and replaced; events that were not stored are folded again. `close`
+ * rejects if the thread fails to end.
  */
 export function projectOnThread({
   logger,

@@ -25,7 +25,7 @@ export interface EmbeddedBusOptions {
 }
 
 interface Attachment {
-  /** Resolves when it ends without `close`. */
+  /** Resolves when the attachment to the broker has ended. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
@@ -149,7 +149,7 @@ async function becomeBroker(
   };
 }
 
-/** `undefined`: no broker answers. */
+/** Connects to the broker; `undefined`: no broker answers. */
 async function joinBroker(
   rendezvous: Rendezvous,
   client: BusClient,

@@ -15,7 +15,7 @@ export type BrokerConnection = Pick<Peer, 'send' | 'congested'>;
 
 export interface BusClient extends Pick<Bus, 'request' | 'serve' | 'publish' | 'subscribe' | 'ping'> {
   attach(connection: BrokerConnection): void;
-  /** Requests sent over the lost connection end as unavailable, with an unknown outcome. */
+  /** Ends the use of a lost connection: requests sent over it end as unavailable, with an unknown outcome. */
   detach(): void;
   readonly receive: (frame: Frame) => void;
   /** Refuses new work, lets running handlers finish (at most 5 s), then ends open requests. */
@@ -86,8 +86,8 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
   const pingBroker = (): Promise<string> => ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
 
   /**
-   * Resolves when the broker has processed all frames so far, or the connection is lost: the next one announces all
-   * again. A busy broker processes them later, so a missed deadline is no failure.
+   * Resolves when the broker has processed all frames so far, or the connection is lost: the next connection announces
+   * all services and subscriptions again. A busy broker processes frames later, so a missed deadline is no failure.
    */
   const taken = async (): Promise<void> => {
     if (connection === undefined) return;

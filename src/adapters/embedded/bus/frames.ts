@@ -55,7 +55,7 @@ class BrokenStreamError extends Error {
 }
 
 export interface FrameReader {
-  /** Passes an invalid frame to `onRefused`. @throws BrokenStreamError */
+  /** Returns the frames that a chunk completes, and passes an invalid one to `onRefused`. @throws BrokenStreamError */
   read(chunk: Buffer): Frame[];
 }
 

@@ -7,9 +7,9 @@ export type Handler = (payload: unknown) => Promise<object>;
 export type Listener = (payload: unknown) => void;
 
 export interface Handlers {
-  /** @returns ends it, and returns whether the service was withdrawn from the broker */
+  /** @returns a function that ends the service, and returns whether it was withdrawn from the broker */
   serve(subject: string, queue: string, handler: Handler): () => boolean;
-  /** @returns ends it, and returns whether the subscription was withdrawn from the broker */
+  /** @returns a function that ends the subscription, and returns whether it was withdrawn from the broker */
   subscribe(subject: string, listener: Listener): () => boolean;
   announce(): void;
   /** Withdraws everything. Resolves when running handlers have ended. */

@@ -14,7 +14,7 @@ import { Sqlite } from '../driver.js';
 import { type FileLock, openFileLock } from '../fileLock.js';
 import { DataFileError, isDamage, unavailableOf } from '../sqlite.js';
 
-/** Some systems allow 104 bytes, including the closing zero. */
+/** Longest path of a socket, in bytes: some systems allow 104, including the closing zero. */
 const MAX_SOCKET_PATH = 100;
 
 export interface Rendezvous {
@@ -34,7 +34,7 @@ export interface Rendezvous {
 export function openRendezvous(dir: string): Rendezvous {
   const file = join(dir, 'bus.lock');
   const lock = openLock(dir, file);
-  // Resolved links: all paths to the folder share one rendezvous.
+  // Links are resolved, so that all paths to the folder share one rendezvous.
   const folder = realpathSync(dir);
   const near = join(folder, 'bus.sock');
   const record = join(dir, 'bus.path');

@@ -1,11 +1,11 @@
-/** Every client is a peer, also the broker's own. */
+/** Routes frames between peers. Every client is a peer, also the broker's own. */
 import type { Frame, Header } from './frames.js';
 
 export interface Peer {
   send(frame: Frame): void;
   /** Resolves when the send buffer is empty or the peer is gone; `undefined` while the buffer has room. */
   congested(): Promise<void> | undefined;
-  /** Stops reading the peer's frames until then: backpressure on senders to a congested peer. */
+  /** Stops reading the peer's frames until the promise resolves: backpressure on senders to a congested peer. */
   hold(until: Promise<void>): void;
 }
 
@@ -15,7 +15,7 @@ export interface Router {
   leave(peer: Peer): void;
 }
 
-/** Goes to one peer of each queue group; the first answer counts. */
+/** A request goes to one peer of each queue group; the first answer counts. */
 interface Request {
   readonly from: Peer;
   readonly id: number;

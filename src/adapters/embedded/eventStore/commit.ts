@@ -7,24 +7,24 @@ import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { Sqlite } from '../driver.js';
 import { IN_LOG, LAST_POSITION, MAX_POSITION, sealMark } from './log.js';
 
-/** An array, since thousands a second cross threads. */
+/** One append as an array, the cheapest form: thousands a second cross threads. */
 export type AppendRequest = readonly [
   sequence: number,
   stream: string,
   expected: ExpectedRevision,
-  /** Per event: type, id, at, data (JSON), metadata (JSON). */
+  /** Fields of one event after another: type, id, at, data (JSON), metadata (JSON). */
   fields: readonly string[],
 ];
 
 export const FIELDS = 5;
 
-/** The code of an append whose place in the log is taken, as only an altered file can have it. */
+/** The error code of an append whose position in the log is occupied, as only an altered file can have it. */
 export const OCCUPIED = 'SQLITE_CONSTRAINT_UNIQUE';
 
-/** Bounds a group, so that its first append does not wait long. */
+/** Limits of a group, so that its first append does not wait long. */
 export const GROUP = { appends: 1_000, bytes: 8_000_000 };
 
-/** In characters, close enough to bytes. */
+/** Length of all fields in characters, close enough to bytes. */
 export function sizeOf(fields: readonly string[]): number {
   let size = 0;
   for (const field of fields) size += field.length;
@@ -37,7 +37,7 @@ export type AppendOutcome =
       readonly kind: 'appended';
       readonly revision: number;
       readonly position: number;
-      /** Stored by an earlier append of the same events. */
+      /** The events were stored by an earlier append of the same events. */
       readonly repeat?: true;
     }
   | { readonly sequence: number; readonly kind: 'conflict'; readonly actual: number }
@@ -56,10 +56,10 @@ export interface GroupCommitOptions {
 }
 
 /**
- * The returned function answers every append and throws nothing. An engine fault, a lock held by others for
- * `lockWaitMs` or a refusal of `guard` fails the whole group, with nothing written; any other error fails one append. A
- * failed expectation is a repeat when exactly the append's ids follow the expected revision; its answer is that of the
- * first time. With `'any'` the whole stream is searched for the first id.
+ * Prepares group commits. The returned function answers every append and never throws. An engine fault, a lock held by
+ * others for `lockWaitMs` or a refusal of `guard` fails the whole group, with nothing written; any other error fails
+ * one append. A failed expectation is a repeat when exactly the append's ids follow the expected revision; its answer
+ * is that of the first time. With `'any'` the whole stream is searched for the first id.
  */
 export function groupCommit(
   database: Database,
@@ -130,15 +130,15 @@ export function groupCommit(
     return { sequence, kind: 'appended', revision: actual + count, position: lastPosition + count };
   }
 
-  // `beginWriting` waits instead.
+  // `beginWriting` waits for the lock in place of SQLite.
   database.pragma('busy_timeout = 0');
-  /** Duration and end of the last group's lock, ms. */
+  /** Duration in ms of the last group's lock, and its end. */
   let held = 0;
   let freed = 0;
 
   function commitGroup(appends: readonly AppendRequest[]): AppendOutcome[] {
     let committing = false;
-    // Not right after the last group, whose answers would have waited.
+    // The pause comes before this group, not right after the last one, whose answers would have waited.
     breathe(held, performance.now() - freed);
     try {
       guard.refuse();
@@ -151,7 +151,7 @@ export function groupCommit(
       let last = end.get()!;
       const outcomes = appends.map((append) => {
         const outcome = appendOne(append, last);
-        // A repeat has an earlier position.
+        // The position of a repeat is an earlier one.
         if (outcome.kind === 'appended') last = Math.max(last, outcome.position);
         return outcome;
       });
@@ -166,7 +166,7 @@ export function groupCommit(
       forgetPages(database, error);
       if (appends.length > 1 && concernsOne(error, file)) return appends.flatMap((append) => commitGroup([append]));
       const { message, code } = error as Error & { code?: string };
-      // After a crash a frame may be found that was written but not synced. On a full disk it was never written.
+      // After a crash a WAL frame may be found that was written but not synced. On a full disk it was never written.
       const outcomeUnknown = committing && code !== 'SQLITE_FULL';
       return appends.map(([sequence]) => ({
         sequence,
@@ -181,7 +181,7 @@ export function groupCommit(
   return commitGroup;
 }
 
-/** By its content, or a damaged page that it alone needs. */
+/** Whether an error may concern one append only: by its content, or by a damaged page that no other append needs. */
 function concernsOne(error: unknown, file: string): boolean {
   if (isDamage(error)) return true;
   try {

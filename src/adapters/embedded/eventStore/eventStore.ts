@@ -26,14 +26,15 @@ import { openRecentAppends } from './recentAppends.js';
 import { watchLogTail } from './logTail.js';
 import { openEventWriter } from './writer.js';
 
-/** KiB: with the index's inner pages cached, one or two reads find a stream. */
+/** Page cache in KiB: with the index's inner pages cached, one or two reads find a stream. */
 const CACHE_KIB = 16_000;
 
-/** About 2 ms. */
+/** Streams read in one slice, which takes about 2 ms. */
 const STREAMS_AT_ONCE = 100;
 
 /**
- * A worker thread writes, many appends with one fsync; this thread reads, in slices of a few ms.
+ * Opens the embedded event store. A worker thread writes, many appends with one fsync; this thread reads, in slices of
+ * a few ms.
  * @throws DataFileError when the file is damaged, foreign, or missing beside read models made from it, or the folder
  * can't be used; UnavailableError when the disk is full
  */
@@ -43,7 +44,7 @@ export async function openEmbeddedEventStore({
   longLived = false,
 }: EmbeddedStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
-  // It would read open files.
+  // The check would read the headers of files that another thread has open.
   if (!openElsewhere) refuseLostLog(file);
   const database = openEventLog(file, { readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);
@@ -58,7 +59,7 @@ export async function openEmbeddedEventStore({
     if (kind === 'wanted') logTail.look();
   });
   let closing: Promise<void> | undefined;
-  /** Shared by all calls of one microtask turn. */
+  /** The log's end as read for all calls of one microtask turn. */
   let asked: { readonly end: Position | undefined } | undefined;
 
   function refuseWhenClosed(): void {
@@ -188,7 +189,7 @@ export async function openEmbeddedEventStore({
     async ping() {
       await writer.loaded;
       refuseWhenClosed();
-      // First: what can't be read may be so because of it.
+      // The files are checked first: moved or altered files may be the reason why a read fails.
       try {
         refuseUnlessInPlace(file, data.opened);
       } catch (error) {

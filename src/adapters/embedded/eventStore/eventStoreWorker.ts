@@ -9,7 +9,7 @@ import { openEventLog } from './log.js';
 
 /** Pages written between checkpoints. Inner pages of the index are written often, but moved once per checkpoint. */
 const PAGES = 4_000;
-/** From this WAL length on, when the checkpointer can't keep up, the next commit moves the pages itself. */
+/** WAL length in pages from which the next commit moves the pages itself, when the checkpointer can't keep up. */
 const MOST_PAGES = 10_000;
 const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
@@ -19,7 +19,7 @@ function serve(data: ThreadData): void {
   const database = openEventLog(file, { openElsewhere: true });
   // A larger cache costs more than it saves: SQLite walks all cached pages at the commit after an index page was split.
   database.pragma('cache_size = -4000');
-  // Keeps a group's pages in memory until its commit.
+  // A group's pages stay in memory until its commit.
   database.pragma('cache_spill = OFF');
   database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
@@ -31,7 +31,7 @@ function serve(data: ThreadData): void {
   async function close(): Promise<void> {
     guard.close();
     await checkpoints.close();
-    // Without waiting for readers: the last connection to the file moves the rest.
+    // Pages are moved without waiting for readers: the last connection to the file moves the rest.
     moveNow(database);
     database.close();
   }
@@ -54,7 +54,7 @@ function serve(data: ThreadData): void {
   thread.ready();
 }
 
-/** An estimate: an index page for each append, the events, and inner pages. */
+/** Estimated pages written: an index page for each append, the events, and inner pages. */
 function pagesOf(appends: number, bytes: number): number {
   return appends + bytes / PAGE_BYTES + INNER_PAGES;
 }

@@ -15,23 +15,23 @@ import type { RecentAppends, RecentSlice } from './recentAppends.js';
 import type { LogTail } from './logTail.js';
 
 const DEFAULT_BATCH = 1_000;
-/** In characters. */
+/** Length, in characters of data and metadata, at which a batch ends. */
 const BATCH_SIZE = 4_000_000;
 const TURN_MS = 5;
-/** Positions scanned in a slice, adapted to take about a turn. */
+/** How many positions are scanned in a slice: adapted, so that a slice takes about a turn. */
 const SPAN = { first: 1_024, least: 64, most: 131_072 };
 const SLICE_ROWS = 1_000;
 const RETRY_MS = 250;
 
 export interface FeedOptions {
   readonly reader: EventReader;
-  /** Absent: the feed ends at the log's end. */
+  /** Reports growth of the log; absent: the feed ends at the log's end. */
   readonly logTail?: LogTail;
   readonly recentAppends?: RecentAppends;
   readonly closed: () => boolean;
 }
 
-/** With a log tail, `follow`, which retries for ever while the engine is unavailable. */
+/** `readAll`; with a log tail `follow`, which retries without limit while the engine is unavailable. */
 export function feed(
   after: Position | undefined,
   filter: EventFilter,
@@ -45,7 +45,7 @@ export function feed(
   return batches<RecordedEvent>(after, options, { ...source, scan: () => reader.scan(filter), remembered });
 }
 
-/** Ends at the log's end. */
+/** `readTexts`: a feed of stored texts that ends at the log's end. */
 export function textFeed(
   after: Position | undefined,
   filter: EventFilter,
@@ -78,7 +78,7 @@ async function* batches<E>(
   let position = numberOf(after);
   let scan: Scan<E> | undefined;
 
-  /** `undefined` when the log has not grown, or the feed is to end. */
+  /** The next batch of the log; `undefined` when the log has not grown, or the feed is to end. */
   async function nextBatch(): Promise<Batch<E> | undefined> {
     scan ??= adaptive(source.scan());
     let events: E[] = [];

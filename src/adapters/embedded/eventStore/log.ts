@@ -7,11 +7,11 @@ import { hasReadStore, READ_STORE_FILE } from '../readStore/file.js';
 import { DataFileError, openDatabase, refuseForeign, unavailableOf } from '../sqlite.js';
 
 const FILE = { kind: 'event log', applicationId: 0x47_69_45_76, create } as const;
-/** The greatest exact number. */
+/** The greatest position: the greatest integer that JavaScript represents exactly. */
 export const MAX_POSITION = Number.MAX_SAFE_INTEGER;
 /**
- * A condition on rows: no append stores an event at another position, so no reader may get one that stands there. The
- * sign keeps SQLite at the index of streams, whose entries have the position, too.
+ * SQL condition on rows of the log: no append stores an event at another position, so no reader may get such a row. The
+ * plus sign keeps SQLite at the index of streams, whose entries have the position, too.
  */
 export const IN_LOG = `+position BETWEEN 1 AND ${MAX_POSITION}`;
 export const LAST_POSITION = `SELECT coalesce(max(position), 0) FROM events WHERE position BETWEEN 1 AND ${MAX_POSITION}`;
@@ -23,9 +23,11 @@ export function eventLogFile(dir: string): string {
   return join(dir, 'events.db');
 }
 
-/** A new log must not pass for the lost one of existing read models. @throws DataFileError */
+/**
+ * Refuses to create a log beside existing read models, which were made from a log that is lost. @throws DataFileError
+ */
 export function refuseLostLog(file: string): void {
-  // In this order: a process that creates both makes the log first.
+  // The order matters: a process that creates both files makes the log first.
   if (!hasReadStore(dirname(file)) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
   throw new DataFileError(
     file,
@@ -38,7 +40,7 @@ function isEmpty(file: string): boolean {
   return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
-/** @throws DataFileError for a file that is there and that this program can't open; nothing is changed */
+/** Refuses an existing event log that this program can't open; nothing is changed. @throws DataFileError */
 export const refuseForeignLog = (dir: string): void => refuseForeign(eventLogFile(dir), FILE);
 
 export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
@@ -71,13 +73,16 @@ export function logIdOf(database: Database, file: string): string {
   return logId;
 }
 
-/** Reads the mark each time. To refuse an append, call it in the append's transaction. */
+/**
+ * Prepares the check whether the log is sealed, which reads the mark each time. To refuse an append, call it in the
+ * append's transaction.
+ */
 export function sealMark(database: Database): () => boolean {
   const mark = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'sealedAt'`).pluck();
   return () => mark.get() !== undefined;
 }
 
-/** Seals for good. This thread must have the file open. @throws UnavailableError, DataFileError */
+/** Seals the log permanently. This thread must have the file open. @throws UnavailableError, DataFileError */
 export function sealEventLog(file: string): void {
   const database = openEventLog(file, { openElsewhere: true });
   try {
@@ -98,7 +103,10 @@ export function isPosition(text: string): boolean {
   return /^[0-9]{16}$/.test(text) && Number(text) <= MAX_POSITION;
 }
 
-/** `undefined`, before all events, is 0. @throws RangeError for another engine's position */
+/**
+ * The number of a position; `undefined`, the start before all events, is 0. @throws RangeError for another engine's
+ * position
+ */
 export function numberOf(position: Position | undefined): number {
   if (position === undefined) return 0;
   if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);

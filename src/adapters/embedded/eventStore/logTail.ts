@@ -1,6 +1,6 @@
 /**
- * ms: appends of other processes must be noticed within 50. A projector on a worker thread polls too, unless a reader
- * waits for it (`signals.ts`): several groups of appends are cheaper to fold at once.
+ * Milliseconds between polls: appends of other processes must be noticed within 50. A projector on a worker thread
+ * polls too, unless a reader waits for it (`signals.ts`): several groups of appends are cheaper to fold at once.
  */
 const POLL_MS = 20;
 
@@ -15,7 +15,10 @@ export interface LogTail {
   close(): void;
 }
 
-/** Appends of this thread wake at once, others by polling. Keeps no process alive. */
+/**
+ * Watches the log's end. Appends of this thread wake waiting readers at once, other appends by polling. Keeps no
+ * process alive.
+ */
 export function watchLogTail(end: () => number): LogTail {
   const waiting = new Map<() => void, number>();
   let timer: NodeJS.Timeout | undefined;

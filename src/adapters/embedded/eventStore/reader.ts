@@ -7,12 +7,12 @@ import { alteredEvent, storedObject } from '../../storedJson.js';
 import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
 import { IN_LOG, LAST_POSITION, MAX_POSITION, positionOf } from './log.js';
 
-/** In characters: about 5 ms to parse. */
+/** Length of a slice in characters of data and metadata, which take about 5 ms to parse. */
 const SLICE_SIZE = 1_000_000;
 const STREAM_SLICE = 500;
 /**
- * Rows at once: the first, which most streams do not exceed, and at most. `all` is faster than `iterate`; of large
- * events few are read in vain.
+ * Rows of one query: of the first, which most streams do not exceed, and of the largest. `all` is faster than
+ * `iterate`; of large events few are read in vain.
  */
 const ROWS = { first: 8, most: 64 };
 
@@ -39,16 +39,16 @@ export interface Slice<E = RecordedEvent> {
 
 export type Scan<E = RecordedEvent> = (after: number, through: number, limit: number) => Slice<E>;
 
-/** Positions are numbers. Every method throws UnavailableError. */
+/** Reads of the log, with positions as numbers. Every method throws UnavailableError. */
 export interface EventReader {
   end(): number;
-  /** 0 for an empty stream. */
+  /** Position of the stream's last event; 0 for an empty stream. */
   lastOf(stream: string): number;
   /** The first or last position with a time from `from` to `to`; 0 where there is none. */
   timedWithin(edge: 'first' | 'last', after: number, through: number, from: string, to: string): number;
-  /** @returns whether there may be more */
+  /** Adds the next events of a stream, at most one slice, to `into`. @returns whether there may be more */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
-  /** All reads of `work` share a snapshot, which costs more than reading a short stream. */
+  /** Runs `work` with one snapshot for all of its reads, which costs more than reading a short stream. */
   together(work: () => void): void;
   scan(filter: EventFilter): Scan;
   strays(limit: number): Strays;
@@ -79,7 +79,7 @@ export function eventReader(database: Database, file: string): EventReader {
   const strayCount = database
     .prepare<[], number>(`SELECT count(*) FROM events WHERE position < 1 OR position > ${MAX_POSITION}`)
     .pluck();
-  // As text: a number of JavaScript would not be exact.
+  // The position is read as text: a JavaScript number would not be exact.
   const straysWhere = (condition: string): string =>
     `SELECT CAST(position AS TEXT), stream, revision, type, id, at FROM events WHERE position ${condition}`;
   const strays = database
@@ -158,8 +158,8 @@ export function eventReader(database: Database, file: string): EventReader {
 }
 
 /**
- * Takes rows until none is left, or there are `most`, or `SLICE_SIZE` is reached.
- * @param next so many rows after one; `undefined`: from the first on
+ * Takes rows until none is left, `most` were taken, or `SLICE_SIZE` is reached.
+ * @param next reads at most `wanted` rows after a given row; `undefined`: from the first on
  * @returns `last`: the last row that was taken, where there may be more
  */
 function take<E>(
@@ -185,7 +185,7 @@ function take<E>(
   return { size, last };
 }
 
-/** @throws AlteredEventError */
+/** The event of a row. @throws AlteredEventError */
 export function eventOf(row: EventRow): RecordedEvent {
   const place = { position: positionOf(row[0]), stream: row[1], revision: row[2], type: row[3] };
   if (!isWellTyped(row)) throw alteredEvent(textsOf(row), 'a column has a value of another type');
@@ -198,7 +198,10 @@ export function eventOf(row: EventRow): RecordedEvent {
   });
 }
 
-/** Bytes and fractions keep their type in columns of another one. */
+/**
+ * Whether every column has a value of its own type: SQLite stores bytes and fractions in a column of another type
+ * unchanged.
+ */
 function isWellTyped(row: EventRow): boolean {
   const [, stream, revision, type, id, at, data, metadata]: readonly unknown[] = row;
   return (
@@ -226,8 +229,8 @@ function textsOf(row: EventRow): EventTexts {
 }
 
 /**
- * Who writes to the file can store bytes in place of a text. No other reader finds an event by them, even where they
- * spell the same: so they are shown as what no event has, and what is no JSON.
+ * The column as a text. A process that alters the file can store bytes in place of a text, by which no other reader
+ * finds an event. So they are shown as a text that no event has, and that is no JSON.
  */
 function textOf(stored: unknown): string {
   return typeof stored === 'string' ? stored : `(bytes) ${Buffer.isBuffer(stored) ? stored.toString('hex') : ''}`;

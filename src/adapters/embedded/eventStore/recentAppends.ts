@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../../../ports/eventStore.js';
 import { FIELDS, sizeOf } from './commit.js';
 import { eventOf, type EventRow } from './reader.js';
 
-/** `size`: characters of data and metadata. */
+/** Limits of the memory: events, and characters of their data and metadata. */
 const MOST = { events: 1_024, size: 4_000_000 };
 
 export interface StoredAppend {
@@ -14,7 +14,7 @@ export interface StoredAppend {
 }
 
 export interface RecentSlice<E = RecordedEvent> {
-  /** All followers share these objects. */
+  /** The events that match; all followers share these objects. */
   readonly events: E[];
   readonly through: number;
   /** The slice ends where memory ends: at the log's end when that event was stored. */
@@ -22,9 +22,9 @@ export interface RecentSlice<E = RecordedEvent> {
 }
 
 export interface RecentAppends {
-  /** In log order. An append of another process in between clears everything before. */
+  /** Remembers an append, in log order. An append of another process in between clears all earlier ones. */
   add(append: StoredAppend): void;
-  /** `undefined` where memory lacks a part, or nothing follows. */
+  /** The matching events after a position; `undefined` where memory lacks a part, or no event follows. */
   after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
 
@@ -39,7 +39,7 @@ export function openRecentAppends(): RecentAppends {
   let first = 1;
   let size = 0;
 
-  /** Down to half, so that each entry is copied about once. */
+  /** Drops the oldest entries down to half of the limit, so that each entry is copied about once. */
   function makeRoom(): void {
     if (kept.length <= MOST.events && size <= MOST.size) return;
     let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Puts another log in the place of a log: one with an id of its own, which begins with some of its events. The old log
- * is gone then. No event of a log is ever changed: what is left of them is another log.
+ * Replaces a log with another one, which has an id of its own and begins with some of its events. The old log no longer
+ * exists then. No event of a log is ever changed: the remaining events are another log.
  */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
@@ -9,7 +9,7 @@ import { removeReadStore } from '../readStore/file.js';
 import { unavailableOf } from '../sqlite.js';
 import { eventLogFile, IN_LOG, logIdOf, openEventLog } from './log.js';
 
-/** How long others may still have the log open. */
+/** Milliseconds that other connections may still have the log open. */
 const OTHERS_MS = 1_000;
 
 export interface SucceedOptions {
@@ -25,17 +25,21 @@ export interface Succession {
   /** The old log's id. */
   readonly from: string;
   readonly to: string;
-  /** Leaves no byte of the old log in the file. @throws UnavailableError, such as for a full disk: the new log stands */
+  /**
+   * Removes every byte of the old log from the file. @throws UnavailableError, such as for a full disk: the new log is
+   * in effect
+   */
   shrink(): void;
-  /** Lets other connections open the log. */
+  /** Closes the connection, so that others can open the log. */
   close(): void;
 }
 
 /**
- * One transaction, so that a kill at any moment leaves the old log or the new one, whole. The read store goes just before
- * its end: it is made anew from either. Blocks the thread, a few seconds for a million events.
+ * Replaces the log in one transaction, so that a kill at any moment leaves the old log or the new one, whole. The read
+ * store is deleted just before the commit: it is rebuilt from either log. Blocks the thread, a few seconds for a
+ * million events.
  * @throws UnavailableError where another connection has the log open (a second later), or the disk is full: then the
- * old log stands; DataFileError
+ * old log remains; DataFileError
  */
 export function succeedEventLog(dir: string, options: SucceedOptions): Succession {
   const file = eventLogFile(resolve(dir));
@@ -70,7 +74,7 @@ function shrink(database: Database, file: string): void {
   }
 }
 
-/** Without gaps: neither between positions nor within streams. */
+/** Keeps only the events of the new log, renumbered without gaps: neither between positions nor within streams. */
 function keepOnly(database: Database, { keeps, onKept = () => undefined, now }: SucceedOptions): void {
   database.function('keeps', { deterministic: true }, (stream, type) => (keeps(String(stream), String(type)) ? 1 : 0));
   database.exec(`CREATE TEMP TABLE kept AS SELECT * FROM events WHERE keeps(stream, type) AND ${IN_LOG}`);

@@ -1,15 +1,18 @@
-/** Times need not be in log order. */
+/** Finds the part of the log that holds all events of a time range. Times need not be in log order. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventReader } from './reader.js';
 
-/** About 5 ms. */
+/** Positions scanned in one turn, which takes about 5 ms. */
 const SLICE = 10_000;
 
 /** Below and above every ISO 8601 time with a four-digit year. */
 export const FIRST_TIME = '';
 export const LAST_TIME = '~';
 
-/** `undefined` where no event matches. @param stillOpen throws where the log was closed meanwhile */
+/**
+ * The first and last position with a time in the range; `undefined` where no event matches. @param stillOpen throws
+ * where the log was closed in between
+ */
 export async function timeBounds(
   reader: Pick<EventReader, 'end' | 'timedWithin'>,
   from: string,

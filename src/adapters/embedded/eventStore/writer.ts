@@ -28,17 +28,17 @@ export interface EventWriter {
 }
 
 export interface EventWriterOptions {
-  /** A connection of this thread must keep the event log open. */
+  /** The file; a connection of this thread must keep the event log open. */
   readonly data: ThreadData;
-  /** In log order, before the append's answer. */
+  /** Called for each stored append, in log order, before the append's answer. */
   readonly onStored: (append: StoredAppend) => void;
   readonly onGrown: (position: number) => void;
   readonly script?: URL;
 }
 
 /**
- * An idle writer gets this many appends before the turn ends, and writes while others are decided. Fewer are not worth
- * an fsync.
+ * Appends that an idle writer gets before the turn ends, to write them while others are decided. Fewer are not worth an
+ * fsync.
  */
 const AHEAD = 16;
 
@@ -50,7 +50,10 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** The first append starts the thread, unless long-lived: a process that only reads has none. */
+/**
+ * Opens the client of the writing thread. The first append starts the thread, unless long-lived: a process that only
+ * reads has none.
+ */
 export function openEventWriter({
   data,
   onStored,
@@ -112,13 +115,13 @@ export function openEventWriter({
     ping: thread.ping,
     async append(stream, events, expected) {
       const stored = add(stream, events, expected);
-      // The writer is idle: it has answered everything sent.
+      // The writer is idle when it has answered every append sent.
       if (waiting.size() >= AHEAD && waiting.size() === pending.size()) waiting.flush();
       return stored;
     },
     async appendInOrder(appends) {
       for (let next = 0; next < appends.length;) {
-        // One message is one transaction, stored as a whole or not at all. The next waits for it.
+        // One message is one transaction, stored as a whole or not at all. The next message waits for its outcome.
         waiting.flush();
         const outcomes: Promise<Appended>[] = [];
         do {

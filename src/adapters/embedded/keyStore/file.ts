@@ -1,13 +1,13 @@
 /**
- * The file of the embedded key store. Nothing of a removed row may stay in it. `secure_delete` zeroes deleted rows, but
- * not the copies of rows that SQLite (3.53) leaves in unused parts of pages, and that outlive them. So the layout avoids
- * both ways in which it makes such copies:
- * - `rebuildPage`, when a page's free space is in pieces: secrets, of any length, stand in slots, which are appended,
- * overwritten by as many bytes, and never deleted. All rows of `subject`, and of its index, are of one length, so that
- * free space always fits.
- * - `editPage` moves the pointers to a page's rows together with up to as many bytes behind them: `FILLER` makes rows
+ * The file of the embedded key store. No byte of a removed row may remain in it. `secure_delete` zeroes deleted rows,
+ * but not the copies of rows that SQLite (3.53) leaves in unused parts of pages, and that outlive them. So the layout
+ * avoids both ways in which it makes such copies:
+ * - `rebuildPage`, when a page's free space is in pieces: secrets, of any length, are stored in slots, which are
+ * appended, overwritten by as many bytes, and never deleted. All rows of `subject`, and of its index, are of one
+ * length, so that free space always fits.
+ * - `editPage` moves the pointers to a page's rows together with up to as many bytes behind them. `FILLER` makes rows
  * so long that these bytes are never a row's.
- * `ended` and `erasure` hold nothing that must go: rows there are of any length.
+ * `ended` and `erasure` hold no secrets that must be removed: rows there are of any length.
  */
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
@@ -21,17 +21,20 @@ const FILE = { kind: 'key store', applicationId: 0x47_66_4b_79, create: createTa
 const FIRST_SLOT = 2 ** 32;
 
 /**
- * A row of `subject` takes 122 bytes of a page with this, one of its index 115 (4 more on inner pages). Of either length
- * a full page of 4,096 bytes leaves at least 2 bytes a row free between its pointers and its rows.
+ * Filler of a row. With it a row of `subject` takes 122 bytes of a page, one of its index 115 (4 more on inner pages).
+ * Of either length a full page of 4,096 bytes leaves at least 2 bytes a row free between its pointers and its rows.
  */
 const FILLER = '0'.repeat(65);
 
 const CACHE_KIB = 8_000;
 
-/** @throws DataFileError for a file that is there and that this program can't open; nothing is changed */
+/** Refuses an existing key store that this program can't open; nothing is changed. @throws DataFileError */
 export const refuseForeignKeys = (dir: string): void => refuseForeign(join(dir, KEY_STORE_FILE), FILE);
 
-/** `openElsewhere`: another thread of the process has one already. @throws DataFileError, UnavailableError */
+/**
+ * Opens the connection of a reader. `openElsewhere`: another thread of the process has the file open already.
+ * @throws DataFileError, UnavailableError
+ */
 export function openReader(file: string, { openElsewhere = false } = {}): Database {
   const database = openDatabase(file, { ...FILE, readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);

@@ -13,7 +13,7 @@ import { openWriterClient } from '../writerClient.js';
 import { KEY_STORE_FILE, openReader } from './file.js';
 import { type Added, type KeyRequest, type Row, ROW_FIELDS } from './messages.js';
 
-/** Rows read between two looks at the clock: less than 1 ms. */
+/** Rows read between two checks of the clock, in less than 1 ms. */
 const READ_ROWS = 256;
 /** Rows of one message to the writer: making it takes some 2 ms. */
 const WRITE_ROWS = 2_000;
@@ -81,7 +81,7 @@ export async function openEmbeddedKeyStore({
     return found;
   }
 
-  /** `next`: at most so many after a key. */
+  /** Reads a page of rows in slices. @param next reads at most `most` rows after a key */
   async function pageOf<T extends { readonly id: string }>(
     next: (from: string, most: number) => readonly T[],
     last = '',
@@ -163,7 +163,7 @@ export async function openEmbeddedKeyStore({
     },
     async ping() {
       await writer.loaded;
-      // First: what can't be read may be so because of it.
+      // The files are checked first: moved or altered files may be the reason why a read fails.
       read(() => refuseUnlessInPlace(file, data.opened));
       read(() => version.get());
       writer.ping();

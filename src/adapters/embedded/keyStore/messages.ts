@@ -2,7 +2,7 @@
 import type { ErasureRow } from '../../../ports/keyStore.js';
 import type { NumberedRequest } from '../writerClient.js';
 
-/** `fenced`: 0 or 1. */
+/** A subject's row; `fenced` is 0 or 1. */
 export type Row = readonly [id: string, lookup: string, secret: string, fenced: number];
 export const ROW_FIELDS = 4;
 
@@ -17,7 +17,7 @@ export type KeyRequest =
   | { readonly kind: 'putErasure'; readonly row: ErasureRow };
 
 export interface Added {
-  /** The fields of those that stood in place of a given row, one row after another. */
+  /** Fields of rows that were already stored under the lookup of a given row, one row after another. */
   readonly others: readonly Row[number][];
   /** Ids of given rows that were removed before: nothing was added. */
   readonly removed: readonly string[];

@@ -5,7 +5,7 @@ import { takenId } from '../../keyStoreRules.js';
 import type { Added, KeyRequest, Row } from './messages.js';
 
 export interface Subjects {
-  /** @returns the answer */
+  /** Carries out a request. @returns its answer */
   execute(request: KeyRequest): unknown;
 }
 
@@ -50,7 +50,7 @@ export function openSubjects(database: Database): Subjects {
       const present = byLookup.get(lookup);
       if (present !== undefined) others.push(...present);
       else if (isRemoved.get(id) === 1) removed.push(id);
-      // The lookup is free, so what is ignored has a taken id.
+      // The lookup is free, so an insert that is ignored has a taken id.
       else if (insert.run(id, lookup, append.run(secret).lastInsertRowid).changes === 0) throw takenId(id);
     }
     return { others, removed };

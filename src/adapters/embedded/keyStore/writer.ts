@@ -9,20 +9,20 @@ import type { NumberedKeyRequest } from './messages.js';
 import { openSubjects } from './subjects.js';
 
 export interface KeyWriterOptions {
-  /** The requests that have come meanwhile. */
+  /** Returns the requests that have arrived since the last call. */
   readonly receive: () => readonly NumberedKeyRequest[];
   readonly answer: (answers: readonly Answer[]) => void;
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
   readonly lockWaitMs?: number;
 }
 
-/** The limit of a transaction, in ms: other processes wait meanwhile. */
+/** Limit of a transaction, in ms, for which other processes wait. */
 const GROUP_MS = 50;
 
 /**
- * Commits until nothing is left, including requests that come meanwhile. A request fails when another process keeps the
- * file locked for `lockWaitMs`, or when `guard` refuses.
- * @returns takes requests
+ * Commits requests until none is left, including those that arrive in between. A request fails when another process
+ * keeps the file locked for `lockWaitMs`, or when `guard` refuses.
+ * @returns a function that takes requests
  */
 export function createKeyWriter(
   database: Database,
@@ -33,7 +33,7 @@ export function createKeyWriter(
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
 
-  /** @returns the answers of `requests`, in one transaction */
+  /** Carries out `requests` in one transaction. @returns their answers */
   function transaction(requests: Iterable<NumberedKeyRequest>, until: number): readonly Answer[] {
     guard.refuse();
     beginWriting(begin, until);
@@ -88,7 +88,7 @@ export function createKeyWriter(
     });
   }
 
-  /** What was removed stands in the WAL's earlier pages: a removal is answered when they are gone. */
+  /** Empties the WAL, whose earlier pages still have the removed rows: a removal is answered when they are gone. */
   function erased(group: readonly NumberedKeyRequest[], answers: readonly Answer[]): readonly Answer[] {
     const removals = new Set(group.flatMap(({ id, request }) => (request.kind === 'remove' ? id : [])));
     if (removals.size === 0) return answers;

@@ -1,4 +1,4 @@
-/** Encodes in slices: a large batch must not block the event loop. */
+/** Encodes batches in slices: a large batch must not block the event loop. */
 import {
   MAX_BATCH_BYTES,
   type Checkpoint,
@@ -19,7 +19,7 @@ export interface BatchEncoder {
   write(batches: readonly WriteBatch[]): Promise<void>;
 }
 
-/** Per turn of the event loop, over all calls. */
+/** Milliseconds of encoding per turn of the event loop, over all calls. */
 const TURN_MS = 4;
 const STRIDE = 32;
 
@@ -37,7 +37,7 @@ export function createBatchEncoder(
     let documents: EncodedDocuments[] = [];
     let checkpoints: Checkpoint[] = [];
     let fault: { readonly error: unknown } | undefined;
-    /** A dead writer took the earlier parts with it: later ones must not move a checkpoint past them. */
+    /** The earlier parts are lost with a dead writer: later ones must not move a checkpoint past them. */
     function refuseIfTorn(): void {
       if (writer.deaths() !== deaths)
         throw new UnavailableError('the read store: its writer ended', { outcomeUnknown: true });

@@ -1,6 +1,6 @@
 /**
  * Look-ups by id, batched by turn of the event loop. A worker thread answers many, which leaves this thread free for
- * requests. Few are read here, which is faster than a message and its answer.
+ * requests. A few are read on this thread, which is faster than a message and its answer.
  */
 import type { Worker } from 'node:worker_threads';
 import { tickBatcher } from '../../../lib/async/tickBatcher.js';
@@ -18,14 +18,14 @@ export interface BatchedReads {
 
 export interface BatchedReadsOptions {
   readonly read: (layout: Layout, id: string) => StoredDocument | undefined;
-  /** Up to date. @throws errors of `read` */
+  /** The documents in memory, brought up to date. @throws errors of `read` */
   readonly memory: () => Memory;
-  /** `undefined`: no processor is free for a thread. */
+  /** Starts the thread for look-ups; `undefined`: no processor is free for one. */
   readonly start: (() => Worker) | undefined;
   readonly longLived?: boolean;
-  /** This thread then reads instead, more slowly, and meets any fault of the file. */
+  /** Called when the thread has died: this thread then reads instead, more slowly, and meets any fault of the file. */
   readonly onDeath: (error: Error) => void;
-  /** Between two starts of the thread; default 5,000. */
+  /** Milliseconds between two starts of the thread; default 5,000. */
   readonly restartMs?: number;
 }
 
@@ -36,15 +36,15 @@ interface Lookup {
   readonly reject: (error: unknown) => void;
 }
 
-/** `age`: the memory's, when asked. */
+/** Look-ups that were sent to the thread; `age`: the memory's age at that time. */
 interface Question {
   readonly lookups: readonly Lookup[];
   readonly age: number;
 }
 
-/** Fewer look-ups are not worth a message. */
+/** Least look-ups of a message to the thread: fewer are not worth one. */
 const MANY = 8;
-/** Less than 2 ms of reading. */
+/** Most look-ups of one turn: less than 2 ms of reading. */
 const AT_ONCE = 100;
 const UNDER_WAY = 8;
 const RESTART_MS = 5_000;
@@ -139,7 +139,7 @@ export function openBatchedReads({
   function answered(found: LookupAnswer): void {
     const { lookups, age } = questions.shift()!;
     if (questions.length === 0) thread?.keepAlive(false);
-    // Reading here meets the thread's error, and throws it as usual.
+    // Reading on this thread meets the same error, and throws it as usual.
     if (found === undefined) for (const lookup of lookups) lookUpHere(lookup);
     else lookups.forEach((lookup, index) => settle(lookup, found[2 * index], found[2 * index + 1], age));
   }

@@ -6,7 +6,7 @@ export interface StoredCheckpointWaiters
   extends Pick<CheckpointWaiters, 'advanced' | 'forget' | 'close'>, Pick<ReadStore, 'reached'> {}
 
 export interface Stored {
-  /** Changes whenever another connection has written. */
+  /** Number that changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;
   /** Called for the first waiter of a turn of the event loop, and once more at its end if others came. */
@@ -45,7 +45,7 @@ export function createCheckpointWaiters(stored: Stored): StoredCheckpointWaiters
     announced = 'once';
     stored.wanted();
     setImmediate(() => {
-      // The projector may have looked before the events of later waiters were stored.
+      // The projector may have polled the log before the events of later waiters were stored.
       if (announced === 'more') stored.wanted();
       announced = undefined;
     });
@@ -59,7 +59,7 @@ export function createCheckpointWaiters(stored: Stored): StoredCheckpointWaiters
     forget: waiters.forget,
     async reached(projection, position, timeoutMs) {
       if (waiters.known(projection, position)) return true;
-      // A waiter for an earlier position: the checkpoint was read just now, and will be soon.
+      // A waiter for an earlier position exists: the checkpoint was read just now, and is read again soon.
       const lowest = waiters.lowest(projection);
       const looked = own.has(projection) || (lowest !== undefined && lowest <= position);
       if ((timeoutMs <= 0 || !looked) && look(projection, position)) return true;

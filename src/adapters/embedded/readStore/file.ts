@@ -9,11 +9,16 @@ export const READ_STORE_FILE = 'read.db';
 const FILE = { kind: 'read store', applicationId: 0x47665265, create: createTables } as const;
 
 const READER_CACHE_KIB = 24_000;
-/** SQLite walks all cached pages at a commit after an index page was split. */
+/**
+ * Page cache of the writer in KiB, kept small: SQLite walks all cached pages at a commit after an index page was split.
+ */
 const WRITER_CACHE_KIB = 4_000;
-/** Rebuilds then read fewer pages again. */
+/** Page cache of the writer in KiB during rebuilds, which then read fewer pages again. */
 const FOLDING_CACHE_KIB = 32_000;
-/** For long WALs of rebuilds: after small writes the checkpointer moves pages sooner. */
+/**
+ * WAL length in pages at which SQLite moves pages at a commit: for rebuilds, since the checkpointer acts sooner after
+ * small writes.
+ */
 const CHECKPOINT_PAGES = 16_000;
 const WAL_BYTES = 80_000_000;
 
@@ -21,12 +26,12 @@ export function hasReadStore(dir: string): boolean {
   return standsThere(join(dir, READ_STORE_FILE), FILE);
 }
 
-/** @throws DataFileError for a file that is there and that this program can't open; nothing is changed */
+/** Refuses an existing read store that this program can't open; nothing is changed. @throws DataFileError */
 export const refuseForeignReadStore = (dir: string): void => refuseForeign(join(dir, READ_STORE_FILE), FILE);
 
-/** Durable once it has returned. No process may have it open. */
+/** Deletes the read store, durably once it has returned. No process may have it open. */
 export function removeReadStore(dir: string): void {
-  // The file first: SQLite takes no WAL for an empty file.
+  // The file is removed first: SQLite applies no WAL to an empty file.
   for (const ending of ['', '-wal', '-shm']) rmSync(join(dir, READ_STORE_FILE + ending), { force: true });
   syncFolder(dir);
 }
@@ -39,7 +44,7 @@ export function openReader(file: string, { openElsewhere = false } = {}): Databa
 
 export function openWriter(file: string): Database {
   const database = openDatabase(file, { ...FILE, openElsewhere: true });
-  // A power cut may lose the last moments, in order and nothing else; the log restores them.
+  // A power cut may lose the last writes, in order and nothing else; the log restores them.
   database.pragma('synchronous = NORMAL');
   makeRoom(database, 'few');
   database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);

@@ -14,22 +14,25 @@ export interface FieldColumn {
   readonly column: string;
 }
 
-/** Plain data, which crosses threads. */
+/** Table, columns and indexes of a collection, as plain data that crosses threads. */
 export interface Layout {
-  /** As in messages and checkpoints: `gifts@3`. */
+  /** The collection's name in messages and checkpoints, such as `gifts@3`. */
   readonly name: string;
   readonly table: string;
   readonly personal: boolean;
   readonly columns: readonly FieldColumn[];
   /** `fields` lacks `id`; the SQL index ends with it, so that ties are in order. */
   readonly indexes: readonly (IndexSpec & { readonly name: string; readonly columns: readonly string[] })[];
-  /** The columns of its partitioned indexes. */
+  /** Columns of the partitioned indexes. */
   readonly partitioned: readonly string[];
-  /** Equal for equal tables and indexes. */
+  /** A text that is equal for equal tables and indexes. */
   readonly key: string;
 }
 
-/** Booleans become blobs, which sort after strings: SQLite has none, and 1 would equal `true`. */
+/**
+ * A value as SQLite stores it. Booleans become blobs, which sort after strings: SQLite has no booleans, and 1 would
+ * equal `true`.
+ */
 export type SqlScalar = string | number | Uint8Array | null;
 
 const FALSE = new Uint8Array([0]);
@@ -49,7 +52,7 @@ export function sqlScalar(value: Scalar): SqlScalar {
   return typeof value === 'boolean' ? (value ? TRUE : FALSE) : value;
 }
 
-/** Other bytes stay, and equal no value. */
+/** The value of a stored column. Bytes that are no boolean stay bytes, and equal no value. */
 export function scalarFrom(stored: SqlScalar): unknown {
   if (!(stored instanceof Uint8Array)) return stored;
   if (Buffer.compare(stored, TRUE) === 0) return true;
@@ -83,7 +86,7 @@ function makeLayout(collection: CollectionSpec): Layout {
   return { ...layout, key: JSON.stringify(layout) };
 }
 
-/** SQLite ignores case in column names. */
+/** The column of a field, with upper-case letters escaped: SQLite ignores case in column names. */
 function columnOf(field: string): string {
   return quoted(`f:${field.replaceAll(/[A-Z^]/g, (letter) => `^${letter.toLowerCase()}`)}`);
 }

@@ -5,20 +5,25 @@ import type { Layout } from './layout.js';
 
 export interface Memory {
   known(layout: Layout, id: string): StoredDocument | undefined;
-  /** @param since the `age` when it was read: after a later `forget` it may be outdated and is not kept */
+  /**
+   * Stores a document in memory.
+   * @param since the `age` when the document was read: after a later `forget` it may be outdated and is not stored
+   */
   remember(layout: Layout, document: StoredDocument, since: number): void;
   forget(collection: string): void;
   age(): number;
 }
 
 /**
- * Documents per collection, kept from their second look-up on: a million gifts looked up once must not drive out those
- * that are joined again and again.
+ * Documents per collection, retained from their second look-up on. A million gifts looked up once must not drive out
+ * those that are joined again and again.
  */
 const REMEMBERED = 20_000;
 /** Recently requested ids, by hash: a power of two. */
 const ASKED = 65_536;
-/** A quarter of a MB each. Twice the number of read models, since each build has its own. */
+/**
+ * Most collections in memory, a quarter of a MB each: twice the number of read models, since each build has its own.
+ */
 const COLLECTIONS = 16;
 
 interface Collection {

@@ -1,4 +1,4 @@
-/** Plain data between the store's threads. */
+/** Messages between the store's threads, all plain data. */
 import type { MessagePort } from 'node:worker_threads';
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import type { ThreadData } from '../thread.js';
@@ -13,7 +13,10 @@ export interface ScratchRequest {
 
 export interface EncodedDocuments {
   readonly layout: Layout;
-  /** id, position, body (JSON) and the layout's columns of each document. One flat array crosses threads fastest. */
+  /**
+   * Values of id, position, body (JSON) and the layout's columns, one document after another. One flat array crosses
+   * threads fastest.
+   */
   readonly rows: readonly Scalar[];
 }
 
@@ -24,7 +27,7 @@ export interface WritePart {
   /** Only the last part is answered. */
   readonly last: boolean;
   readonly documents: readonly EncodedDocuments[];
-  /** Of documents in this part and in earlier ones. */
+  /** Checkpoints of documents in this part and in earlier ones. */
   readonly checkpoints: readonly Checkpoint[];
 }
 
@@ -41,7 +44,7 @@ export type RecordRequest =
 export interface EncodedCorrection {
   readonly id: string;
   readonly expected: string | undefined;
-  /** As in `EncodedDocuments`; `undefined` deletes the document. */
+  /** One document's values as in `EncodedDocuments`; `undefined` deletes the document. */
   readonly row: readonly Scalar[] | undefined;
 }
 
@@ -61,11 +64,11 @@ export type WriterRequest =
   | { readonly kind: 'bind'; readonly logId: string }
   | { readonly kind: 'scrub'; readonly owner: string }
   | { readonly kind: 'wipe' }
-  /** Between transactions. Answered with whether the WAL is empty. */
+  /** Empties the WAL between transactions. Answered with whether the WAL is empty. */
   | { readonly kind: 'empty WAL' };
 
 export type Numbered = NumberedRequest<WriterRequest>;
-/** Made within a transaction. */
+/** A request that is carried out within a transaction. */
 export type NumberedChange = NumberedRequest<Exclude<WriterRequest, { kind: 'empty WAL' }>>;
 export type { Answer } from '../writerClient.js';
 

@@ -1,15 +1,15 @@
-/** Which rows have other values in their indexed columns than their bodies say. */
+/** Finds rows whose indexed columns have other values than their bodies. */
 import { storedBodyOf } from '../../storedBody.js';
 import { isKeptAs, scalarOf } from '../../readStoreRules.js';
 import { type Layout, scalarFrom, type SqlScalar, unquoted } from './layout.js';
 import { PARTITION, partitionOf } from './partitions.js';
 
-/** Id, body, the layout's columns, its partition and the one that it should be in. */
+/** Id, body, the layout's columns, the row's partition and the partition that it should be in. */
 export type IndexedRow = readonly [id: string, body: string, ...SqlScalar[]];
 
 /**
- * Parameters: the table's name, and ids as JSON.
- * @param present a column that was never added finds nothing
+ * The query for rows to check. Parameters: the table's name, and ids as JSON.
+ * @param present names of the table's columns; a column that was never added reads as NULL
  */
 export function indexedRowsSql({ table, columns, partitioned }: Layout, present: ReadonlySet<string>): string {
   const own = [...columns.map(({ column }) => column), PARTITION];

@@ -6,17 +6,20 @@ import type { Database, Statement } from 'better-sqlite3';
 import { byBytes } from '../../../lib/byBytes.js';
 import { unquoted } from './layout.js';
 
-/** Its number: the column of a document's row. */
+/** Column of a document's row with the number of its partition. */
 export const PARTITION = '"partition"';
 
-/** `first_id`: a partition holds the ids from there to the next one's; the first one, all before. */
+/**
+ * Table of the partitions. A partition holds the ids from its `first_id` to the next one's; the first one also all ids
+ * before.
+ */
 export const PARTITIONS = 'partitions';
 
 /** The number of the partition that holds an id. Parameter: the table's name. */
 export const partitionOf = (id: string): string => `SELECT number FROM ${PARTITIONS}
   WHERE collection = ? AND first_id <= ${id} ORDER BY number DESC LIMIT 1`;
 
-/** Parameters: the table's name, the id. */
+/** The query for the partition that holds an id. Parameters: the table's name, the id. */
 export const PARTITION_OF_ID = partitionOf('?');
 
 /**
@@ -26,9 +29,9 @@ export const PARTITION_OF_ID = partitionOf('?');
 const DOCUMENTS = 8_192;
 
 export interface Partitions {
-  /** The table may have documents: they become one partition. */
+  /** Creates the table of partitions. Documents that the collection's table already has become one partition. */
   ensure(table: string, columns: readonly string[]): void;
-  /** For the documents of one write. */
+  /** Numbers the partitions of one write's documents. */
   numbering(table: string): Numbering;
   remove(table: string): void;
   /** Drops prepared statements: the table of partitions may be gone with a transaction. */
@@ -37,7 +40,7 @@ export interface Partitions {
 
 export interface Numbering {
   numberOf(id: string): number;
-  /** Once, after the last document. */
+  /** Stores the state of the latest partition: called once, after the last document. */
   end(): void;
 }
 

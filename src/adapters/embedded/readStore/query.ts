@@ -10,7 +10,7 @@ export interface Sql {
   readonly parameters: readonly SqlScalar[];
 }
 
-/** `partitioned`: documents come by partition. */
+/** FROM and WHERE of a query; `partitioned`: whether documents are read one partition after the other. */
 export interface Where extends Sql {
   readonly partitioned: boolean;
 }
@@ -20,6 +20,7 @@ type Bounds = Extract<Condition, { gt?: Scalar }>;
 const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
 
 /**
+ * FROM and WHERE of a query.
  * @throws Error when its fields, those of `sort` too, are not the first fields of one index, or for an unknown operator
  */
 export function whereOf(layout: Layout, query: Query): Where {
@@ -44,7 +45,7 @@ function partitionTerms({ table }: Layout, id: Condition | undefined): Sql[] {
   return terms;
 }
 
-/** Holds all ids that meet the condition. */
+/** The range of ids in which all ids that meet the condition are. */
 function rangeOf(id: Condition | undefined): { readonly from?: string; readonly to?: string } {
   if (typeof id === 'string') return { from: id, to: id };
   if (id === undefined || id === null || typeof id !== 'object' || 'in' in id) return {};
@@ -58,7 +59,7 @@ export function pageOf(layout: Layout, query: Query, { partitioned }: Pick<Where
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
   if (!sort.some(([field]) => field === 'id')) order.push(sort.at(-1)?.[1] === -1 ? 'id DESC' : 'id ASC');
-  // SQLite then sorts nothing.
+  // In this order SQLite reads an index and sorts nothing.
   if (partitioned) order.unshift(sort[0]?.[1] === -1 ? 'number DESC' : 'number ASC');
   return {
     text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`,

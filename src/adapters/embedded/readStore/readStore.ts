@@ -33,11 +33,11 @@ import { createCheckpointWaiters } from './checkpointWaiters.js';
 
 export interface EmbeddedReadStoreOptions extends EmbeddedStoreOptions {
   readonly logger?: Logger | undefined;
-  /** Writes instead of a thread of its own, and look-ups have none. */
+  /** Thread that writes this store in place of its own writer; look-ups then have no thread either. */
   readonly scratchWriter?: Pick<ScratchWriter, 'writerOf'> | undefined;
 }
 
-/** Between two tries. */
+/** Milliseconds between two attempts of an operation that others delay. */
 const BUSY_MS = 20;
 const EMPTY_WAL_MS = 10_000;
 
@@ -64,7 +64,7 @@ export async function openEmbeddedReadStore({
     start: () => scratchWriter?.writerOf(data) ?? thread('readStoreWorker.js'),
     atOnce: true,
     errorOf: (fault) => errorOfFault(fault, file),
-    // Reads after an answer must find what it says is written.
+    // Reads after an answer must find the data that it reports as written.
     answering: snapshot.renew,
   });
   const encoder = createBatchEncoder(writer);
@@ -75,7 +75,7 @@ export async function openEmbeddedReadStore({
     memory: () => read(() => memory),
     start:
       scratchWriter === undefined && availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
-    // A projector on another thread looks up few at a time.
+    // A projector on another thread looks up few documents at a time.
     longLived: longLived && !openElsewhere,
     onDeath: (err) =>
       logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
@@ -221,7 +221,7 @@ export async function openEmbeddedReadStore({
     },
     async ping() {
       await writer.loaded;
-      // First: what can't be read may be so because of it.
+      // The files are checked first: moved or altered files may be the reason why a read fails.
       try {
         refuseUnlessInPlace(file, data.opened);
       } catch (error) {

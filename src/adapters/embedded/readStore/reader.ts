@@ -9,7 +9,7 @@ import { layoutOf, type Layout, type SqlScalar, unquoted } from './layout.js';
 import { type IndexedRow, indexedRowsSql, isMisindexed } from './misindexed.js';
 import { pageOf, whereOf } from './query.js';
 
-/** A missing collection is empty. */
+/** Reads of documents; a missing collection reads as empty. */
 export interface Reader {
   get(layout: Layout, id: string): StoredDocument | undefined;
   getMany<B extends Body>(
@@ -23,9 +23,9 @@ export interface Reader {
 
 type Row = readonly [id: string, position: string, body: string];
 
-/** About 2 ms. */
+/** Documents read in one turn, which takes about 2 ms. */
 const CHUNK = 256;
-/** A page is read at once: a document that moved meanwhile would make the next page skip others. */
+/** Longest page that is read at once: a document that moved in between would make the next page skip others. */
 const PAGE = 1_024;
 const STATEMENTS = 300;
 
@@ -92,7 +92,7 @@ export function createReader(database: Database): Reader {
         }
         return documents;
       }
-      // Long results take their ids from one moment and read the documents in turns, without those deleted meanwhile.
+      // Long results take their ids from one moment and read the documents in turns, without those deleted in between.
       const ids = rows<readonly [string]>(`SELECT id FROM ${where.text}${page.text}`, parameters).map(([id]) => id);
       return (await getMany<B>(layout, ids)).filter((document) => document !== undefined);
     },
@@ -118,7 +118,7 @@ export function documentOf<B extends Body>([id, position, body]: Row): StoredDoc
   return { id, position, body: storedBodyOf(body) as B };
 }
 
-/** Each in a turn of its own. */
+/** Calls `work` with each chunk of the ids, in a turn of its own. */
 async function inChunks(
   ids: readonly string[],
   work: (chunk: readonly string[], start: number) => void,

@@ -11,11 +11,14 @@ const SWEEP_ROWS = 200;
 
 const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
 
-/** Within the caller's transaction. Times are milliseconds since the epoch. */
+/** The table of records, changed within the caller's transaction. Times are milliseconds since the epoch. */
 export interface RecordsTable {
-  /** @returns a put's new version (`undefined`: not as expected), or whether a record was deleted */
+  /**
+   * Carries out a change.
+   * @returns a put's new version (`undefined`: not as expected), or whether a record was deleted
+   */
   change(request: RecordRequest, now: number): number | undefined | boolean;
-  /** @returns whether there may be more */
+  /** Deletes some expired records. @returns whether there may be more */
   sweep(now: number): boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Runs within the caller's transaction. */
+/** Carries out requests to the read store's writer, within the caller's transaction. */
 import type { Database } from 'better-sqlite3';
 import type { Answer, NumberedChange, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
@@ -7,15 +7,15 @@ import { DOCUMENTS_CHANGED, tablesOf, widthOf } from './tables.js';
 
 export interface Requests {
   begin(): void;
-  /** @returns an upper bound of its changes */
+  /** Carries out a request, and adds its answer to `made`. @returns an upper bound of its changes */
   execute(numbered: NumberedChange, made: Answer[]): number;
-  /** Before the commit. */
+  /** Ends the work of a transaction: called before the commit. */
   end(): void;
-  /** After a rollback. */
+  /** Drops prepared statements: called after a rollback. */
   forget(): void;
 }
 
-/** Between deletions of expired records, while anything is written. */
+/** Milliseconds between deletions of expired records, while anything is written. */
 const SWEEP_MS = 10_000;
 
 /** @param now milliseconds since the epoch, for expiry */
@@ -68,7 +68,7 @@ export function openRequests(database: Database, now: () => number): Requests {
     return true;
   }
 
-  /** Also after the clock was set back. */
+  /** Whether expired records are due for deletion, also after the clock was set back. */
   function sweepIsDue(): boolean {
     const left = nextSweep - now();
     return left <= 0 || left > SWEEP_MS;

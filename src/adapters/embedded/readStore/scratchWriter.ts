@@ -9,9 +9,9 @@ import type { ScratchRequest } from './messages.js';
 export interface ScratchWriter {
   /** Resolves when the thread has loaded, or ended. */
   readonly loaded: Promise<void>;
-  /** @returns the port of a writer's thread */
+  /** Starts to write a store. @returns the port to its writer, in place of a thread */
   writerOf(data: ThreadData): MessagePort;
-  /** Its stores must be closed. */
+  /** Ends the thread. The stores that it writes must be closed before. */
   close(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function openScratchWriter(
     atOnce: true,
     ended: () => 'the thread that writes scratch stores ended',
     onAnswer: () => undefined,
-    // The ports of its stores close with it.
+    // The ports of the thread's stores close when it ends.
     onEnd({ cause }) {
       if (cause instanceof Error) onDeath(cause);
     },

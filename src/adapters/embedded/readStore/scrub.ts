@@ -1,20 +1,24 @@
 /**
  * Rewrites the tables with personal data. SQLite (3.53) leaves copies of rows in unused parts of pages; `secure_delete`
  * zeroes deleted rows and freed pages, but not these copies. So each table's rows are copied into new pages and the old
- * ones freed, in steps of some milliseconds. Triggers repeat on the copy what any process writes meanwhile.
- * Everything runs within the caller's transaction. What a killed process leaves, the next scrubbing removes.
+ * ones freed, in steps of some milliseconds. Triggers repeat the concurrent writes of any process on the copy.
+ * Everything runs within the caller's transaction. The next scrubbing removes the remains of a killed process.
  */
 import { randomBytes } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import { quoted } from './layout.js';
 
 export interface Scrubbing {
-  /** Of all tables with personal data. `owner`: of one scrubbing, random. @returns `busy`: another one is under way */
+  /**
+   * Does the next step of scrubbing all tables with personal data.
+   * @param owner a random id of this scrubbing
+   * @returns `busy`: another scrubbing is in progress
+   */
   step(owner: string, now: number): 'more' | 'busy' | 'done';
   markPersonal(table: string): void;
-  /** Takes the table away, where it is marked: `wipe` removes its rows. @returns whether it is marked */
+  /** Sets a table aside where it is marked as personal: `wipe` removes its rows. @returns whether it is marked */
   takeAway(table: string): boolean;
-  /** Removes rows that were taken away. @returns whether nothing is left */
+  /** Removes rows of tables that were set aside, for some milliseconds. @returns whether no row is left */
   wipe(): boolean;
 }
 
@@ -29,7 +33,7 @@ interface State {
 
 const STEP_MS = 20;
 const ROWS = 100;
-/** A process that did no step for so long has ended. */
+/** Milliseconds without a step after which a scrubbing's process counts as ended. */
 const ENDED_MS = 10_000;
 
 const COPY = 'copy:';
@@ -67,7 +71,7 @@ export function openScrubbing(database: Database): Scrubbing {
     database.exec(`ALTER TABLE ${quoted(table)} RENAME TO ${quoted(to)}`);
   }
 
-  /** The copy goes, where there is one; the table stays. */
+  /** Removes the table's copy where there is one; the table itself stays. */
   function discardCopy(table: string): void {
     removeTriggers(table);
     if (schemaOf.get(COPY + table) !== undefined) setAside(COPY + table);
@@ -98,7 +102,7 @@ export function openScrubbing(database: Database): Scrubbing {
         `SELECT max(rowid) FROM (SELECT rowid FROM ${name} WHERE rowid > ? ORDER BY rowid LIMIT ${ROWS})`,
       )
       .pluck();
-    // A row that was written meanwhile stands there already.
+    // A row that was written concurrently is in the copy already.
     const copy = database.prepare<[number, number]>(
       `INSERT OR IGNORE INTO ${quoted(COPY + table)} (${columns}) SELECT ${columns} FROM ${name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid`,
     );
@@ -121,7 +125,7 @@ export function openScrubbing(database: Database): Scrubbing {
     for (const { sql } of indexes) database.exec(sql);
   }
 
-  /** @returns whether nothing is left */
+  /** @returns whether no row is left */
   function wipe(): boolean {
     const until = performance.now() + STEP_MS;
     for (const table of tables.all(GONE)) {
@@ -157,7 +161,7 @@ export function openScrubbing(database: Database): Scrubbing {
       const state = stored === undefined ? undefined : (JSON.parse(stored) as State);
       if (state?.owner !== owner) {
         const age = state === undefined ? ENDED_MS : now - state.at;
-        // A clock that was set back must not hold it up.
+        // A clock that was set back must not delay the scrubbing.
         return age >= 0 && age < ENDED_MS ? 'busy' : start(owner, now);
       }
       const { tables: all, copied } = state;
@@ -168,7 +172,7 @@ export function openScrubbing(database: Database): Scrubbing {
         return 'done';
       }
       const schema = schemaOf.get(table);
-      // Dropped meanwhile, or given another column: then its rows are copied anew.
+      // The table was dropped since the last step, or has another column: then its rows are copied again.
       if (schema === undefined || (copied !== undefined && !sameNames(columnsOf(table), columnsOf(COPY + table)))) {
         discardCopy(table);
         return put({ owner, at: now, tables: schema === undefined ? rest : all });

@@ -6,7 +6,7 @@ import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
 
 export interface Snapshot {
-  /** @returns whether the snapshot is new */
+  /** Takes a snapshot unless one is held. @returns whether the snapshot is new */
   hold(): boolean;
   /** Call it before newer data is announced: the next read takes a new snapshot. */
   renew(): void;

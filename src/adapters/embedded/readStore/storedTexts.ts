@@ -7,7 +7,10 @@ const PAGE = 256;
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Every row of every table, whatever it is for. @param read runs at once, and throws the port's errors */
+/**
+ * Yields the text of every row in every table, whatever its purpose.
+ * @param read runs at once, and throws the port's errors
+ */
 export async function* storedTexts(
   database: Database,
   read: <T>(work: () => T) => T,
@@ -27,7 +30,7 @@ export async function* storedTexts(
     }
     for (let after = 0; ;) {
       const rows = read(() => {
-        // Tables come and go with builds.
+        // Builds of read models create and drop tables.
         if (database.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(name) === undefined) return [];
         return database
           .prepare<[number], Row>(

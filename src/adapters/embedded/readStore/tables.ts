@@ -1,4 +1,4 @@
-/** Runs on the writer's connection, within the caller's transaction. */
+/** The tables of documents. All methods run on the writer's connection, within the caller's transaction. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import { sqlScalar, type Layout, type SqlScalar, unquoted } from './layout.js';
@@ -12,27 +12,27 @@ export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('doc
 export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting WHERE name GLOB 'documents:*'`;
 
 export interface Tables {
-  /** Also fills a new index's column from stored documents. */
+  /** Creates a collection's table and indexes. Also fills a new index's column from stored documents. */
   ensure(layout: Layout, deferIndexes: boolean): void;
   /** @returns whether rows are left to be wiped (`Scrubbing`) */
   drop(layout: Layout): boolean;
-  /** Skips older ones than are stored. Creates a missing table. */
+  /** Writes documents, and creates a missing table. Skips documents older than the stored ones. */
   write(documents: EncodedDocuments): void;
-  /** Skips earlier ones than are stored. */
+  /** Stores checkpoints, except those earlier than the stored ones. */
   advance(checkpoints: readonly Checkpoint[]): void;
-  /** Creates a missing table. @returns whether each was repaired */
+  /** Carries out corrections, and creates a missing table. @returns for each correction whether it took effect */
   correct(layout: Layout, corrections: readonly EncodedCorrection[]): boolean[];
   /** Drops prepared statements: a transaction was rolled back, or another process changed the tables. */
   forget(): void;
 }
 
-/** Parameters of each row: id, position and body. */
+/** Number of values that begin each row: id, position and body. */
 const FIXED = 3;
 
-/** Values of each row that is sent. */
+/** Number of values of each row that is sent to the writer. */
 export const widthOf = ({ columns }: Pick<Layout, 'columns'>): number => FIXED + columns.length;
 
-/** All but id, position and body: of a partitioned table, the number of the document's partition comes last. */
+/** All columns but id, position and body. In a partitioned table the number of the document's partition comes last. */
 function ownColumns({ columns, partitioned }: Layout): readonly string[] {
   const own = columns.map(({ column }) => column);
   return partitioned.length === 0 ? own : [...own, PARTITION];
@@ -40,7 +40,10 @@ function ownColumns({ columns, partitioned }: Layout): readonly string[] {
 
 /** Statements with the parameters id, position, body, columns. */
 interface Plan {
-  /** Inserts, or replaces a lower position with equal columns: SQLite then leaves the indexes alone. */
+  /**
+   * Inserts a document, or replaces one of a lower position and equal columns: SQLite then leaves the indexes
+   * unchanged.
+   */
   readonly put: Statement<SqlScalar[]>;
   readonly replace?: Statement<SqlScalar[]>;
 }
@@ -48,7 +51,7 @@ interface Plan {
 export interface TablesDeps {
   readonly scrubbing: Pick<Scrubbing, 'markPersonal' | 'takeAway'>;
   readonly secure: (on: boolean) => void;
-  /** Default: as `openPartitions` has it. */
+  /** Most documents of a partition; default: that of `openPartitions`. */
   readonly documentsAPartition?: number | undefined;
 }
 
@@ -65,7 +68,7 @@ export function tablesOf(database: Database, { scrubbing, secure, documentsAPart
 
   function ensure(layout: Layout, deferIndexes: boolean): void {
     const { table, columns, indexes, partitioned } = layout;
-    // Without types: SQLite would convert a number compared with a TEXT column to a string.
+    // Columns have no types: SQLite would convert a number compared with a TEXT column to a string.
     const declared = [
       'id NOT NULL PRIMARY KEY',
       'position TEXT NOT NULL',
@@ -158,12 +161,15 @@ export function tablesOf(database: Database, { scrubbing, secure, documentsAPart
   };
 }
 
-/** `places`: of the partitioned columns in a row. */
+/** Numbers the partitions of one write's rows; `places`: indexes of the partitioned columns in a row. */
 interface RowNumbering extends Numbering {
   readonly places: readonly number[];
 }
 
-/** A document without values is in no partition, and in no index of them. */
+/**
+ * The partition of a row. A document without values in partitioned columns is in no partition, and in no partitioned
+ * index.
+ */
 function partitionOf(row: readonly SqlScalar[], { places, numberOf }: RowNumbering): number | null {
   return places.some((place) => row[place] !== null) ? numberOf(row[0] as string) : null;
 }

@@ -18,7 +18,7 @@ export interface Writer {
   run(requests: readonly Numbered[]): void;
 }
 
-/** Limits of a transaction, in changes and ms: other requests and processes wait meanwhile. */
+/** Limits of a transaction, in changes and ms, for which other requests and processes wait. */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
 /**
@@ -28,13 +28,16 @@ const GROUP_MS = 50;
 const CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUPS_IN_A_ROW = 10;
 const SMALL_GROUP_CHANGES = 1_000;
-/** After this many, some seconds under load, no rebuild runs at full speed: the writer's cache shrinks. */
+/**
+ * Small groups in a row after which the writer's cache shrinks: after some seconds under load, no rebuild runs at full
+ * speed.
+ */
 const SMALL_GROUPS = 1_000;
-/** How long writes wait for the WAL to be emptied. */
+/** Milliseconds that writes wait for the WAL to be emptied. */
 const EMPTY_MS = 25;
 
 export interface WriterOptions {
-  /** Milliseconds since the epoch, for expiry. */
+  /** The current time in ms since the epoch, by which records expire. */
   readonly now?: () => number;
   readonly lockWaitMs?: number;
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
@@ -83,7 +86,7 @@ export function createWriter(
     }
   }
 
-  /** Readers and other processes may need the WAL for a moment. */
+  /** Carries out requests to empty the WAL; the answer is false while readers or other processes need it. */
   function emptyWals(): void {
     for (const { id } of emptying.splice(0)) {
       try {

@@ -1,6 +1,6 @@
 /**
- * What an erasure does in the key store and the log, up to `PersonErased`. Each step may be repeated: one that was killed
- * anywhere is finished by the same call again.
+ * Steps of an erasure in the key store and the log, up to `PersonErased`. Each step may be repeated: the same call
+ * finishes an erasure that was killed at any point.
  */
 import type { CommandContext } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
@@ -17,7 +17,10 @@ import { partOf } from './retire.js';
 import { isTaken, reservedNames, type Stopped, stopPerson } from './stopPerson.js';
 import { type Traces, tracesOf } from './traces.js';
 
-/** Money of the person is not settled. They can do nothing new, and others are not harmed. The same call later goes on. */
+/**
+ * Money of the person is not settled. The person can do nothing new, and others are not harmed. The same call continues
+ * later.
+ */
 export class ErasureWaitsError extends Error {
   override readonly name = 'ErasureWaitsError';
   readonly waitsFor: readonly string[];
@@ -30,19 +33,19 @@ export class ErasureWaitsError extends Error {
 
 export interface Ended {
   readonly erasure: Erasure;
-  /** Of `PersonErased`; `undefined`: the log is from before the person. */
+  /** Position of `PersonErased`; `undefined` where the log is from before the person. */
   readonly position: Position | undefined;
   /** Streams of names that were altered in the key store. */
   readonly unread: readonly string[];
   /**
-   * The same again, for what was decided before the fence and appended after it.
+   * Repeats the steps for events that were decided before the fence and appended after it.
    * @throws UnavailableError, ConflictError
    */
   endRest(): Promise<void>;
 }
 
 /**
- * The erasure is left unfinished: read models have not followed.
+ * Erases a person in the key store and the log. The erasure is left unfinished, since read models have not followed.
  * @throws Refusal `number_of_user`: a user has taken the number since, and the erasure is withdrawn; ErasureWaitsError;
  * UnavailableError, ConflictError
  */
@@ -55,12 +58,12 @@ export async function endPerson(deps: ErasureDeps, started: Erasure, context: Co
   const stopped = await stopPerson(deps, person, reserved, context);
   const traces = tracesOf(events, { ...stopped, phoneIds: new Set(stopped.phoneIds) });
   const run: Run = { deps, erasure: started, context, traces };
-  // What was erased before was settled then; and no charge can use a key that is gone.
+  // Money of a person who was erased before was settled then, and no charge can use a removed key.
   const settled = before !== undefined || stopped.own.length === 0;
   await refuseUnlessFree(run, stopped, settled);
   await fence(run, stopped);
   await deps.settle();
-  // What was bought, or taken, just before the fence.
+  // A purchase, or a taken name, may have come just before the fence.
   await refuseUnlessFree(run, stopped, settled);
   const purchases = await destroy(run, stopped);
   const erasure = unfinished(started);
@@ -92,7 +95,10 @@ async function fence({ deps, traces }: Run, { rows }: Stopped): Promise<void> {
   await fenceThings(deps, traces);
 }
 
-/** Where it refuses, no fence but that of the user's own fields is left: others would meet it. */
+/**
+ * Refuses where money is not settled or a name was taken. It then ends all fences but that of the user's own fields,
+ * since others would meet them.
+ */
 async function refuseUnlessFree(run: Run, stopped: Stopped, settled: boolean): Promise<void> {
   const { deps, erasure, context, traces } = run;
   await traces.readOn();
@@ -108,7 +114,10 @@ async function refuseUnlessFree(run: Run, stopped: Stopped, settled: boolean): P
   throw new Refusal('number_of_user');
 }
 
-/** Records go while the names are known. @returns of how many purchases the data key went */
+/**
+ * Destroys records and keys of a person; records first, while the names are known.
+ * @returns the number of purchases whose data key was removed
+ */
 async function destroy({ deps, erasure, context, traces }: Run, stopped: Stopped): Promise<number> {
   await traces.readOn();
   const { userId, names, phoneIds, rows, own } = stopped;
@@ -124,12 +133,15 @@ const erasedAggregate: Aggregate<boolean, DomainEvent> = {
   evolve: (erased, { type }) => type === 'PersonErased' || (erased && type !== 'UserAdded'),
 };
 
-/** `undefined`: the person is not erased, or has come back by an import that raced with the erasure. */
+/**
+ * Position of the erasure; `undefined` where the person is not erased, or was added again by an import that raced with
+ * the erasure.
+ */
 export function erasedIn(history: readonly RecordedEvent[]): Position | undefined {
   return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
 }
 
-/** `undefined`: the log is from before the user, and has nothing to end. */
+/** Appends `PersonErased`. `undefined` where the log is from before the user, and has nothing to end. */
 async function appendErased(
   events: EventStore,
   person: Person,

@@ -9,7 +9,7 @@ import type { KeyStore } from '../../../ports/keyStore.js';
 import { userAggregate } from './retire.js';
 
 /**
- * Who may be erased by whom (docs/decisions.md#who-may-be-erased). `history`: the person's stream.
+ * Checks who may be erased by whom (docs/decisions.md#who-may-be-erased). `history` is the person's stream.
  * @throws Refusal `person_not_found`, `another_user_required`, `erasure_of_staff`, `number_of_user`; UnavailableError
  */
 export async function refuseUnlessErasable(
@@ -29,7 +29,7 @@ export async function refuseUnlessErasable(
   if (!(await keys.byId([person.phoneId])).has(person.phoneId)) throw new Refusal('person_not_found');
 }
 
-/** Staff, or a user of a merchant, whom no import has retired. */
+/** Whether the user is staff, or a user of a merchant, and no import has retired them. */
 function actsForOthers(user: Entry<User>): boolean {
   if (user.status !== 'live' || !user.value.active) return false;
   // Users of the first releases have neither.

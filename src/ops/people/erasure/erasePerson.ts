@@ -1,7 +1,6 @@
 /**
- * ErasePerson (docs/decisions.md#erasure): what opens the personal data of a person is destroyed, then the log says so,
- * then everything that was derived from it goes. An erasure that was killed anywhere, or failed, is finished by the same
- * call again.
+ * ErasePerson (docs/decisions.md#erasure) destroys the keys of a person's data, records that in the log, then removes
+ * everything that was derived from the data. The same call finishes an erasure that was killed at any point, or failed.
  */
 import type { CommandContext } from '../../../commands/context.js';
 import { type Person, personStream } from '../../../domain/erasure.js';
@@ -14,16 +13,16 @@ import { startRequested } from './requestErasure.js';
 
 export interface ErasureOutcome {
   readonly erasure: Erasure;
-  /** It had been done before. */
+  /** Whether the erasure had been done before. */
   readonly already: boolean;
-  /** Of `PersonErased`; `undefined`: the log is from before the person. */
+  /** Position of `PersonErased`; `undefined` where the log is from before the person. */
   readonly position: Position | undefined;
   /** Streams of names that were altered in the key store: records that hold these names were not found. */
   readonly unread: readonly string[];
 }
 
 /**
- * A request of the person is carried out, too.
+ * Erases a person. A pending request of an erasure is carried out, too.
  * @throws Refusal as `refuseUnlessErasable`; ErasureWaitsError; UnavailableError
  */
 export async function erasePerson(
@@ -39,7 +38,7 @@ export async function erasePerson(
   if (before !== undefined && earlier?.done_at !== undefined)
     return { erasure: earlier, already: true, position: before, unread: [] };
   const request = earlier !== undefined && isRequest(earlier) ? earlier : undefined;
-  // Once it has started, its own fences and removals would stand against it.
+  // A started erasure is not checked, since its own fences and removals would fail the check.
   if (before === undefined && (earlier === undefined || request !== undefined))
     await refuseUnlessErasable(keys, person, history, context.by);
   const started = request === undefined ? earlier : await startRequested(deps, request, context);

@@ -8,7 +8,7 @@ import { SECRETS_CACHED_MS, type Subjects } from '../../../runtime/personal/subj
 import { type ErasedPerson, eraseRecordsOf } from '../eraseRecords.js';
 import { removeDerived } from './removeDerived.js';
 
-/** A request that read a key before the fence has ended by then. */
+/** Milliseconds after which every request that read a key before the fence has ended. */
 const SETTLED_MS = SECRETS_CACHED_MS + 1_000;
 
 export interface ErasureDeps {
@@ -16,11 +16,11 @@ export interface ErasureDeps {
   readonly keys: KeyStore;
   readonly subjects: Pick<Subjects, 'secretsForErasure'>;
   readonly hash: KeyedHash;
-  /** Resolves when no process uses a key any more that was fenced before. */
+  /** Resolves when no process uses a previously fenced key any more. */
   readonly settle: () => Promise<void>;
-  /** @throws UnavailableError */
+  /** Removes what records hold of the person. @throws UnavailableError */
   readonly removeRecords: (person: ErasedPerson) => Promise<void>;
-  /** Removes what read models held up to the position. @throws UnavailableError */
+  /** Removes what read models held of the person up to the position. @throws UnavailableError */
   readonly removeDerived: (position: Position) => Promise<void>;
 }
 

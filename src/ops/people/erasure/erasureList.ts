@@ -1,11 +1,11 @@
-/** Erasures as a list that is kept elsewhere: one JSON object a line, without personal data. */
+/** Lines of an external list of erasures: one JSON object a line, without personal data. */
 import type { Erasure } from './erasureRecord.js';
 
 const ID = /^[\w-]{22}$/;
 
 export const erasureLine = (erasure: Erasure): string => JSON.stringify(erasure);
 
-/** @returns `undefined` for a line that is none */
+/** @returns `undefined` for a line that is no erasure */
 export function parseErasureLine(line: string): Erasure | undefined {
   try {
     const erasure = JSON.parse(line) as Partial<Erasure> | null;

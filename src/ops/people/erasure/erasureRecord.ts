@@ -4,7 +4,7 @@ import { type Person, personId } from '../../../domain/erasure.js';
 import type { Caller } from '../../../ports/eventStore.js';
 import type { KeyStore } from '../../../ports/keyStore.js';
 
-/** Times are ISO 8601, UTC. With neither `done_at` nor `withdrawn_at` it is not finished. */
+/** An erasure, which is unfinished with neither `done_at` nor `withdrawn_at`. Times are ISO 8601, UTC. */
 export interface Erasure {
   readonly id: string;
   readonly person: Person;
@@ -12,12 +12,14 @@ export interface Erasure {
   readonly by: Caller;
   readonly request_id?: string;
   readonly at: string;
-  /** Of a request over HTTP: when it is carried out unless it is withdrawn. */
+  /** Time when a request over HTTP is carried out, unless it is withdrawn. */
   readonly due_at?: string;
-  /** When a request began to be carried out. */
+  /** Time when the execution of a request began. */
   readonly started_at?: string;
   readonly done_at?: string;
-  /** Support has withdrawn the request, or a user had taken the number before anything was destroyed. */
+  /**
+   * Time when support withdrew the request, or a user was found to have taken the number before anything was destroyed.
+   */
   readonly withdrawn_at?: string;
 }
 
@@ -45,7 +47,7 @@ export async function* storedErasures(keys: Pick<KeyStore, 'erasures'>): AsyncGe
 
 export const isFinished = ({ done_at, withdrawn_at }: Erasure): boolean => (done_at ?? withdrawn_at) !== undefined;
 
-/** A request that nothing was done for yet. */
+/** Whether the erasure is a request for which nothing was done yet. */
 export const isRequest = (erasure: Erasure): erasure is Erasure & { readonly due_at: string } =>
   erasure.due_at !== undefined && erasure.started_at === undefined && !isFinished(erasure);
 
@@ -54,7 +56,7 @@ export function unfinished(erasure: Erasure): Erasure {
   return open;
 }
 
-/** The person's latest that was not withdrawn. @throws UnavailableError */
+/** The person's latest erasure that was not withdrawn. @throws UnavailableError */
 export async function erasureOf(keys: Erasures, person: Person): Promise<Erasure | undefined> {
   let latest: Erasure | undefined;
   for await (const erasure of storedErasures(keys))

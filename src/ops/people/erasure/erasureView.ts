@@ -2,10 +2,10 @@ import { personId } from '../../../domain/erasure.js';
 import type { ErasureOutcome } from './erasePerson.js';
 import { type Erasure, isRequest } from './erasureRecord.js';
 
-/** Backups of the key store are kept as long at most (docs/decisions.md#key-store). */
+/** Longest time in ms that backups of the key store are retained (docs/decisions.md#key-store). */
 const BACKUPS_KEPT_MS = 30 * 86_400_000;
 
-/** Times are ISO 8601, UTC. */
+/** An erasure that was carried out. Times are ISO 8601, UTC. */
 export interface ErasureView {
   readonly id: string;
   readonly person: string;
@@ -35,7 +35,7 @@ export interface ErasureRequestView {
   readonly reason: string;
   readonly requested_by: string | null;
   readonly requested_at: string;
-  /** Null: it was not requested over HTTP. */
+  /** Time when the request is carried out; null where it was not requested over HTTP. */
   readonly due_at: string | null;
   readonly erased_at: string | null;
 }

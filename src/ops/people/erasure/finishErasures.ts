@@ -9,9 +9,11 @@ import { isFinished, isRequest, storedErasures } from './erasureRecord.js';
 import { isDue } from './requestErasure.js';
 
 const LOOK_MS = 30_000;
-/** A younger one is still under way where it was asked for. */
+/**
+ * Milliseconds after which an erasure counts as interrupted: a younger one is still in progress where it was requested.
+ */
 const LEFT_ALONE_MS = 60_000;
-/** Each attempt reads the log twice. */
+/** Milliseconds between two attempts of an erasure that waits for money, since each attempt reads the log twice. */
 const WAITS_MS = 600_000;
 
 /**
@@ -26,7 +28,7 @@ export async function finishErasures(
 ): Promise<void> {
   const waitsUntil = new Map<string, number>();
   while (!signal.aborted) {
-    // One that fails holds up no other.
+    // An erasure that fails must not hold up the others.
     let trouble: Error | undefined;
     for await (const erasure of storedErasures(deps.keys)) {
       const { id, person, reason, by, at, started_at = at } = erasure;
@@ -39,7 +41,7 @@ export async function finishErasures(
         await erasePerson(deps, person, context, reason);
       } catch (error) {
         if (error instanceof ErasureWaitsError) waitsUntil.set(id, performance.now() + WAITS_MS);
-        // A user has taken the number, and the erasure is withdrawn; or a person who is to be erased has become staff.
+        // A refused erasure is no failure: it is withdrawn for a user with that number, or the person became staff.
         else if (!(error instanceof Refusal))
           trouble ??= error instanceof Error ? error : new Error('an erasure failed', { cause: error });
       }

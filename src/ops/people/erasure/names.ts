@@ -3,13 +3,13 @@ import { accountStream } from '../../../domain/account.js';
 import { normaliseUsername } from '../../../domain/precis.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 
-/** What a user was ever found by: usernames normalised, numbers in E.164. */
+/** All names by which a user was ever found: usernames normalised, numbers in E.164. */
 export interface Names {
   readonly usernames: readonly string[];
   readonly numbers: readonly string[];
 }
 
-/** `events` show the fields of fenced subjects too. @throws UnavailableError */
+/** All names that a user ever had; `events` show the fields of fenced subjects too. @throws UnavailableError */
 export async function namesOf(events: Pick<EventStore, 'read'>, userId: string): Promise<Names> {
   const usernames = new Set<string>();
   const numbers = new Set<string>();

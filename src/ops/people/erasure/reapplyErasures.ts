@@ -1,6 +1,6 @@
 /**
- * Erasures after a log, a key store, or both were put back to an earlier time: each knows those that the other has lost,
- * and a list that was kept elsewhere those that both have (docs/decisions.md#erasure).
+ * Repeats erasures after a log, a key store, or both were restored to an earlier time. Each store knows the erasures
+ * that the other has lost; an external list knows those that both have lost (docs/decisions.md#erasure).
  */
 import { randomUUID } from 'node:crypto';
 import { fold } from '../../../domain/decider.js';
@@ -20,8 +20,8 @@ import { type Erasure, isFinished, isRequest, storedErasures, storeErasure, unfi
 import { endRequest, erasureRequestedIn } from './requestErasure.js';
 
 /**
- * What an earlier look has found in order: the log up to `position` held no erasure or request that the key store, with
- * so many erasures and as many ends of them, did not know. One that was put back since has fewer.
+ * Result of an earlier scan: the log up to `position` held no erasure or request unknown to the key store. The key
+ * store then had `known` erasures and ends of erasures; one that was restored since has fewer.
  */
 export interface Looked {
   readonly position: Position;
@@ -29,11 +29,11 @@ export interface Looked {
 }
 
 export interface Reapplied {
-  /** How many persons were erased again. */
+  /** Number of persons who were erased again. */
   readonly again: number;
-  /** Those that wait or failed. They are stored as unfinished ones, so that a running service finishes them. */
+  /** Erasures that wait or failed. They are stored as unfinished ones, so that a running service finishes them. */
   readonly open: readonly OpenErasure[];
-  /** For the next look; `undefined`: it is to look at everything. */
+  /** Result for the next scan; `undefined` where it must scan the whole log. */
   readonly looked: Looked | undefined;
 }
 
@@ -43,9 +43,9 @@ export interface OpenErasure {
 }
 
 /**
- * Erases persons again whom the log or the key store shows as before. Read models are left to the service: the erasures
- * are stored as unfinished. Reads the log from `looked` on, once more for each of them.
- * @param listed erasures that may be known to neither
+ * Erases persons again whom the log or the key store shows as not erased. Read models are left to the service, since
+ * the erasures are stored as unfinished. Reads the log from `looked` on, and once more for each erasure.
+ * @param listed erasures that may be unknown to both log and key store
  * @throws UnavailableError
  */
 export async function reapplyErasures(
@@ -77,7 +77,7 @@ export async function reapplyErasures(
     try {
       await endPerson(deps, erasure, { commandId, correlationId: commandId, by: erasure.by, now });
     } catch (error) {
-      // One that was refused is withdrawn.
+      // A refused erasure is stored as withdrawn already.
       if (!(error instanceof Refusal)) await storeErasure(deps.keys, unfinished(erasure));
       open.push({ erasure, error: error instanceof Error ? error : new Error(String(error)) });
     }
@@ -120,9 +120,9 @@ function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
 }
 
 /**
- * Requests that the key store has lost, and withdrawals that the log or the key store has. A request that the log has lost
- * it gets again when it is due.
- * @param requested in the log
+ * Restores requests that the key store has lost, and withdrawals that the log or the key store has lost. A request that
+ * the log has lost is appended again when it is due.
+ * @param requested requests in the log
  */
 async function restoreRequests(
   { events, keys }: Pick<ErasureDeps, 'events' | 'keys'>,
@@ -151,7 +151,7 @@ async function restoreRequests(
   }
 }
 
-/** Of the log's erasures those that the key store does not know, or whose person it has. */
+/** Erasures in the log that the key store does not know, or whose person it still has. */
 async function lostByKeys(
   { keys, hash }: ErasureDeps,
   inLog: ReadonlyMap<string, Erasure>,
@@ -172,7 +172,10 @@ async function lostByKeys(
   });
 }
 
-/** Of these erasures those that the log does not have, though it has the user; a number may have no stream before. */
+/**
+ * Erasures that the log has lost, though it has the user. A number may have no stream before its erasure, so it needs
+ * none.
+ */
 async function lostByLog(
   { events }: ErasureDeps,
   inLog: ReadonlyMap<string, Erasure>,

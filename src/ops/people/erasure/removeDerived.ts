@@ -4,13 +4,13 @@ import { UnavailableError } from '../../../ports/unavailable.js';
 import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
 import { dropFrozenBuilds } from '../../../runtime/readmodels/frozenBuilds.js';
 
-/** A projector that is not as far by then is not working: the same call later goes on. */
+/** Milliseconds to wait for the projector. A slower one is not working, and the same call continues later. */
 const CAUGHT_UP_MS = 30_000;
 
 /**
  * Waits until read models have folded the erasure, drops builds that never will, and leaves nothing in unused parts of
  * files.
- * @throws UnavailableError where some are not as far yet: to be repeated
+ * @throws UnavailableError where some read models are behind: the call must be repeated
  */
 export async function removeDerived(
   store: ReadStore,
@@ -23,7 +23,10 @@ export async function removeDerived(
   await store.scrub();
 }
 
-/** Without the projector every repetition ends in the same way, and the command line starts none. */
+/**
+ * Error that names the missing projector: without it every repetition ends in the same way, and the command line starts
+ * none.
+ */
 function unfinished(behind: readonly string[]): UnavailableError {
   return new UnavailableError(
     `the erasure is not finished: it has not reached ${behind.join(', ')} yet, for which a process with the role projector must run`,

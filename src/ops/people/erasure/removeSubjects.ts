@@ -1,4 +1,6 @@
-/** The rows of what a person wrote, got and paid with, and of what support wrote about it. */
+/**
+ * Key store rows of messages that a person wrote or got, of payment methods, and of support's texts about the person.
+ */
 import type { CommandContext } from '../../../commands/context.js';
 import {
   lookupOf,
@@ -18,17 +20,20 @@ const STREAMS_AT_ONCE = 16;
 
 type Deps = Pick<ErasureDeps, 'events' | 'keys' | 'hash'>;
 
-/** @throws UnavailableError */
+/** Fences the rows of the person's messages, payment methods and texts. @throws UnavailableError */
 export async function fenceThings(deps: Deps, traces: Traces): Promise<void> {
   for (const ids of await rowsOf(deps, thingsOf(traces))) await deps.keys.fence(ids);
 }
 
-/** @throws UnavailableError */
+/** Ends the fences that `fenceThings` set. @throws UnavailableError */
 export async function unfenceThings(deps: Deps, traces: Traces): Promise<void> {
   for (const ids of await rowsOf(deps, thingsOf(traces), ({ fenced }) => fenced === true)) await deps.keys.unfence(ids);
 }
 
-/** @returns of how many purchases the data key was removed. @throws UnavailableError, ConflictError */
+/**
+ * @returns the number of purchases whose data key was removed
+ * @throws UnavailableError, ConflictError
+ */
 export async function removeSubjects(
   deps: Deps,
   traces: Traces,
@@ -56,7 +61,7 @@ const textsOf = ({ texts }: Traces): PersonName[] => [...texts()].map(supportTex
 
 const thingsOf = (traces: Traces): PersonName[] => [...messagesOf(traces), ...methodsOf(traces), ...textsOf(traces)];
 
-/** Ids of the rows that are there, in pieces. */
+/** Ids of the existing rows with these names, in batches. */
 async function rowsOf(
   { keys, hash }: Deps,
   names: readonly PersonName[],

@@ -28,10 +28,12 @@ const methodAggregate: Aggregate<Entry<PaymentMethod>, DomainEvent> = {
   evolve: (state, event) => evolvePaymentMethod(state, readable(event)),
 };
 
-/** Altered fields are destroyed with the others: they must not keep the person from being erased. */
+/** The event without altered fields: they are destroyed with the others, and must not prevent the erasure. */
 const readable = ({ type, data }: DomainEvent): DomainEvent => ({ type, data: readableFields(data) });
 
-/** A part of a larger command. A repeat is recognised by the state of its stream, not by the command's id. */
+/**
+ * Context of a part of a larger command. A repeat is recognised by the state of its stream, not by the command's id.
+ */
 export function partOf(context: CommandContext): CommandContext {
   const { bodyHash: _, ...part } = context;
   return { ...part, commandId: randomUUID() };
@@ -59,7 +61,9 @@ export async function erasePaymentMethod(
 }
 
 /**
- * Ends a user's hold of a username or number; `stream`: of that one. @returns who held it when, without that end
+ * Ends a user's hold of a username or number.
+ * @param stream that of the username or number
+ * @returns the holders in order of time, without that end
  * @throws UnavailableError, ConflictError
  */
 export async function freeReservation(

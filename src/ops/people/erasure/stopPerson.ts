@@ -9,28 +9,28 @@ import type { ErasureDeps } from './erasureDeps.js';
 import type { Names } from './names.js';
 import { freeReservation, retireUser } from './retire.js';
 
-/** What is to go with a person who can do nothing any more. */
+/** Data to be removed with a person who can do nothing any more. */
 export interface Stopped {
   readonly userId?: string;
-  /** Those that no other user holds. */
+  /** Names of the person that no other user holds. */
   readonly names: Names;
-  /** Of numbers that no other user holds, also of those whose rows are gone. */
+  /** Ids of numbers that no other user holds, also of those whose rows are gone. */
   readonly phoneIds: readonly string[];
-  /** Who held which number when, by its id, where somebody else holds it. */
+  /** Holders in order of time of the numbers that another user holds now, by the number's id. */
   readonly held: ReadonlyMap<string, Reservation>;
-  /** Streams of names that were altered in the key store: what else holds them is not found. */
+  /** Streams of names that were altered in the key store: other data with these names is not found. */
   readonly unread: readonly string[];
-  /** Reservations of `names`. */
+  /** Streams of the reservations of `names`. */
   readonly streams: readonly string[];
-  /** Rows of `names`. */
+  /** Ids of the key store rows of `names`. */
   readonly rows: readonly string[];
-  /** The row of a user's own fields. */
+  /** Ids of the row of a user's own fields. */
   readonly own: readonly string[];
 }
 
 /**
- * No event of the person can be appended, and no login finds them. Others are not harmed: names are given up, and may be
- * taken. What was theirs the log tells, so that it is found again when all keys are gone.
+ * Stops a person: no event of theirs can be appended, and no login finds them. Others are not harmed: names are
+ * released, and may be taken. Former names are read from the log, so that they are found again when all keys are gone.
  * @throws UnavailableError, ConflictError
  */
 export async function stopPerson(
@@ -91,13 +91,14 @@ async function rowsOf(
 
 export interface ReservedNames {
   /**
-   * Reads on, up to the log's present end. @returns streams of the names that the user ever had
+   * Reads the log further, up to its present end.
+   * @returns streams of the names that the user ever had
    * @throws UnavailableError
    */
   readOn(userId: string): Promise<ReadonlySet<string>>;
 }
 
-/** Of one person. */
+/** Reader of the names that one person ever had. */
 export function reservedNames(events: Pick<EventStore, 'readAll'>): ReservedNames {
   const streams = new Set<string>();
   let position: Position | undefined;

@@ -4,7 +4,7 @@ import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
 import { readTraces, type Whose } from '../personTraces.js';
 import { CALLS, DECIDED_WORK, isWorkOf, namesOfWork, peopleOf, searchFor } from '../supportTexts.js';
 
-/** Of a person, what must go with them. */
+/** Data in the log that must be removed with a person. */
 export interface Traces {
   /** Transactions that the person paid for. */
   readonly bought: ReadonlySet<string>;
@@ -12,11 +12,11 @@ export interface Traces {
   readonly written: ReadonlySet<string>;
   /** Gifts that the person bought or got. */
   readonly gifts: ReadonlySet<string>;
-  /** What support's texts about the person are found by. */
+  /** Search keys of support's texts about the person. */
   readonly texts: () => ReadonlySet<string>;
-  /** References of payment methods that no other user has who is not erased. */
+  /** References of payment methods that no other user who is not erased may use. */
   readonly ownMethods: () => readonly string[];
-  /** Reads on, up to the log's present end. @throws UnavailableError */
+  /** Reads the log further, up to its present end. @throws UnavailableError */
   readOn(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export function tracesOf(events: Pick<EventStore, 'read' | 'readAll'>, whose: Wh
   const { methods, readOn } = readTraces(events, whose, {
     others: [...CALLS, ...DECIDED_WORK],
     see(event) {
-      // The person may get a gift of it later.
+      // Work is judged at the end, since the person may get a gift of it later.
       if (DECIDED_WORK.includes(event.type)) works.push(event);
       else {
         const search = searchFor(event, people);

@@ -8,7 +8,7 @@ import { isOutOfService, isQuarantined } from '../quarantine.js';
 
 /** Absent values are left out; secret and personal ones are masked. */
 export interface FieldDifference {
-  /** For example `redemption.redeemed` or `receivers.0`. */
+  /** Path of the field, for example `redemption.redeemed` or `receivers.0`. */
   readonly field: string;
   readonly served?: unknown;
   readonly log?: unknown;
@@ -27,7 +27,8 @@ export interface Difference {
 }
 
 /**
- * `undefined`: no such document. Values of `hidden` fields are masked.
+ * The difference between a served document and the log's; `undefined` for either: no such document. Values of `hidden`
+ * fields are masked.
  * @param misindexed lists find the served document by other values than it has, or miss it
  */
 export function differenceOf(
@@ -57,13 +58,13 @@ export function differenceOf(
       ...(other === undefined ? {} : { log: shown(other) }),
     });
   });
-  // Without the values, which may be personal.
+  // The values are left out, since they may be personal.
   if (misindexed)
     fields.push({ field: '(lists)', served: 'found by other values than its own', log: 'found by its own' });
   return { id, kind, ...places, fields };
 }
 
-/** For a container opposite a value of another kind: its hidden fields stay masked. */
+/** Masks the hidden fields of a container whose opposite value is of another kind. */
 function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
   if (!isContainer(value)) return value;
   return JSON.parse(

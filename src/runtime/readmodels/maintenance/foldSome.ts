@@ -1,4 +1,4 @@
-/** One reading of the log serves all documents of a repair or sample. */
+/** Folds all documents of a repair or sample together, so that one read of the log serves them all. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { StoredDocument } from '../../../ports/readStore.js';
@@ -16,7 +16,7 @@ export interface FoldSomeOptions {
   readonly after?: Position | undefined;
   /** The last folded position; `undefined`: the log is empty. */
   readonly through: Position | undefined;
-  /** Ends the fold without a usable result. */
+  /** Ends the fold early; its result must not be used then. */
   readonly signal?: AbortSignal;
   readonly onBatch?: (events: number, position: Position) => void;
 }
@@ -29,7 +29,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   const { projection, ids } = options;
   if (projection.contextIds === undefined) return foldWanted(options, ids);
   const wanted = await withContext(options);
-  // What a document rests on is not known as of `after`.
+  // The documents that these depend on are not known as of `after`, so the fold starts at the log's beginning.
   const folded = await foldWanted({ ...options, documents: undefined, after: undefined }, wanted);
   return new Map([...folded].filter(([id]) => ids.has(id)));
 }
@@ -49,7 +49,7 @@ async function foldWanted(options: FoldSomeOptions, wanted: ReadonlySet<string>)
   return folded;
 }
 
-/** The documents that are asked for, and all that they rest on: by a reading of the log for each step. */
+/** Ids of the requested documents and of all that they depend on; each step to further documents reads the log once. */
 async function withContext(options: FoldSomeOptions): Promise<ReadonlySet<string>> {
   const wanted = new Set(options.ids);
   for (let known = 0; known < wanted.size;) {

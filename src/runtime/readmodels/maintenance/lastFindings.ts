@@ -1,4 +1,4 @@
-/** Kept for `repair --found`. */
+/** Ids of the documents that the last verification found to differ, retained for `repair --found`. */
 import type { ReadStore } from '../../../ports/readStore.js';
 import { MAX_REPAIRS } from './repair.js';
 
@@ -6,7 +6,7 @@ const FINDINGS = 'findings/';
 const RECORD_IDS = 500;
 const KEEP_MS = 7 * 86_400_000;
 
-/** Replaces earlier findings. */
+/** Starts a new list of findings, which replaces the earlier ones. */
 export async function recordFindings(
   store: ReadStore,
   name: string,
@@ -24,7 +24,7 @@ export async function recordFindings(
   };
   return {
     async add(id) {
-      // More need a rebuild.
+      // More documents than these need a rebuild.
       if (kept + ids.length > MAX_REPAIRS) return;
       ids.push(id);
       if (ids.length === RECORD_IDS) await putIds();

@@ -1,4 +1,4 @@
-/** The progress of a rebuild, kept in a record for status and for the next builder. */
+/** The progress of a rebuild, stored in a record for status and for the next builder. */
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
@@ -6,23 +6,23 @@ import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
 import type { RunningBuild } from '../runningBuild.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** Window of the rates. */
+/** Milliseconds over which the rates are measured. */
 const RATE_MS = 5_000;
 
 /** `events` counts only types that the projection folds. */
 export interface RebuildProgress {
   readonly events: number;
-  /** An estimate from `share`; `undefined` at the beginning. */
+  /** Total of the events, estimated from `share`; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
   /** The share of the log that was read, 0 to 1; `undefined`: unknown. */
   readonly share: number | undefined;
-  /** `undefined` while `share` does not grow. */
+  /** Estimated seconds until the end; `undefined` while `share` does not grow. */
   readonly secondsLeft: number | undefined;
   readonly position: Position | undefined;
 }
 
-/** Events up to a stored checkpoint. */
+/** Number of events up to a stored checkpoint. */
 interface Counted {
   readonly events: number;
   readonly position: Position;
@@ -73,7 +73,7 @@ export interface ProgressDeps {
   readonly logger?: Pick<Logger, 'warn'>;
 }
 
-/** Continues from the build's stored checkpoint. */
+/** Counts the progress of a build from its stored checkpoint on. */
 export async function progressOf(
   { events, store, logger }: ProgressDeps,
   name: string,

@@ -4,7 +4,8 @@ const COUNT_EVENTS = 20_000;
 const COUNT_MS = 300;
 
 /**
- * Events a second between two positions. Only the first are counted; positions grow evenly enough to estimate the rest.
+ * Events a second between two positions. Only the first events are counted; positions grow evenly enough to estimate
+ * the rest.
  */
 export async function rate(
   events: EventStore,

@@ -21,12 +21,12 @@ import { LeaseLostError } from '../writer.js';
 import { MaintenanceRefusedError, type Remedy } from './refused.js';
 import { progressOf, type RebuildProgress, putProgress } from './progress.js';
 
-/** How often a builder checks that its build is still wanted. */
+/** How often a builder checks that its build is still requested. */
 const TEND_MS = 1_000;
 
 export class RebuildRefusedError extends MaintenanceRefusedError {
   override readonly name = 'RebuildRefusedError';
-  /** Other work is under way: a later attempt may succeed. */
+  /** Whether other work is in progress, so that a later attempt may succeed. */
   readonly busy: boolean;
   constructor(message: string, { busy = false, remedy }: { readonly busy?: boolean; readonly remedy?: Remedy } = {}) {
     super(message, remedy);
@@ -39,15 +39,15 @@ export type RebuildDeps = ProjectorProcess;
 export interface Asked {
   readonly by: string;
   readonly reason?: string;
-  /** ISO 8601, UTC, milliseconds. */
+  /** Time of the request, ISO 8601, UTC, milliseconds. */
   readonly at: string;
 }
 
 export interface BuildOptions {
   readonly pace: Pace;
-  /** The next builder continues from the checkpoint. */
+  /** Stops the build; the next builder continues from its checkpoint. */
   readonly signal: AbortSignal;
-  /** About once a second, and at the end. */
+  /** Called about once a second, and at the end. */
   readonly onProgress?: (progress: RebuildProgress) => void;
 }
 
@@ -71,7 +71,7 @@ export async function seizeBuildLease(
 }
 
 /**
- * Records a rebuild, or continues the one under way. `attended`: the caller builds it.
+ * Records a rebuild, or continues the one in progress. `attended`: the caller builds it.
  * @returns the record, and whether it existed before
  * @throws RebuildRefusedError
  */
@@ -97,7 +97,7 @@ export async function requestRebuild(
       continue;
     }
     if (existing !== undefined) {
-      // It is half aborted, or of another version.
+      // The existing rebuild is half aborted, or of another version.
       await discardRebuild(store, name, existing);
       continue;
     }
@@ -118,7 +118,7 @@ export async function requestRebuild(
 }
 
 /**
- * @returns the number in use, and the rebuild under way
+ * @returns the number of the build in use, and the rebuild in progress
  * @throws RebuildRefusedError if a rebuild can't start now
  */
 export async function checkRebuild(
@@ -154,7 +154,7 @@ async function discardRebuild(
 }
 
 /**
- * @returns `aborted`: the build is no longer wanted, and nothing is written; `stopped`: by the signal
+ * @returns `aborted`: the build is no longer requested, and nothing is written; `stopped`: by the signal
  * @throws LeaseLostError
  */
 export async function build(
@@ -189,7 +189,7 @@ export async function build(
         if ((await wanted()) === undefined) unwanted.abort();
         else if (!ended.signal.aborted) await report();
       } catch (error) {
-        // The build itself meets an engine that does not answer.
+        // An engine that does not answer fails the build itself, so the failure is only logged here.
         deps.logger.debug({ err: error, projection: name }, 'could not store how far the rebuild is');
       }
     }
@@ -225,7 +225,8 @@ export async function build(
 }
 
 /**
- * Asks the leading process to swap the previous build in. @returns its number
+ * Requests that the leading process swap the previous build in.
+ * @returns the number of that build
  * @throws RebuildRefusedError
  */
 export async function requestRollback(
@@ -280,7 +281,7 @@ export async function requestRollback(
 /**
  * Stops the builder of a rebuild and drops the build; the leading process drops a build that it has taken over.
  * @returns `leaving`: the record still exists
- * @throws RebuildRefusedError if no rebuild is under way, or the build is in use
+ * @throws RebuildRefusedError if no rebuild is in progress, or the build is in use
  */
 export async function abortRebuild(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<'over' | 'leaving'> {
   const { store } = deps;
@@ -311,7 +312,7 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
   }
 }
 
-/** The builder notices within a second that its build is not wanted. */
+/** Waits until the builder releases its lease: it notices within a second that its build is no longer requested. */
 async function waitForLease(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
   while (!signal.aborted) {
     try {

@@ -44,7 +44,7 @@ export function startRebuilder({ followers, ...deps }: RebuilderOptions): { clos
       try {
         await look(signal);
       } catch (error) {
-        // Another process builds it.
+        // Another process builds the read model.
         if (!(error instanceof RebuildRefusedError || error instanceof LeaseLostError)) throw error;
       }
       well();

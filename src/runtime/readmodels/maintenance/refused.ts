@@ -1,7 +1,7 @@
-/** The next step. Each caller that shows the error adds how to request it. */
+/** The next step after a refusal. Each caller that shows the error adds how to request that step. */
 export type Remedy = 'abort' | 'rebuild' | 'rollback' | 'status' | 'verify';
 
-/** Nothing was changed. The message says why. */
+/** Refusal of a maintenance request: nothing was changed, and the message says why. */
 export abstract class MaintenanceRefusedError extends Error {
   readonly remedy: Remedy | undefined;
   constructor(message: string, remedy?: Remedy) {

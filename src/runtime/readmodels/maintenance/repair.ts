@@ -17,7 +17,7 @@ import { shareOf } from '../../coordination/share.js';
 const ORDER = { documents: 200, bytes: 500_000 };
 /** How long the projector may take to reach the documents' position. */
 const STUCK_MS = 30_000;
-/** More documents need a rebuild. */
+/** Most documents of one repair; more documents need a rebuild. */
 export const MAX_REPAIRS = 10_000;
 
 export class RepairRefusedError extends MaintenanceRefusedError {
@@ -27,7 +27,7 @@ export class RepairRefusedError extends MaintenanceRefusedError {
 export interface RepairOptions {
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** `share` of the log, 0 to 1. */
+  /** Called with the number of events read so far, and the `share` of the log that they are, 0 to 1. */
   readonly onProgress?: (events: number, share: number) => void;
 }
 
@@ -110,7 +110,7 @@ export async function repair(
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 
-/** Shortened: text that is no id may be long. */
+/** Names ids in a message, shortened since text that is no id may be long. */
 function namedShortly(ids: readonly string[]): string {
   const shown = ids.slice(0, 4).map((id) => (id.length > 40 ? `${id.slice(0, 40)}…` : id));
   return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`;

@@ -30,15 +30,15 @@ export interface RepairOutcome {
 
 export interface RepairOrder {
   readonly name: string;
-  /** Documents of another version have another shape. */
+  /** Number of the build in use at the request; documents of another version have another shape. */
   readonly build: number;
   /** `document: null`: the log lacks it. */
   readonly documents: readonly { readonly id: string; readonly document: StoredDocument | null }[];
   /** The documents are as of this position. */
   readonly through: Position | null;
-  /** Set when it was carried out. */
+  /** Outcome of each document, set when the order was carried out. */
   readonly outcomes?: readonly RepairOutcome[];
-  /** Set when it was refused. */
+  /** Reason of the refusal, set when the order was refused. */
   readonly failure?: string;
 }
 
@@ -153,8 +153,8 @@ export async function carryOut(
 }
 
 /**
- * Documents beyond the build's checkpoint, from the next leader or a write without a checkpoint: this fold would undo
- * them. A document beyond the log's end was falsified, and is not among them.
+ * Ids of documents beyond the build's checkpoint, from the next leader or a write without a checkpoint: this fold would
+ * undo them. A document beyond the log's end was falsified, and is not among them.
  */
 async function aheadOf(
   { stored }: RunningBuild,

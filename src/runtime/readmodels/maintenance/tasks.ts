@@ -13,7 +13,7 @@ const RENEW_MS = 1_000;
 const DEAD_MS = 10_000;
 const KEEP_MS = 7 * 86_400_000;
 
-/** `rebuild`: what comes before one is asked for. */
+/** `rebuild`: the check of the log that precedes a rebuild, and the request of it. */
 export type TaskKind = 'verification' | 'repair' | 'rebuild';
 
 export interface Task<R = unknown> {
@@ -24,10 +24,10 @@ export interface Task<R = unknown> {
   readonly state: 'running' | 'done' | 'failed' | 'interrupted';
   readonly by: string;
   readonly reason: string | null;
-  /** ISO 8601, UTC, milliseconds. `told_at`: the last renewal. */
+  /** Time of the start, ISO 8601, UTC, milliseconds; `told_at`: time of the last renewal. */
   readonly at: string;
   readonly told_at: string;
-  /** 0 to 1; null: unknown. */
+  /** Share of the work that is done, 0 to 1; null: unknown. */
   readonly progress: number | null;
   readonly result: R | null;
   readonly failure: string | null;
@@ -94,7 +94,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
       if (version === undefined) {
         throw new TaskRunningError(`a ${asked.kind} of ${asked.projection} was begun in this moment by somebody else`);
       }
-      /** A later task that took this one for dead keeps its record. */
+      /** Renews the task's record, unless a later task that took this one for dead has replaced it. */
       const keep = async (): Promise<void> => {
         task = { ...task, told_at: now() };
         for (;;) {

@@ -1,7 +1,7 @@
 /**
- * Folds the log afresh into a copy and compares it with the served documents by id, and each of those with the values
- * that lists find it by. Documents that changed meanwhile are compared again. Served data is not touched, and memory
- * use does not grow with the collection.
+ * Folds the log afresh into a copy and compares it with the served documents by id. Each served document is also
+ * compared with the values that lists find it by. Documents that changed during the comparison are compared again.
+ * Served data is not touched, and memory use does not grow with the collection.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { byBytes } from '../../../lib/byBytes.js';
@@ -19,12 +19,12 @@ import { MaintenanceRefusedError } from './refused.js';
 import { progressOf, type RebuildProgress } from './progress.js';
 import { shareOf } from '../../coordination/share.js';
 
-/** `polite`: while requests are answered. */
+/** Number of documents in a page; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
-/** Documents that are compared again at once. */
+/** Number of documents that are compared again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
-/** A sample comes from this many places in the collection. */
+/** A sample comes from this many positions in the collection. */
 const PLACES = 20;
 
 export class VerifyRefusedError extends MaintenanceRefusedError {
@@ -51,10 +51,10 @@ export interface VerifyReport {
   readonly build: number;
   readonly documents: number;
   readonly differences: number;
-  /** Documents that could not be compared, since the projector is behind. */
+  /** Number of documents that could not be compared, since the projector is behind. */
   readonly unsettled: number;
   readonly through: Position | undefined;
-  /** The read model did not reach the log's end in time. */
+  /** Whether the read model failed to reach the log's end in time. */
   readonly behind: boolean;
 }
 
@@ -86,7 +86,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
   let unsettled = 0;
   let behind = false;
 
-  /** Whether every event of the projection up to there is stored, or soon is. */
+  /** Whether every event of the projection up to `through` is folded and stored, or soon is. */
   async function reaches(through: Position | undefined): Promise<boolean> {
     const name = checkpointName(served);
     if (through === undefined || (await store.reached(name, through, 0))) return true;
@@ -192,7 +192,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   const pageSize = (): number => (pace.polite ? PAGE.polite : PAGE.full);
   const copy = inOrder(scratch, build.collection, pageSize);
   const collection = collectionOf(served);
-  /** Among the documents that were read and not yet compared. */
+  /** Ids of misindexed documents among those that were read and not yet compared. */
   const misindexed = new Set<string>();
   const servedInOrder = inOrder(store, collection, pageSize, async (ids) => {
     for (const id of await store.misindexed(collection, ids)) misindexed.add(id);
@@ -219,7 +219,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   return { build: served.version, documents, differences, unsettled, through: build.stored, behind };
 }
 
-/** In the byte order of ids; reads one page ahead, and has `onPage` look at it. */
+/** Reads a collection in the byte order of ids, one page ahead; `onPage` is called with the ids of each page. */
 function inOrder(
   store: ReadStore,
   collection: CollectionSpec,
