@@ -12,9 +12,11 @@ import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { loadConfig } from '../../../src/service/config.js';
 import { openLog } from '../../../src/service/engines.js';
 import { loadKeys } from '../../../src/service/keys.js';
+import { until } from '../../support/assertions/until.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { purchaseOf, refused } from '../../support/service/giftFlow.js';
 import {
+  type Json,
   clientTokenOf,
   type Reply,
   request,
@@ -66,7 +68,10 @@ async function buy(receivers: readonly object[] = [{}], message?: string): Promi
     purchaseOf('latte', receivers, message === undefined ? {} : { message }),
   );
   assert.equal(bought.status, 201, bought.text);
-  return (bought.json.data.gifts as [string])[0];
+  const [id] = bought.json.data.gifts as [string];
+  // The list may be behind the purchase.
+  await until(async () => (await sent()).some((gift) => gift.id === id), 'the list to show the purchase');
+  return id;
 }
 
 /** Ids of persons and data keys. */
@@ -79,9 +84,11 @@ async function keyRows(): Promise<string[]> {
   }
 }
 
-async function gifts(): Promise<number> {
-  return (await ask('GET', '/api/v2/gifts?as=sender', await userTokenOf(url, 'ann'))).json.data.length as number;
+async function sent(): Promise<Json[]> {
+  return (await ask('GET', '/api/v2/gifts?as=sender', await userTokenOf(url, 'ann'))).json.data as Json[];
 }
+
+const gifts = async (): Promise<number> => (await sent()).length;
 
 test('keeps what was imported, on the same port, and nothing that was bought; the clock goes back', async () => {
   const rows = await keyRows();
