@@ -25,14 +25,11 @@ const HEADER = ['| Variable | Default | Meaning |', '|---|---|---|'];
 const OTEL =
   "| `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` … | no traces | OpenTelemetry's own variables, checked at start where traces are sent; any of these sends traces ([which](deployment.md)) |";
 
-/** Links in settings are written from the root of the repository. */
-const fromDocs = (text) => text.replaceAll('](docs/', '](');
-
 /** The table of docs/settings.md. @param settings `ALL_SETTINGS` of `src/service/config.ts` */
 export function settingsTable(settings) {
   return [
     ...HEADER,
-    ...settings.map(({ name, shown: { fallback, meaning } }) => `| \`${name}\` | ${fallback} | ${fromDocs(meaning)} |`),
+    ...settings.map(({ name, shown: { fallback, meaning } }) => `| \`${name}\` | ${fallback} | ${meaning} |`),
     OTEL,
   ];
 }

@@ -21,7 +21,7 @@ export interface Waiting {
   readonly firstAt?: number;
   /** Time from which the next attempt is due, milliseconds since the epoch; absent: now. */
   readonly nextAt?: number;
-  /** The owner requested it: an extra attempt beside the schedule, whatever pause the receiver requested. */
+  /** The owner requested it: an extra attempt alongside the schedule, whatever pause the receiver requested. */
   readonly asked?: true;
 }
 
@@ -40,7 +40,7 @@ export interface Backlog {
   /** Returns a taken event to the backlog, replaced by `after` where given. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
-  /** Drops all events but the wanted ones. A dropped one that was taken may still be passed to `done` or `putBack`. */
+  /** Drops events that `isWanted` refuses. A dropped one that was taken may still be passed to `done` or `putBack`. */
   keep(isWanted: (item: Waiting) => boolean): void;
   /** Times (ISO 8601, UTC) of the oldest untried and the oldest failed event, among the first of each key. */
   oldest(): { readonly untried?: string; readonly failed?: string };

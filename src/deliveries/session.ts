@@ -126,7 +126,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     if (state === 'disabled') return close(id);
     // An endpoint that was disabled and enabled again between two polls starts again.
     if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(id);
-    // A second line beside the closing one would write the same record.
+    // A second line alongside the closing one would write the same record.
     if (closings.has(id)) return lookLater(id, LOOK_MS);
     const line = lines.get(id) ?? (await open(endpoint));
     line.update(endpoint);

@@ -1,5 +1,5 @@
 /**
- * The gift or purchase that a delivery includes beside the feed's entry. It is folded from its own stream up to the
+ * The gift or purchase that a delivery includes alongside the feed's entry. It is folded from its own stream up to the
  * event, so that each attempt sends the same body. It holds nothing personal (docs/webhooks.md).
  */
 import { fold } from '../domain/decider.js';

@@ -11,7 +11,7 @@ export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly fallback: D;
   /** Condition as text (`PAYMENTS is stripe`); where it holds, an absent variable is a fault. */
   readonly requiredWhere?: string;
-  /** Texts about the setting in the README and `.env.example`. */
+  /** Texts about the setting in `docs/settings.md`, which links are relative to, and `.env.example`. */
   readonly shown: { readonly fallback: string; readonly meaning: string };
 }
 

@@ -80,7 +80,7 @@ const STRIPE_WEBHOOKS = {
     'STRIPE_WEBHOOK_SECRET',
     matching(/^whsec_\S+$/, 'the signing secret of a webhook endpoint of Stripe (whsec_…)'),
     STRIPE,
-    'signing secret of the webhook endpoint at `{PUBLIC_URL}/webhooks/stripe` ([which events](docs/payments.md))',
+    'signing secret of the webhook endpoint at `{PUBLIC_URL}/webhooks/stripe` ([which events](payments.md))',
   ),
 };
 
@@ -192,7 +192,7 @@ export function providerSettings(text: ReadText, faults: string[]): ProviderSett
 
 /**
  * Warns of real secrets without a choice of provider: an operator may believe that they are used. A drill sets
- * `simulated` beside them, which gives no warning.
+ * `simulated` alongside them, which gives no warning.
  */
 function warningsOf(text: ReadText): Pick<ProviderSettings, 'warnings'> {
   const warnings = [

@@ -61,7 +61,7 @@ export interface AppOptions {
   readonly onLost?: ((error: unknown) => void) | undefined;
 }
 
-/** Milliseconds between the projector's batches beside requests, on an engine where a batch costs much. */
+/** Milliseconds between the projector's batches alongside requests, on an engine where a batch costs much. */
 const GATHER_MS = 100;
 
 /**

@@ -240,14 +240,14 @@ const SETTINGS = {
     'SANDBOX',
     flag,
     false,
-    '1: clients may move the time of the whole service ahead, and reset it ([sandbox](docs/sandbox.md)). With simulated providers alone',
+    '1: clients may move the time of the whole service ahead, and reset it ([sandbox](sandbox.md)). With simulated providers alone',
     '0',
   ),
   clientRateLimit: setting(
     'CLIENT_RATE_LIMIT',
     wholeNumber(0, 1_000_000_000),
     600_000,
-    'requests a minute of one client and its users; 0: no limit ([limits](docs/limits.md))',
+    'requests a minute of one client and its users; 0: no limit ([limits](limits.md))',
   ),
   userRateLimit: setting(
     'USER_RATE_LIMIT',
@@ -358,7 +358,7 @@ const SETTINGS = {
   eventStoreUrl: optional(
     'EVENTSTORE_URL',
     cluster(/^esdb(\+discover)?:\/\/[^/]/, 'esdb://host:2113?tls=false'),
-    '`esdb://…`: EventStoreDB 23.10, or 24.10.5 or later, or KurrentDB 25.0.1 or later ([versions](docs/deployment.md#versions))',
+    '`esdb://…`: EventStoreDB 23.10, or 24.10.5 or later, or KurrentDB 25.0.1 or later ([versions](deployment.md#versions))',
     'the embedded event store',
   ),
   mongodbUrl: optional(
@@ -381,7 +381,7 @@ const SETTINGS = {
   ),
 };
 
-/** All settings in the README's order, without OpenTelemetry's own variables. */
+/** All settings in the order of docs/settings.md, without OpenTelemetry's own variables. */
 export const ALL_SETTINGS = [...Object.values(SETTINGS), ...PROVIDER_SETTINGS];
 
 /**

@@ -249,10 +249,14 @@ function stands(path: string): boolean {
   return readdirSync(join(ROOT, dirname(path))).some((name) => pattern.test(name));
 }
 
-test('the README says what each folder of the source is for', () => {
-  const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true })
+const foldersIn = (path: string): string[] =>
+  readdirSync(join(ROOT, path), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
-    .map(({ name }) => `src/${name}/ `);
+    .map(({ name }) => name)
+    .sort();
+
+test('the README says what each folder of the source is for', () => {
+  const folders = foldersIn('src').map((name) => `src/${name}/ `);
   assert.ok(folders.length > 8);
   assert.deepEqual(
     folders.filter((folder) => TEXTS.get('README.md')?.includes(`\n${folder}`) !== true),
@@ -264,12 +268,6 @@ type Layers = Readonly<Record<string, readonly string[]>>;
 
 const layersOf = async (): Promise<Readonly<Record<'LAYERS' | 'API', Layers>>> =>
   (await import(new URL('../../../scripts/layers.mjs', import.meta.url).href)) as Record<'LAYERS' | 'API', Layers>;
-
-const foldersIn = (path: string): string[] =>
-  readdirSync(join(ROOT, path), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort();
 
 test('nothing but folders stands at the top of the source, and each is a layer of the table', async () => {
   const { LAYERS, API } = await layersOf();

@@ -26,7 +26,7 @@ const MIN_JOINED = 5;
 export interface ProductSearch {
   /**
    * Finds products by name, description and brand's name, best match first; a text without a letter or digit matches
-   * nothing. Exactness is judged among the wanted products: an unwanted product never hides a wanted one.
+   * nothing. Exactness is judged among the requested products: no other product ever hides one of them.
    */
   find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
 }

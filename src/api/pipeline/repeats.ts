@@ -80,7 +80,7 @@ const REPEATS = {
   gift_not_paid: ['log', SETTLING],
   gift_cancelled: ['log', 'kept'],
   gift_blocked: ['log', 'kept'],
-  // Refusals of support actions (409) are not kept: a repeat decides by the present state, and has one effect in the
+  // Refusals of support actions (409) are not stored: a repeat decides by the present state, and has one effect in the
   // log.
   gift_has_voucher: ['log', 'open'],
   gift_has_no_receiver: ['log', 'open'],

@@ -93,8 +93,8 @@ export function openLogDestination(fd: number): LogDestination {
   function startLineAgain(): void {
     if (!writing || current === undefined) return;
     writing = false;
-    const start = current.lastIndexOf(NEWLINE, from - 1) + 1;
-    current = Buffer.concat([Buffer.from('\n'), current.subarray(from === 0 ? 0 : start)]);
+    const start = from === 0 ? 0 : current.lastIndexOf(NEWLINE, from - 1) + 1;
+    current = Buffer.concat([Buffer.from('\n'), current.subarray(start)]);
     from = 0;
   }
 

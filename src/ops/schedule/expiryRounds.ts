@@ -9,7 +9,7 @@ import { type DueRange, forEachDue } from './dueIds.js';
 export type Round = (now: string, signal: AbortSignal) => Promise<void>;
 
 export interface RoundDeps {
-  readonly events: Pick<EventStore, 'logId' | 'end'>;
+  readonly events: EventStore;
   readonly schedule: Pick<ReadModel<ScheduleDocument>, 'find' | 'reached'>;
   readonly records: Records;
 }

@@ -20,9 +20,7 @@ export interface ReminderSettings {
 }
 
 export interface ReminderDeps
-  extends GiftChangeDeps, RoundDeps, Pick<NotifyDeps, 'contact' | 'numberOf'>, ReminderSettings {
-  readonly events: GiftChangeDeps['events'];
-}
+  extends GiftChangeDeps, RoundDeps, Pick<NotifyDeps, 'contact' | 'numberOf'>, ReminderSettings {}
 
 /** Key of the record of the last day that was done. Losing it costs reminders that were due more than a day ago. */
 const RECORD = 'schedule/reminders';
