@@ -16,7 +16,7 @@ import type { Records } from '../ports/readStore.js';
 import { openCatalogueView, type PolledCatalogueView } from '../projections/catalogue/view.js';
 import type { ReadModels } from '../projections/index.js';
 import { openPresence } from '../runtime/coordination/presence.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import { BEHIND_WAIT_MS } from '../runtime/readmodels/readYourWrites.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { type Auth, createAuth } from './auth/auth.js';

@@ -2,7 +2,7 @@
 import { systemTime } from '../lib/clock.js';
 import type { Resources } from '../lib/async/resources.js';
 import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
-import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
+import type { ErasureDeps } from '../ops/people/index.js';
 import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';

@@ -7,7 +7,7 @@ import type { Log } from '../service/personal.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
-import type { SubjectName, Subjects } from '../runtime/personal/subjects.js';
+import type { SubjectName, Subjects } from '../runtime/personal/index.js';
 import { hasEventLog } from './dataFolder.js';
 import { joinClock } from './engines.js';
 import { type Terminal, writeLines } from './terminal.js';

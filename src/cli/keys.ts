@@ -1,9 +1,7 @@
 /** `gift keys`: the key store, without which personal data can't be read. */
 import { Command } from 'commander';
 import { currentTime } from '../lib/clock.js';
-import { backupKeys, checkKeysBackup } from '../ops/keys/keysBackup.js';
-import { restoreKeys } from '../ops/keys/restoreKeys.js';
-import { rewrapKeys } from '../ops/keys/rewrapKeys.js';
+import { backupKeys, checkKeysBackup, restoreKeys, rewrapKeys } from '../ops/people/index.js';
 import { BackupDamagedError } from '../ops/backup/backupLines.js';
 import { loadConfig } from '../service/config.js';
 import { findHashKey } from '../service/keys.js';

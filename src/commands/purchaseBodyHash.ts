@@ -6,7 +6,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { purchaseSubject } from '../domain/personalFields.js';
 import type { GiftsPurchased } from '../domain/purchase/events.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Subjects } from '../runtime/personal/index.js';
 
 /** @param purchaseId id of the purchase's subject. @throws UnavailableError, also where it was erased a moment ago */
 export async function purchaseBodyHash(

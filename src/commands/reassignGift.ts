@@ -7,7 +7,7 @@ import { phoneSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
 import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import type { ReadModel } from '../runtime/readmodels/readModel.js';
 import type { CommandContext } from './context.js';
 import { readGiftAndNotification } from './readStreams.js';

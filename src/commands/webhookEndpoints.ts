@@ -20,7 +20,7 @@ import {
   webhookEndpointStream,
 } from '../domain/webhookEndpoint.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import { type CommandContext, ownEvents } from './context.js';
 import { type Transacted, transact } from './transact.js';
 import { secretOfCommand } from './webhookSecrets.js';

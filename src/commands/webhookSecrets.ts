@@ -4,7 +4,7 @@
  */
 import { type SigningSecret, signingSecretIds } from '../domain/webhookEndpoint.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import { idFrom } from './commandIds.js';
 
 /** The id of the secret that a command makes: the same for every repetition. @throws UnavailableError */

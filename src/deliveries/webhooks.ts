@@ -10,7 +10,7 @@ import type { ReadModels } from '../projections/index.js';
 import { feedProjection } from '../projections/feed/feed.js';
 import { webhookEndpointsProjection } from '../projections/webhookEndpoints.js';
 import { isOwnerActive } from '../projections/webhookOwners.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { addressPolicy } from './addresses.js';
 import { type Deliveries, startDeliveries } from './deliveries.js';

@@ -2,8 +2,7 @@
 import { ownerByPhone } from '../domain/account.js';
 import { ownerOf } from '../domain/gift/decisions.js';
 import { NO_TEXT } from '../lib/seal.js';
-import { openText } from '../runtime/personal/sealedTexts.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import { openText, type Subjects } from '../runtime/personal/index.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import { giftIn } from '../projections/fromStreams.js';

@@ -21,7 +21,7 @@ import { checkShapes } from './shapes.js';
 import { type ReservedIds, subjectsIn, wantedOf } from './wanted.js';
 import type { PersonName } from '../domain/personalFields.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import type { Proposal, Subjects } from '../runtime/personal/subjects.js';
+import type { Proposal, Subjects } from '../runtime/personal/index.js';
 
 /** Number of concurrent appends: one fsync serves many. */
 const IN_FLIGHT = 64;

@@ -16,7 +16,7 @@ import { type Entry, evolveEntry } from '../domain/entry.js';
 import { idOf, kindOf } from '../domain/streamName.js';
 import { type VoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore, RecordedEvent, StreamAppend } from '../ports/eventStore.js';
-import { readableFields } from '../runtime/personal/alteredData.js';
+import { readableFields } from '../runtime/personal/index.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
 import { REFERENCES } from './referenceFields.js';
 

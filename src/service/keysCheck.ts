@@ -11,9 +11,7 @@ import { idOf } from '../domain/streamName.js';
 import { type VoucherCodeAdded, voucherCodeStream } from '../domain/voucherCode.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
-import type { AlteredDataError } from '../runtime/personal/alteredData.js';
-import { UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import { type AlteredDataError, type Subjects, UnknownMasterKeyError } from '../runtime/personal/index.js';
 
 /** Most streams that are checked: several, since an interrupted import may have left a username without its user. */
 const MOST_STREAMS = 20;

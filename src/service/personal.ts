@@ -8,9 +8,15 @@ import { keepsText, lookupOf, PERSONAL_FIELDS, type SubjectKind } from '../domai
 import type { EventStore } from '../ports/eventStore.js';
 import type { KeyStore } from '../ports/keyStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { encryptedEvents, type PersonalRules } from '../runtime/personal/encryptedEvents.js';
-import { type MasterKeys, masterKeys, UnknownMasterKeyError } from '../runtime/personal/masterKeys.js';
-import { openSubjects, type Subjects } from '../runtime/personal/subjects.js';
+import {
+  encryptedEvents,
+  type MasterKeys,
+  masterKeys,
+  openSubjects,
+  type PersonalRules,
+  type Subjects,
+  UnknownMasterKeyError,
+} from '../runtime/personal/index.js';
 import type { Config } from './config.js';
 import { findHashKey, findMasterKeys, loadKeys } from './keys.js';
 

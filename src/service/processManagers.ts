@@ -8,8 +8,7 @@ import { addressOf } from '../processors/notification/address.js';
 import type { Processors } from '../processors/runner/run.js';
 import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { ReadModels } from '../projections/index.js';
-import { openText } from '../runtime/personal/sealedTexts.js';
-import type { Subjects } from '../runtime/personal/subjects.js';
+import { openText, type Subjects } from '../runtime/personal/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 
 export interface ProcessesOptions {

@@ -1,9 +1,7 @@
 /** Detects a log or key store that was restored to an earlier time, before anything is served from it. */
 import type { Logger } from 'pino';
 import { currentTime } from '../lib/clock.js';
-import type { ErasureDeps } from '../ops/people/erasure/erasureDeps.js';
-import { type Looked, reapplyErasures } from '../ops/people/erasure/reapplyErasures.js';
-import { eraseRecordsOf } from '../ops/people/eraseRecords.js';
+import { eraseRecordsOf, type ErasureDeps, type Looked, reapplyErasures } from '../ops/people/index.js';
 import type { Records } from '../ports/readStore.js';
 import { storedPosition } from '../ports/storedPosition.js';
 import { UnavailableError } from '../ports/unavailable.js';

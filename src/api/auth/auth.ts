@@ -4,7 +4,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { AccountDocument } from '../../projections/accounts.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
+import type { Subjects } from '../../runtime/personal/index.js';
 import type { ReadModel } from '../../runtime/readmodels/readModel.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessTokens } from './accessTokens.js';

@@ -2,7 +2,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import { usernameSubject } from '../../domain/personalFields.js';
 import { normaliseUsername, opaqueString } from '../../domain/precis.js';
 import type { ClientDocument } from '../../projections/accounts.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
+import type { Subjects } from '../../runtime/personal/index.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Authenticator } from './authenticate.js';
 import { authenticationFailed, type ClientCredentials } from './clients.js';

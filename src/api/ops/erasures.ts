@@ -3,16 +3,20 @@ import type { CommandContext } from '../../commands/context.js';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';
-import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
-import { erasePerson } from '../../ops/people/erasure/erasePerson.js';
-import { isFinished, storedErasures } from '../../ops/people/erasure/erasureRecord.js';
 import {
+  erasePerson,
   erasureRequestView,
   type ErasureRequestView,
   erasureView,
   type ErasureView,
-} from '../../ops/people/erasure/erasureView.js';
-import { latestOf, openErasure, requestErasure, withdrawErasure } from '../../ops/people/erasure/requestErasure.js';
+  ErasureWaitsError,
+  isFinished,
+  latestOf,
+  openErasure,
+  requestErasure,
+  storedErasures,
+  withdrawErasure,
+} from '../../ops/people/index.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';

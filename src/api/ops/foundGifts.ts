@@ -1,5 +1,5 @@
 /** Route that finds gifts (docs/decisions.md#finding-gifts). */
-import { findGifts, type FoundGift, GIFTS_BY, PLACE } from '../../ops/people/findGifts.js';
+import { findGifts, type FoundGift, GIFTS_BY, PLACE } from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
 import type { Schema } from '../pipeline/route.js';
 import { record } from '../representation/schemas.js';

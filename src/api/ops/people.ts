@@ -1,6 +1,14 @@
 /** Routes that find persons and show what is stored about them (docs/decisions.md#finding-people). */
-import { findPeople, type FoundPerson, KNOWN, MAX_FOUND, shortest } from '../../ops/people/findPeople.js';
-import { type PersonRecord, personRecord, type RecordPart } from '../../ops/people/personRecord.js';
+import {
+  findPeople,
+  type FoundPerson,
+  KNOWN,
+  MAX_FOUND,
+  type PersonRecord,
+  personRecord,
+  type RecordPart,
+  shortest,
+} from '../../ops/people/index.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';

@@ -1,10 +1,6 @@
 import { Command } from 'commander';
 import type { Person } from '../../domain/erasure.js';
-import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
-import { erasePerson } from '../../ops/people/erasure/erasePerson.js';
-import { erasureView } from '../../ops/people/erasure/erasureView.js';
-import { erasureDeps } from '../../ops/people/erasure/erasureDeps.js';
-import { personRecord } from '../../ops/people/personRecord.js';
+import { erasePerson, erasureDeps, erasureView, ErasureWaitsError, personRecord } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { commandLineContext } from '../caller.js';

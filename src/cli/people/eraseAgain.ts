@@ -5,10 +5,13 @@ import { Command } from 'commander';
 import { KEY_STORE_FILE } from '../../adapters/embedded/keyStore/file.js';
 import { personId } from '../../domain/erasure.js';
 import { currentTime } from '../../lib/clock.js';
-import { ErasureWaitsError } from '../../ops/people/erasure/endPerson.js';
-import { parseErasureLine } from '../../ops/people/erasure/erasureList.js';
-import type { Erasure } from '../../ops/people/erasure/erasureRecord.js';
-import { type OpenErasure, reapplyErasures } from '../../ops/people/erasure/reapplyErasures.js';
+import {
+  type Erasure,
+  ErasureWaitsError,
+  type OpenErasure,
+  parseErasureLine,
+  reapplyErasures,
+} from '../../ops/people/index.js';
 import { loadConfig } from '../../service/config.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';

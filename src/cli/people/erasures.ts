@@ -1,6 +1,5 @@
 import { Command } from 'commander';
-import { erasureLine } from '../../ops/people/erasure/erasureList.js';
-import { storedErasures } from '../../ops/people/erasure/erasureRecord.js';
+import { erasureLine, storedErasures } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { withLog } from '../engines.js';

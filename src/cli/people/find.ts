@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { findPeople, type FoundPerson, KNOWN, type Known, MAX_FOUND, shortest } from '../../ops/people/findPeople.js';
+import { findPeople, type FoundPerson, KNOWN, type Known, MAX_FOUND, shortest } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { withLog } from '../engines.js';

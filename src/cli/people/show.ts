@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { type PersonRecord, personRecord } from '../../ops/people/personRecord.js';
+import { type PersonRecord, personRecord } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { withStores } from '../engines.js';

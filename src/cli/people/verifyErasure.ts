@@ -7,7 +7,7 @@ import pino from 'pino';
 import { hasReadStore } from '../../adapters/embedded/readStore/file.js';
 import { trimmed } from '../../lib/invisible.js';
 import { TEMPORARY_FOLDERS } from '../../lib/files/folders.js';
-import { type ErasureVerification, type Finding, verifyErasure } from '../../ops/people/verifyErasure.js';
+import { type ErasureVerification, type Finding, verifyErasure } from '../../ops/people/index.js';
 import { type Config, loadConfig } from '../../service/config.js';
 import { openReadStore } from '../../service/engines.js';
 import { withLog } from '../engines.js';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { withdrawErasure } from '../../ops/people/erasure/requestErasure.js';
+import { withdrawErasure } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { commandLineContext } from '../caller.js';

@@ -13,7 +13,7 @@ import { type GiftsPurchased, transactionStream } from '../../domain/purchase/ev
 import { voucherCodeStream } from '../../domain/voucherCode.js';
 import { walletStream } from '../../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
+import type { Subjects } from '../../runtime/personal/index.js';
 import { slices } from '../../lib/async/slices.js';
 import { redactOtherGifts } from './redactOtherGifts.js';
 import { streamBetween } from './streamBetween.js';

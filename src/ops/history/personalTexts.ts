@@ -7,8 +7,7 @@ import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { MASK } from '../../lib/mask.js';
 import type { SealedText } from '../../lib/seal.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
-import { openText } from '../../runtime/personal/sealedTexts.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
+import { openText, type Subjects } from '../../runtime/personal/index.js';
 import type { Sight } from './eventView.js';
 
 type Keys = Pick<Subjects, 'secrets'>;

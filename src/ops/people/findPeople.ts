@@ -17,8 +17,7 @@ import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/
 import { Refusal } from '../../domain/refusal.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
-import { readableFields } from '../../runtime/personal/alteredData.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
+import { readableFields, type Subjects } from '../../runtime/personal/index.js';
 
 /** Kinds of search text: a number, a username, a part of a name, or an id of the payment or message provider. */
 export const KNOWN = ['phone', 'username', 'name', 'charge', 'message_id'] as const;

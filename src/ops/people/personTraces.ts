@@ -6,7 +6,7 @@ import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from 
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { idOf } from '../../domain/streamName.js';
-import { readableFields } from '../../runtime/personal/alteredData.js';
+import { readableFields } from '../../runtime/personal/index.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 
 export interface Whose {

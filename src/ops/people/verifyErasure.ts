@@ -10,8 +10,7 @@ import { searchFiles } from '../../lib/files/searchFiles.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { AlteredDataError } from '../../runtime/personal/alteredData.js';
-import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
+import { AlteredDataError, type MasterKeys } from '../../runtime/personal/index.js';
 
 /** A value that was found at one location; it never holds the value itself. */
 export interface Finding {

@@ -3,7 +3,7 @@ import { readReservation } from '../../commands/readStreams.js';
 import type { Person } from '../../domain/erasure.js';
 import { phoneSubject } from '../../domain/personalFields.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Subjects } from '../../runtime/personal/subjects.js';
+import type { Subjects } from '../../runtime/personal/index.js';
 import { type Names, namesOf } from './erasure/names.js';
 import type { Whose } from './personTraces.js';
 

@@ -7,7 +7,7 @@ import type { RefundRequested } from '../../domain/refund.js';
 import { idOf, kindOf, shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
 import type { Caller, RecordedEvent } from '../../ports/eventStore.js';
-import { AlteredDataError } from '../../runtime/personal/alteredData.js';
+import { AlteredDataError } from '../../runtime/personal/index.js';
 import type { TraceVisitor, Whose } from './personTraces.js';
 import { CALLS, DECIDED_WORK, isWorkOf, namesOfWork, peopleOf, searchFor } from './supportTexts.js';
 

@@ -1,7 +1,7 @@
 import { AUTHENTICATION_MS } from '../../domain/purchase/decisions.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { AlteredDataError } from '../../runtime/personal/alteredData.js';
+import { AlteredDataError } from '../../runtime/personal/index.js';
 import { isFailure, RetryLaterError, type WorkerFailure } from '../../messages/workerFailure.js';
 
 /** When work is repeated or parked. All values are in milliseconds, except `attempts`. */

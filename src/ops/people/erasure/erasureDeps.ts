@@ -4,7 +4,7 @@ import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { KeyStore } from '../../../ports/keyStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import type { ReadModels } from '../../../projections/index.js';
-import { SECRETS_CACHED_MS, type Subjects } from '../../../runtime/personal/subjects.js';
+import { SECRETS_CACHED_MS, type Subjects } from '../../../runtime/personal/index.js';
 import { type ErasedPerson, eraseRecordsOf } from '../eraseRecords.js';
 import { removeDerived } from './removeDerived.js';
 

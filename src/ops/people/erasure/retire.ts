@@ -17,7 +17,7 @@ import { type Entry, retireEntry } from '../../../domain/entry.js';
 import { ERASURE_REASON } from '../../../domain/erasure.js';
 import { kindOf } from '../../../domain/streamName.js';
 import type { EventStore } from '../../../ports/eventStore.js';
-import { readableFields } from '../../../runtime/personal/alteredData.js';
+import { readableFields } from '../../../runtime/personal/index.js';
 
 export const userAggregate: Aggregate<Entry<User>, DomainEvent> = {
   initial: { status: 'none' },

@@ -1,6 +1,5 @@
-import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
-import { AlteredDataError } from '../../runtime/personal/alteredData.js';
-import type { MasterKeys } from '../../runtime/personal/masterKeys.js';
+import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
+import { AlteredDataError, type MasterKeys } from '../../../runtime/personal/index.js';
 
 const AT_ONCE = 1_000;
 

@@ -1,5 +1,5 @@
-import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
-import { storedErasures, storeErasure } from '../people/erasure/erasureRecord.js';
+import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
+import { storedErasures, storeErasure } from '../erasure/erasureRecord.js';
 import { type KeysBackup, rowsOfBackup } from './keysBackup.js';
 
 const AT_ONCE = 1_000;

@@ -4,11 +4,11 @@
  * file that was cut or altered anywhere is detected. Secrets stay wrapped under MASTER_KEY.
  */
 import { createHash } from 'node:crypto';
-import { FORMAT_MARK } from '../../ports/dataFormat.js';
-import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
-import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } from '../backup/backupLines.js';
-import { writeDraft } from '../backup/draftFile.js';
-import { type Erasure, storedErasures, unfinished } from '../people/erasure/erasureRecord.js';
+import { FORMAT_MARK } from '../../../ports/dataFormat.js';
+import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
+import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } from '../../backup/backupLines.js';
+import { writeDraft } from '../../backup/draftFile.js';
+import { type Erasure, storedErasures, unfinished } from '../erasure/erasureRecord.js';
 
 const AT_ONCE = 1_000;
 

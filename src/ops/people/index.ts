@@ -1,0 +1,17 @@
+export { eraseRecordsOf } from './eraseRecords.js';
+export { ErasureWaitsError } from './erasure/endPerson.js';
+export { erasePerson } from './erasure/erasePerson.js';
+export { type ErasureDeps, erasureDeps } from './erasure/erasureDeps.js';
+export { erasureLine, parseErasureLine } from './erasure/erasureList.js';
+export { type Erasure, isFinished, storedErasures } from './erasure/erasureRecord.js';
+export { erasureRequestView, type ErasureRequestView, erasureView, type ErasureView } from './erasure/erasureView.js';
+export { finishErasures } from './erasure/finishErasures.js';
+export { type Looked, type OpenErasure, reapplyErasures } from './erasure/reapplyErasures.js';
+export { latestOf, openErasure, requestErasure, withdrawErasure } from './erasure/requestErasure.js';
+export { findGifts, type FoundGift, GIFTS_BY, PLACE } from './findGifts.js';
+export { findPeople, type FoundPerson, KNOWN, type Known, MAX_FOUND, shortest } from './findPeople.js';
+export { backupKeys, checkKeysBackup } from './keys/keysBackup.js';
+export { restoreKeys } from './keys/restoreKeys.js';
+export { rewrapKeys } from './keys/rewrapKeys.js';
+export { type PersonRecord, personRecord, type RecordPart } from './personRecord.js';
+export { type ErasureVerification, type Finding, verifyErasure } from './verifyErasure.js';
