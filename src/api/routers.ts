@@ -7,7 +7,7 @@ import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import { PROJECTIONS } from '../projections/index.js';
-import { openTasks } from '../runtime/readmodels/maintenance/tasks.js';
+import { openTasks } from '../runtime/readmodels/index.js';
 import { accountRouters } from './account/accountRouters.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import { eventRoutes } from './events/events.js';

@@ -2,7 +2,7 @@
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore } from '../ports/eventStore.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import {
   type PoolCode,
   type VoucherCodeDocument,

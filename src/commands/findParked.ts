@@ -14,7 +14,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import { type CommandContext, ownEvents } from './context.js';
 import type { StreamState } from './transact.js';
 

@@ -11,7 +11,7 @@ import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
 import type { GiftDocument } from '../projections/gifts.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import { type CommandContext, ownEvents } from './context.js';
 import { type FoundGift, giftOf, giftSource, giftToIssue, withIssue } from './giftSource.js';
 import { readPurchase } from './readStreams.js';

@@ -15,7 +15,7 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import { type AccountDocument, accountAtLogEnd, accountInLog } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
 import { sealText, type Subjects } from '../runtime/personal/index.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
 import { hasBodyOf, purchaseBodyHash } from './purchaseBodyHash.js';

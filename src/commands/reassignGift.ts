@@ -8,7 +8,7 @@ import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
 import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { Subjects } from '../runtime/personal/index.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { CommandContext } from './context.js';
 import { readGiftAndNotification } from './readStreams.js';
 import { type SupportDeps, supportAction } from './supportAction.js';

@@ -1,6 +1,6 @@
 /** Webhooks: the process with the lease delivers, the others wait for it (docs/decisions.md#webhook-deliveries). */
 import type { Records } from '../ports/readStore.js';
-import { workByLease } from '../runtime/coordination/workByLease.js';
+import { workByLease } from '../runtime/coordination/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { currentTime } from '../lib/clock.js';
 import { RETRY_SCHEDULE, type RetrySchedule } from './retries.js';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import type { Slots } from '../lib/async/slots.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
-import type { Lease } from '../runtime/coordination/lease.js';
+import type { Lease } from '../runtime/coordination/index.js';
 import type { AttemptDeps } from './attempt.js';
 import { type Backlog, openBacklog } from './backlog.js';
 import type { Progress } from './progress.js';

@@ -5,7 +5,7 @@ import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/
 import { type FeedEvent, feedEvent } from '../projections/feed/feedEvent.js';
 import type { Viewer } from '../projections/feed/feedPage.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
 import { subjectOf } from './subject.js';
 

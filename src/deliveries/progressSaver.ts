@@ -2,7 +2,7 @@
 import { pause } from '../lib/async/pause.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type Lease, NotOursError } from '../runtime/coordination/lease.js';
+import { type Lease, NotOursError } from '../runtime/coordination/index.js';
 import { type Progress, progressRecord } from './progress.js';
 
 export interface ProgressSaver {

@@ -4,7 +4,7 @@ import type { EntryType } from '../projections/feed/entryTypes.js';
 import type { FeedDocument } from '../projections/feed/feed.js';
 import { feedPage, type PlacedEntry } from '../projections/feed/feedPage.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
 import { listGivenUp } from './givenUp.js';
 import { viewerOf, waitingEntry } from './message.js';

@@ -9,7 +9,7 @@ import {
   requestsEnd,
   type WebhookDocument,
 } from '../projections/webhookEndpoints.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
 import { isSeenBy, viewerOf, waitingEntry } from './message.js';
 import { isRepeated, type Progress, withRecovery } from './progress.js';

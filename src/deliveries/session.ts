@@ -11,7 +11,7 @@ import {
   type WebhookDocument,
   webhookEndpointsProjection,
 } from '../projections/webhookEndpoints.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { FollowerRun } from '../runtime/supervision/followers.js';
 import { attemptRecords } from '../messages/webhookAttempts.js';
 import { giveUp, givenUpRecords } from './givenUp.js';

@@ -13,7 +13,7 @@ import type { FeedEntry } from '../projections/feed/feed.js';
 import { reversalsProjection } from '../projections/reversals.js';
 import type { RECEIVER_KINDS } from '../domain/webhookEndpoint.js';
 import { transactionIn } from '../projections/transactions.js';
-import { foldDocument } from '../runtime/readmodels/foldDocument.js';
+import { foldDocument } from '../runtime/readmodels/index.js';
 
 /** Money is in pounds with two decimals, as in all answers of the API. */
 export interface ToldGift {

@@ -7,7 +7,7 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import type { AccountDocument } from '../projections/accounts.js';
 import { giftIn } from '../projections/fromStreams.js';
 import type { GiftDocument } from '../projections/gifts.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { TransactionDocument } from '../projections/transactions.js';
 
 export interface JoinedGift {

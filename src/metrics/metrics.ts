@@ -2,8 +2,8 @@
 import { Registry } from 'prom-client';
 import type { DeliveryStatus } from '../deliveries/tally.js';
 import type { Engines } from '../ports/engines.js';
-import type { ProcessStatus } from '../processors/runner/status.js';
-import type { Projection } from '../runtime/readmodels/projection.js';
+import type { ProcessStatus } from '../processors/runner/index.js';
+import type { Projection } from '../runtime/readmodels/index.js';
 import type { ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { measuredBus } from './bus.js';
 import { type ConnectionsShown, showConnections } from './connections.js';

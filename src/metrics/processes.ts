@@ -1,5 +1,5 @@
 import { clockMs } from '../lib/clock.js';
-import type { ProcessStatus, StepStatus } from '../processors/runner/status.js';
+import type { ProcessStatus, StepStatus } from '../processors/runner/index.js';
 import type { Exposition, Sample } from './exposition.js';
 
 export function showProcesses(show: Exposition, read: () => ProcessStatus | undefined): void {

@@ -5,11 +5,9 @@
 import { within } from '../lib/async/within.js';
 import type { Engines } from '../ports/engines.js';
 import { FEED_TYPES } from '../processors/managers.js';
-import type { ProcessStatus } from '../processors/runner/status.js';
-import type { Projection } from '../runtime/readmodels/projection.js';
-import { buildOf } from '../runtime/readmodels/buildNumbers.js';
+import type { ProcessStatus } from '../processors/runner/index.js';
+import { buildOf, listQuarantined, type Projection } from '../runtime/readmodels/index.js';
 import { lagBehind } from '../runtime/log/lag.js';
-import { listQuarantined } from '../runtime/readmodels/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
 import { buildPosition, logProgress, modelBuilds } from '../ops/status/buildStatus.js';
 import { parkedWork } from '../ops/status/parkedWork.js';

@@ -14,8 +14,7 @@ import type { ChargeDeps } from './purchase/chargeStep.js';
 import { purchaseManager } from './purchase/manager.js';
 import { walletPayments } from './purchase/walletPayments.js';
 import { refundManager } from './refund/manager.js';
-import { feedTypes, type ProcessManagers } from './runner/session.js';
-import type { StepDeps } from './runner/stepDeps.js';
+import { feedTypes, type ProcessManagers, type StepDeps } from './runner/index.js';
 
 export const MANAGERS = [purchaseManager, notificationManager, resendManager, refundManager, disputeManager] as const;
 

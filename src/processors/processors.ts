@@ -1,5 +1,5 @@
 import { type Lookups, type ManagerDeps, processManagers } from './managers.js';
-import { type Processors, runManagers, type RunnerDeps } from './runner/run.js';
+import { type Processors, runManagers, type RunnerDeps } from './runner/index.js';
 
 export interface ProcessorDeps extends Omit<RunnerDeps<ManagerDeps>, 'processes'>, Lookups {}
 

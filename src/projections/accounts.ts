@@ -16,9 +16,7 @@ import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventTypes, evolveEntry } from '../domain/entry.js';
 import { kindOf } from '../domain/streamName.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import { foldDocument } from '../runtime/readmodels/foldDocument.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import { foldDocument, type Projection, type ReadModel, typesOf } from '../runtime/readmodels/index.js';
 
 /** `user-{id}`. `credential` rises when the user's sessions end: with a new password, or when disabled. */
 export interface UserDocument extends User {

@@ -9,7 +9,7 @@ import type { Happened } from '../domain/decider.js';
 import type { GiftsPurchased } from '../domain/purchase/events.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 type Folded = GiftsPurchased | PhoneTaken | Extract<PaymentMethodEvent, { type: `${string}${'Added' | 'Changed'}` }>;
 

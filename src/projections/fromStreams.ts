@@ -8,9 +8,7 @@ import { type GiftsPurchased, transactionStream } from '../domain/purchase/event
 import { inTurns } from '../lib/async/inTurns.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { foldDocument } from '../runtime/readmodels/foldDocument.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
-import type { DocumentStreams } from '../runtime/readmodels/readYourWrites.js';
+import { type DocumentStreams, foldDocument, type ReadModel } from '../runtime/readmodels/index.js';
 import { type GiftDocument, asBought, giftsProjection } from './gifts.js';
 import { type TransactionDocument, transactionIn, transactionsProjection } from './transactions.js';
 

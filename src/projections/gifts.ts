@@ -10,7 +10,7 @@ import { receiverOf } from '../domain/purchase/decisions.js';
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** The latest redemption. Times are ISO 8601, UTC, milliseconds. */
 export interface RedemptionDocument {

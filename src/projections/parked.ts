@@ -9,7 +9,7 @@ import {
   type ParkedWork,
 } from '../domain/parked.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** `{parkedId}`. */
 export interface ParkedDocument extends ParkedWork {

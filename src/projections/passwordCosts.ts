@@ -5,7 +5,7 @@
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { Client, ClientEvent, User, UserEvent } from '../domain/account.js';
 import { costOf } from '../lib/passwordHash.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 type Folded = Extract<UserEvent | ClientEvent, { type: `${string}${'Added' | 'Changed'}` }>['type'];
 const TYPES = typesOf<Folded>({ UserAdded: true, UserChanged: true, ClientAdded: true, ClientChanged: true });

@@ -2,7 +2,7 @@
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { idOf } from '../domain/streamName.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** `{redemptionId}`. */
 export interface RedemptionGiftDocument {

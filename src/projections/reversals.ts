@@ -3,7 +3,7 @@ import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { Happened } from '../domain/decider.js';
 import { evolveGivenBack, type GivenBack, type GivenBackEvent } from '../domain/purchase/status.js';
 import { idOf } from '../domain/streamName.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** `{transactionId}`. */
 export const reversalsProjection: Projection<GivenBack> = {

@@ -9,7 +9,7 @@ import { type GiftExtended, giftStream } from '../domain/gift/events.js';
 import type { GiftsPurchased, PaymentCharged } from '../domain/purchase/events.js';
 import type { SendingEvent } from '../domain/sending.js';
 import { idOf, kindOf } from '../domain/streamName.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 type Folded = Happened<GiftsPurchased | PaymentCharged | SendingEvent | GiftExtended>;
 

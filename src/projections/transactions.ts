@@ -13,8 +13,7 @@ import type { SendingEvent } from '../domain/sending.js';
 import type { SealedText } from '../lib/seal.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { foldDocument } from '../runtime/readmodels/foldDocument.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { foldDocument, type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /**
  * `{transactionId}`. Secret: `seed`. Personal: `message`, sealed. Money is in pence; times are ISO 8601, UTC,

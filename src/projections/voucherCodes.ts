@@ -8,8 +8,7 @@ import {
   voucherCodeAggregate,
   voucherCodeOfStream,
 } from '../domain/voucherCode.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import { type Projection, type ReadModel, typesOf } from '../runtime/readmodels/index.js';
 
 /** `voucherCode-{segmentId}-{hash}`. Secret: `code`, `pin`. */
 export interface VoucherCodeDocument {

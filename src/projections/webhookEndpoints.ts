@@ -11,7 +11,7 @@ import {
   type WebhookEndpointEvent,
 } from '../domain/webhookEndpoint.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import { type Projection, typesOf } from '../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 
 /** `endpoint/{id}`. Times are ISO 8601, UTC, milliseconds. */

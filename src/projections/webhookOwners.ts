@@ -1,6 +1,6 @@
 import { accountStream } from '../domain/account.js';
 import { catalogueStream } from '../domain/catalogue.js';
-import type { ReadModel } from '../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { AccountDocument } from './accounts.js';
 import type { CatalogueDocument } from './catalogue/catalogue.js';
 

@@ -5,7 +5,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import { runProcessors } from '../processors/processors.js';
 import type { Lookups } from '../processors/managers.js';
 import { addressOf } from '../processors/notification/address.js';
-import type { Processors } from '../processors/runner/run.js';
+import type { Processors } from '../processors/runner/index.js';
 import { type AccountDocument, accountAtLogEnd } from '../projections/accounts.js';
 import type { ReadModels } from '../projections/index.js';
 import { openText, type Subjects } from '../runtime/personal/index.js';

@@ -6,7 +6,7 @@ import { currentTime } from '../lib/clock.js';
 import { type ErasureDeps, finishErasures } from '../ops/people/index.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
 import { startScheduler } from '../ops/schedule/scheduler.js';
-import type { Processors } from '../processors/runner/run.js';
+import type { Processors } from '../processors/runner/index.js';
 import type { ReadModels } from '../projections/index.js';
 import type { Config } from './config.js';
 import { type ProcessesOptions, receiverLookups, startProcesses } from './processManagers.js';

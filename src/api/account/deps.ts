@@ -1,5 +1,5 @@
 import type { AccountDocument } from '../../projections/accounts.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 
 export interface AccountDeps {
   readonly accounts: ReadModel<AccountDocument>;

@@ -8,7 +8,7 @@ import {
   type UserDocument,
   accountInLog,
 } from '../../projections/accounts.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { within } from '../../lib/async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';

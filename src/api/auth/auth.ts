@@ -5,7 +5,7 @@ import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import type { Subjects } from '../../runtime/personal/index.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessTokens } from './accessTokens.js';
 import { type CallerAddress, callerAddress } from './address.js';

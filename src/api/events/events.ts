@@ -5,7 +5,7 @@ import type { FeedDocument } from '../../projections/feed/feed.js';
 import { feedEvent } from '../../projections/feed/feedEvent.js';
 import { feedPage, type FeedPage } from '../../projections/feed/feedPage.js';
 import { ALL_ENTRY_TYPES, type EntryType } from '../../projections/feed/entryTypes.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Principal } from '../pipeline/principal.js';
 import type { Call, Route } from '../pipeline/route.js';

@@ -4,7 +4,7 @@ import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
 import { newSources } from '../../projections/feed/feedPage.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { HttpError } from '../pipeline/errors.js';
 
 const LOOK_MS = 50;

@@ -5,7 +5,7 @@ import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
 import type { GivenBack } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';

@@ -12,7 +12,7 @@ import { GIFT_RELATIONS, embedGift, requestKinds } from '../../entities/embed.js
 import { embeddedCollector } from '../../entities/embedded.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
-import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import type { Route } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { openGift } from './openGift.js';

@@ -4,8 +4,7 @@ import { within } from '../../lib/async/within.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { reversalsProjection } from '../../projections/reversals.js';
-import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import { foldDocument, type ReadModel } from '../../runtime/readmodels/index.js';
 
 /** How long to wait for the log before the read model is read instead, ms. */
 const LOG_MS = 1_000;

@@ -5,7 +5,7 @@
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
 import { numberHolds, userHolds } from '../../projections/gifts.js';
 import { TIME_KEY_LENGTH, timeKey } from '../../projections/timeKey.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
 import type { CursorPage, CursorRequest } from '../representation/cursors.js';

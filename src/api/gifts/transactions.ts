@@ -8,7 +8,7 @@ import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import { basePathOf } from '../../lib/urls.js';
 import { inSlices } from '../../lib/async/slices.js';
 import { DECEIVING } from '../../lib/unicodeText.js';

@@ -14,7 +14,7 @@ import { embeddedCollector } from '../../entities/embedded.js';
 import { dataSchema, embeddedSchema } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
-import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
 import { contextOf, GIFT_PARAM, type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { giftEntity, voucherV1, voucherV2 } from '../../entities/gifts.js';

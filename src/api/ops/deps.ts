@@ -1,9 +1,7 @@
 import type { Logger } from 'pino';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Engines } from '../../ports/engines.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
-import type { Asked, RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
-import type { Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
+import type { Asked, Projection, RebuildDeps, Tasks } from '../../runtime/readmodels/index.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';

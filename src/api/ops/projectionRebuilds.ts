@@ -3,18 +3,8 @@ import type { StartedOperation } from '../../commands/recordAccess.js';
 import { AlteredLogRefusedError, refuseAlteredLog, type SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
 import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
-import {
-  abortRebuild,
-  requestRebuild,
-  requestRollback,
-  checkRebuild,
-  RebuildRefusedError,
-  seizeBuildLease,
-} from '../../runtime/readmodels/maintenance/rebuild.js';
-import { type Task, TaskRunningError, type Tasks } from '../../runtime/readmodels/maintenance/tasks.js';
-import { rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
-import type { Lease } from '../../runtime/coordination/lease.js';
+import { abortRebuild, checkRebuild, type Projection, rebuildOf, RebuildRefusedError, requestRebuild, requestRollback, seizeBuildLease, type Task, TaskRunningError, type Tasks } from '../../runtime/readmodels/index.js';
+import type { Lease } from '../../runtime/coordination/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Projection } from '../../runtime/readmodels/projection.js';
-import { considerate } from '../../runtime/coordination/pace.js';
+import type { Projection } from '../../runtime/readmodels/index.js';
+import { considerate } from '../../runtime/coordination/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema } from '../representation/schemas.js';

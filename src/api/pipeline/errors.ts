@@ -6,9 +6,8 @@ import { inAscii, shortened } from '../../lib/quotedText.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { ConflictError, EventTooLargeError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { LeaseHeldError } from '../../runtime/coordination/lease.js';
-import { SwapOutdatedError } from '../../runtime/readmodels/swap.js';
-import { LeaseLostError } from '../../runtime/readmodels/writer.js';
+import { LeaseHeldError } from '../../runtime/coordination/index.js';
+import { LeaseLostError, SwapOutdatedError } from '../../runtime/readmodels/index.js';
 import { Refusal, type RefusalCode, REFUSALS } from '../../domain/refusal.js';
 import { type RatedCode, retryAfterOf } from './repeats.js';
 

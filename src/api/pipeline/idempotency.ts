@@ -7,7 +7,7 @@ import { CLOCK_SLACK_MS, clockMs } from '../../lib/clock.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { ANSWERS } from '../../domain/recordKeys.js';
 import type { Records } from '../../ports/readStore.js';
-import type { Holder, Presence } from '../../runtime/coordination/presence.js';
+import type { Holder, Presence } from '../../runtime/coordination/index.js';
 import type { Principal } from './principal.js';
 import { HttpError } from './errors.js';
 import type { AccessRecord, RouteDescription } from './route.js';

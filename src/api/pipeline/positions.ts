@@ -3,7 +3,7 @@ import type { EventStore, Position } from '../../ports/eventStore.js';
 import { parsedPosition, positionText } from '../../ports/positionText.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { READ_BY_ALL, type ReadBySome, type ReadModels } from '../../projections/index.js';
-import { BEHIND_WAIT_MS } from '../../runtime/readmodels/readYourWrites.js';
+import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import { within } from '../../lib/async/within.js';
 import { HttpError } from './errors.js';
 

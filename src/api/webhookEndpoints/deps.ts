@@ -3,7 +3,7 @@ import type { AddressRules } from '../../lib/publicAddress.js';
 import type { Records } from '../../ports/readStore.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';
 import type { WebhookDocument } from '../../projections/webhookEndpoints.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { TakeDaily } from '../limits/dailyLimits.js';
 
 export interface WebhookEndpointDeps extends EndpointDeps {

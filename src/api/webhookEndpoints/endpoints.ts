@@ -30,7 +30,7 @@ import {
   endpointDocument,
   webhookEndpointsProjection,
 } from '../../projections/webhookEndpoints.js';
-import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
+import { foldDocument } from '../../runtime/readmodels/index.js';
 import { keyedGate } from '../pipeline/gate.js';
 import { commandContext } from '../pipeline/commandContext.js';
 import { faultOf } from '../pipeline/errors.js';

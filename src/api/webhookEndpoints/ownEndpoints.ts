@@ -2,7 +2,7 @@
 import { type EndpointOwner, ownerName } from '../../domain/webhookEndpoint.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type EndpointDocument, endpointDocument, type WebhookDocument } from '../../projections/webhookEndpoints.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
 

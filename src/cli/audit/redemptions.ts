@@ -8,7 +8,7 @@ import {
 } from '../../ops/redemptions/redemptionHistory.js';
 import type { LogRange } from '../../ops/ranges/range.js';
 import type { Position } from '../../ports/eventStore.js';
-import { shareOf } from '../../runtime/coordination/share.js';
+import { shareOf } from '../../runtime/coordination/index.js';
 import { withLog } from '../engines.js';
 import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';

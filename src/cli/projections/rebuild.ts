@@ -2,22 +2,8 @@ import { Command } from 'commander';
 import { pause } from '../../lib/async/pause.js';
 import { currentTime } from '../../lib/clock.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
-import type { RebuildProgress } from '../../runtime/readmodels/maintenance/progress.js';
-import {
-  abortRebuild,
-  type Asked,
-  requestRebuild,
-  requestRollback,
-  build,
-  seizeBuildLease,
-} from '../../runtime/readmodels/maintenance/rebuild.js';
-import { waitWithStandby } from '../../runtime/readmodels/maintenance/waitWithStandby.js';
-import { buildOf, buildText } from '../../runtime/readmodels/buildNumbers.js';
-import { previousBuildOf } from '../../runtime/readmodels/previousBuilds.js';
-import { type Rebuild, rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
-import { considerate } from '../../runtime/coordination/pace.js';
-import { LeaseLostError } from '../../runtime/readmodels/writer.js';
+import { abortRebuild, type Asked, build, buildOf, buildText, LeaseLostError, previousBuildOf, type Projection, type Rebuild, rebuildOf, type RebuildProgress, requestRebuild, requestRollback, seizeBuildLease, waitWithStandby } from '../../runtime/readmodels/index.js';
+import { considerate } from '../../runtime/coordination/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { inTenths } from '../../ops/status/status.js';
 import { commandLineCaller } from '../caller.js';

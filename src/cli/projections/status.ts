@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { numberOf, buildText } from '../../runtime/readmodels/buildNumbers.js';
+import { buildText, numberOf } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type {
   PreviousBuildStatus,

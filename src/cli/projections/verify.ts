@@ -1,9 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
-import type { Difference } from '../../runtime/readmodels/maintenance/differences.js';
-import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
-import { VerifyInterruptedError } from '../../runtime/readmodels/maintenance/verify.js';
-import { buildOf } from '../../runtime/readmodels/buildNumbers.js';
-import { considerate } from '../../runtime/coordination/pace.js';
+import { buildOf, type Difference, type RepairOutcome, VerifyInterruptedError } from '../../runtime/readmodels/index.js';
+import { considerate } from '../../runtime/coordination/index.js';
 import { openScratch } from '../../service/scratchStores.js';
 import { repairReadModel } from '../../ops/readmodels/repairReadModel.js';
 import { type VerificationOptions, verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';

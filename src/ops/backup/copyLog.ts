@@ -13,7 +13,7 @@ import {
   type StreamAppend,
 } from '../../ports/eventStore.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
-import { shareOf } from '../../runtime/coordination/share.js';
+import { shareOf } from '../../runtime/coordination/index.js';
 import { canonicalText, logHash } from './logHash.js';
 
 const BATCH = 2_000;

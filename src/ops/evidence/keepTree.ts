@@ -3,7 +3,7 @@ import { pause } from '../../lib/async/pause.js';
 import type { TreeEvent } from '../../domain/treeHeads.js';
 import { clockMs } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Lease } from '../../runtime/coordination/lease.js';
+import type { Lease } from '../../runtime/coordination/index.js';
 import { MalformedEvidenceError } from '../../runtime/evidence/errors.js';
 import type { TreeHead } from '../../runtime/evidence/merkleTree.js';
 import type { WitnessClient } from '../../runtime/evidence/witnessClient.js';

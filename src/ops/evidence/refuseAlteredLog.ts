@@ -1,6 +1,6 @@
 /** A rebuild of read models was refused. It would spread a forgery, since the log is not what was signed. */
 import type { EventStore } from '../../ports/eventStore.js';
-import { MaintenanceRefusedError } from '../../runtime/readmodels/maintenance/refused.js';
+import { MaintenanceRefusedError } from '../../runtime/readmodels/index.js';
 import type { TileFolder } from '../../runtime/tree/tileFolder.js';
 import { faultInWords, firstFault } from './firstFault.js';
 import type { VerifiersOf } from './headKeys.js';

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { acquireLease, type Lease } from '../../runtime/coordination/lease.js';
+import { acquireLease, type Lease } from '../../runtime/coordination/index.js';
 import type { FollowerRun, Followers } from '../../runtime/supervision/followers.js';
 import { LogAlteredError } from '../../runtime/tree/logAltered.js';
 import { keepTree, type TreeKeeperDeps } from './keepTree.js';

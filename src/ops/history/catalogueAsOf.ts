@@ -4,7 +4,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { type CatalogueDocument, catalogueProjection } from '../../projections/catalogue/catalogue.js';
 import { catalogueState } from '../../projections/catalogue/state.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { type AsOf, streamAsOf } from '../ranges/timeBounds.js';
 
 const REACH_MS = 1_000;

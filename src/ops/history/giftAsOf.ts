@@ -10,7 +10,7 @@ import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../lib/mask.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
-import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
+import { foldDocument } from '../../runtime/readmodels/index.js';
 import { withReminders } from '../../projections/fromStreams.js';
 import { giftsProjection } from '../../projections/gifts.js';
 import { transactionIn } from '../../projections/transactions.js';

@@ -9,7 +9,7 @@ import { type GiftsPurchased, transactionStream } from '../../domain/purchase/ev
 import { idOf } from '../../domain/streamName.js';
 import type { EventFilter, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { KnownGifts } from './giftHistory.js';
 

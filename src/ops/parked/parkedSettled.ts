@@ -1,7 +1,7 @@
 import type { ParkedName } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { MANAGERS } from '../../processors/managers.js';
-import type { ParkedEntity } from '../../processors/runner/processManager.js';
+import type { ParkedEntity } from '../../processors/runner/index.js';
 
 /**
  * Whether parked work has ended since, successfully or not. The streams of its entity show that: a successful retry

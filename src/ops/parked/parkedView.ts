@@ -7,7 +7,7 @@ import {
   parkedStream,
 } from '../../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
-import { foldDocument } from '../../runtime/readmodels/foldDocument.js';
+import { foldDocument } from '../../runtime/readmodels/index.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
 import type { FoundWork } from '../../commands/findParked.js';
 import { type EventView, eventView, type Sight } from '../history/eventView.js';

@@ -15,7 +15,7 @@ import { ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
 import { inJson } from '../../lib/quotedText.js';
 import { allRecords } from './allRecords.js';
-import { REPAIRS, type RepairOrder } from '../../runtime/readmodels/maintenance/repairOrders.js';
+import { type RepairOrder, REPAIRS } from '../../runtime/readmodels/index.js';
 
 export interface ErasedPerson {
   readonly userId?: string;

@@ -1,9 +1,5 @@
 import type { StartedOperation } from '../../commands/recordAccess.js';
-import { forgetFindings, lastFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
-import type { RebuildDeps } from '../../runtime/readmodels/maintenance/rebuild.js';
-import { repair, type RepairOptions, RepairRefusedError } from '../../runtime/readmodels/maintenance/repair.js';
-import type { RepairOutcome } from '../../runtime/readmodels/maintenance/repairOrders.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
+import { forgetFindings, lastFindings, type Projection, type RebuildDeps, repair, type RepairOptions, type RepairOutcome, RepairRefusedError } from '../../runtime/readmodels/index.js';
 
 /** Ids of documents, or `found` for all that the last verification found to differ. */
 export type RepairedDocuments = readonly string[] | 'found';

@@ -1,11 +1,5 @@
 /** Verifies a read model; the ids of documents that differ are stored for a repair. */
-import { recordFindings } from '../../runtime/readmodels/maintenance/lastFindings.js';
-import {
-  verifyAll,
-  type VerifyOptions,
-  type VerifyReport,
-  verifySample,
-} from '../../runtime/readmodels/maintenance/verify.js';
+import { recordFindings, verifyAll, type VerifyOptions, type VerifyReport, verifySample } from '../../runtime/readmodels/index.js';
 import type { ReadStore } from '../../ports/readStore.js';
 
 /** An empty read store, removed on `close`. */

@@ -5,7 +5,7 @@ import type { IssuedGift } from '../../domain/gift/state.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { purchaseAggregate } from '../../domain/purchase/state.js';
 import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { causeOf } from '../../processors/runner/cause.js';
+import { causeOf } from '../../processors/runner/index.js';
 import { extendedGift } from '../../projections/schedule.js';
 
 /** Name and time of work on gifts. The same work at the same time is one command, and done once. */

@@ -1,7 +1,7 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { Condition } from '../../ports/readStore.js';
 import type { ScheduleDocument } from '../../projections/schedule.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 
 const PAGE = 100;
 const AT_ONCE = 4;

@@ -2,7 +2,7 @@
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ScheduleDocument } from '../../projections/schedule.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { type DueRange, forEachDue } from './dueIds.js';
 
 /** Does the work that is due at `now` (ISO 8601, UTC). @throws the first failure, once all else has been tried */

@@ -7,10 +7,10 @@ import { type Purchase, purchaseAggregate } from '../../domain/purchase/state.js
 import { finishSend, startSend } from '../../domain/sending.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { causeOf } from '../../processors/runner/cause.js';
+import { causeOf } from '../../processors/runner/index.js';
 import type { ScheduleDocument } from '../../projections/schedule.js';
 import { timeKey } from '../../projections/timeKey.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { forEachDue } from './dueIds.js';
 
 export interface SendDeps extends GiftChangeDeps {

@@ -3,8 +3,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
 import { lagBehind, type LagOptions } from '../../runtime/log/lag.js';
-import { ownBuild } from '../../runtime/readmodels/ownBuild.js';
-import { checkpointName, type Projection } from '../../runtime/readmodels/projection.js';
+import { checkpointName, ownBuild, type Projection } from '../../runtime/readmodels/index.js';
 import { inTenths, type LogProgress } from './status.js';
 
 export interface StatusEngines {

@@ -1,12 +1,5 @@
 import type { ReadStore } from '../../ports/readStore.js';
-import { buildOf } from '../../runtime/readmodels/buildNumbers.js';
-import { keptPreviousBuilds } from '../../runtime/readmodels/previousBuilds.js';
-import { type Rebuild, rebuildOf } from '../../runtime/readmodels/rebuildRecord.js';
-import { lastProgress, type RebuildProgress } from '../../runtime/readmodels/maintenance/progress.js';
-import { rate } from '../../runtime/readmodels/maintenance/rate.js';
-import { keeperLease, orphanOf } from '../../runtime/readmodels/orphanedModels.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
-import { listQuarantined } from '../../runtime/readmodels/quarantine.js';
+import { buildOf, keeperLease, keptPreviousBuilds, lastProgress, listQuarantined, orphanOf, type Projection, rate, type Rebuild, rebuildOf, type RebuildProgress } from '../../runtime/readmodels/index.js';
 import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './buildStatus.js';
 import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';

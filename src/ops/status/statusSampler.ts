@@ -2,11 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Position } from '../../ports/eventStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
-import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../processors/runner/checkpoint.js';
-import { PROCESS_LEASE } from '../../processors/runner/run.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
-import { leaseState, type LeaseState } from '../../runtime/coordination/lease.js';
-import { keeperLease } from '../../runtime/readmodels/orphanedModels.js';
+import { PROCESS_CHECKPOINT, PROCESS_LEASE, type ProcessCheckpoint } from '../../processors/runner/index.js';
+import { keeperLease, type Projection } from '../../runtime/readmodels/index.js';
+import { leaseState, type LeaseState } from '../../runtime/coordination/index.js';
 import { buildPosition, modelBuilds, type StatusEngines } from './buildStatus.js';
 import type { OwnParts } from './failingParts.js';
 import type { LastHolder } from './status.js';

@@ -8,7 +8,7 @@ import { deriveGiftIds } from '../../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { slices } from '../../lib/async/slices.js';
 import { upTo } from '../history/giftHistory.js';

@@ -5,7 +5,7 @@ import type { MadePurchase } from '../../domain/purchase/state.js';
 import { madeByHand } from '../../domain/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
-import type { Cause } from '../runner/cause.js';
+import type { Cause } from '../runner/index.js';
 
 /** Gifts cancelled with this cause count as done, so a repeat of the step cancels no more. */
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };

@@ -19,9 +19,7 @@ import { ConflictError, type EventStore } from '../../ports/eventStore.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
 import { asksFor } from './state.js';
-import { GiveUpError, NotYetError } from '../runner/retry.js';
-import { type Cause, causeOf } from '../runner/cause.js';
-import { RACES } from '../runner/writing.js';
+import { type Cause, causeOf, GiveUpError, NotYetError, RACES } from '../runner/index.js';
 
 interface ReversalStatus {
   readonly purchase: MadePurchase;

@@ -4,8 +4,7 @@ import { reversalsOf } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { GiftChangeDeps } from '../purchase/giftChanges.js';
-import type { PoolSize } from '../runner/jobs.js';
-import type { ProcessManager } from '../runner/processManager.js';
+import type { PoolSize, ProcessManager } from '../runner/index.js';
 import { settleReversal } from './disputeStep.js';
 import {
   endStep,

@@ -12,9 +12,7 @@ import {
   reversalSteps,
 } from '../../domain/disputes.js';
 import type { WorkParked, WorkRetried } from '../../domain/parked.js';
-import type { Cause } from '../runner/cause.js';
-import type { ParkAs } from '../runner/jobs.js';
-import type { Reaction } from '../runner/processManager.js';
+import type { Cause, ParkAs, Reaction } from '../runner/index.js';
 
 /** Disputes and external refunds of one transaction, as far as the feed shows them. */
 export interface ReversalWork {

@@ -1,7 +1,7 @@
 import { parkedNameOf } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
 import { purchaseManager } from '../purchase/manager.js';
-import type { ProcessManager } from '../runner/processManager.js';
+import type { ProcessManager } from '../runner/index.js';
 import { isNotified, notificationJob, NOTIFY_STEP, parkNotificationAs } from './notificationJob.js';
 import { attemptMemory, notify, type NotifyDeps } from './notifyStep.js';
 import {

@@ -2,9 +2,7 @@ import { readGiftAndNotification } from '../../commands/readStreams.js';
 import { notificationAttempts } from '../../domain/notification.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { refundManager } from '../refund/manager.js';
-import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';
-import type { OpenStates } from '../runner/processManager.js';
-import { NotYetError } from '../runner/retry.js';
+import { type Job, NotYetError, type OpenStates, type ParkAs, type PoolSize } from '../runner/index.js';
 import { notificationKey } from './notificationKey.js';
 import type { NotifyDeps } from './notifyStep.js';
 

@@ -23,10 +23,7 @@ import {
 } from '../../messages/notifications.js';
 import { type Address, addressOf, type Contact } from './address.js';
 import type { NotificationWork } from './state.js';
-import { askWorker } from '../runner/askWorker.js';
-import { GiveUpError, neverStarted } from '../runner/retry.js';
-import { type Cause, causeOf } from '../runner/cause.js';
-import type { StepDeps } from '../runner/stepDeps.js';
+import { askWorker, type Cause, causeOf, GiveUpError, neverStarted, type StepDeps } from '../runner/index.js';
 
 export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
   /** The purchase as made; the gifts of one purchase share the object while it is cached. @throws UnavailableError */

@@ -3,8 +3,7 @@ import type { GiftReassigned, GiftReleased, GiftUnblocked, ReminderDue } from '.
 import type { NotificationRequested } from '../../domain/notification.js';
 import { parkedNameOf, type WorkParked, type WorkRetried } from '../../domain/parked.js';
 import { idOf } from '../../domain/streamName.js';
-import type { Cause } from '../runner/cause.js';
-import type { ProcessManager } from '../runner/processManager.js';
+import type { Cause, ProcessManager } from '../runner/index.js';
 import { notificationManager } from './manager.js';
 import { isNotified, notificationJob, NOTIFY_STEP, parkNotificationAs } from './notificationJob.js';
 import { attemptMemory, type NotifyDeps } from './notifyStep.js';

@@ -4,7 +4,7 @@ import type { GiftIssued } from '../../domain/gift/events.js';
 import { giftAggregate } from '../../domain/gift/state.js';
 import { notificationAttempts, type Occasion, whyNotNotified } from '../../domain/notification.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
-import { type Cause, causeOf } from '../runner/cause.js';
+import { type Cause, causeOf } from '../runner/index.js';
 import {
   type Attempt,
   type AttemptMemory,

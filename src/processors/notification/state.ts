@@ -2,8 +2,7 @@
 import { type GiftIssued, isSomebody } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';
-import type { Cause } from '../runner/cause.js';
-import type { Reaction } from '../runner/processManager.js';
+import type { Cause, Reaction } from '../runner/index.js';
 
 /** A first notification. `due`: it has not started; `started`: it has no answer yet. */
 export interface NotificationWork {

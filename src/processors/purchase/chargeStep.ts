@@ -19,12 +19,8 @@ import {
   PAYMENT_REQUESTS,
 } from '../../messages/payments.js';
 import type { PurchaseWork } from './state.js';
-import { askWorker } from '../runner/askWorker.js';
-import { GiveUpError, NotYetError } from '../runner/retry.js';
-import { type Cause, causeOf } from '../runner/cause.js';
+import { askWorker, type Cause, causeOf, GiveUpError, NotYetError, RACES, type Reason, type StepDeps } from '../runner/index.js';
 import type { WalletPayments } from './walletPayments.js';
-import { RACES, type Reason } from '../runner/writing.js';
-import type { StepDeps } from '../runner/stepDeps.js';
 
 export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
   readonly wallets: WalletPayments;

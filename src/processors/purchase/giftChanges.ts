@@ -6,8 +6,7 @@ import type { IssuedGift } from '../../domain/gift/state.js';
 import type { MadePurchase } from '../../domain/purchase/state.js';
 import { issueGifts } from '../../domain/purchase/decisions.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { Reason } from '../runner/writing.js';
-import type { StepDeps } from '../runner/stepDeps.js';
+import type { Reason, StepDeps } from '../runner/index.js';
 
 export type GiftChangeDeps = Pick<StepDeps, 'events' | 'writer' | 'mayAct'>;
 

@@ -1,8 +1,7 @@
 /** One job per gift: a failure holds up no other gift. */
 import { giftStream } from '../../domain/gift/events.js';
 import { issueGifts } from '../../domain/purchase/decisions.js';
-import type { Job, ParkAs, PoolSize } from '../runner/jobs.js';
-import type { Writer } from '../runner/writing.js';
+import type { Job, ParkAs, PoolSize, Writer } from '../runner/index.js';
 import type { PurchaseWork } from './state.js';
 
 const ISSUES: PoolSize = { atOnce: 128 };

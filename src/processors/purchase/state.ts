@@ -6,8 +6,7 @@ import type { ReversalEvent } from '../../domain/disputes.js';
 import type { GiftsPurchased, PurchaseEvent, PurchaseReceiver } from '../../domain/purchase/events.js';
 import type { RefundEvent } from '../../domain/refund.js';
 import type { SendingEvent } from '../../domain/sending.js';
-import type { Cause } from '../runner/cause.js';
-import type { Reaction } from '../runner/processManager.js';
+import type { Cause, Reaction } from '../runner/index.js';
 
 /**
  * `bought`: the charge has not been requested; `charging`: it has, without an answer; `authenticating`: it waits for

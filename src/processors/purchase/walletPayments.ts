@@ -13,7 +13,7 @@ import {
 } from '../../domain/wallet.js';
 import type { StreamState } from '../../commands/transact.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Reason, Writer } from '../runner/writing.js';
+import type { Reason, Writer } from '../runner/index.js';
 
 /** Most wallets held in memory, so that one in frequent use is read only from its last known event on. */
 const KEPT = 100;

@@ -1,9 +1,7 @@
 import { readPurchase } from '../../commands/readStreams.js';
 import { parkedNameOf } from '../../domain/parked.js';
 import { notificationKey } from '../notification/notificationKey.js';
-import type { PoolSize } from '../runner/jobs.js';
-import type { ProcessManager } from '../runner/processManager.js';
-import type { StepDeps } from '../runner/stepDeps.js';
+import type { PoolSize, ProcessManager, StepDeps } from '../runner/index.js';
 import { refund, type RefundDeps } from './refundStep.js';
 import { reactToRefund, type RefundIntent, type RefundTrigger, type RefundWork, releases } from './state.js';
 

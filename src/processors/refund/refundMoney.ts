@@ -5,11 +5,8 @@ import {
   type RefundReply,
   type RefundRequest,
 } from '../../messages/payments.js';
-import { askWorker } from '../runner/askWorker.js';
-import type { RetryPolicy } from '../runner/retry.js';
+import { askWorker, type Reason, type RetryPolicy, type StepDeps } from '../runner/index.js';
 import type { WalletPayments } from '../purchase/walletPayments.js';
-import type { Reason } from '../runner/writing.js';
-import type { StepDeps } from '../runner/stepDeps.js';
 
 export interface RefundMoneyDeps extends Pick<StepDeps, 'bus' | 'now' | 'mayAct'> {
   readonly wallets: WalletPayments;

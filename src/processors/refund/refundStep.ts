@@ -21,10 +21,7 @@ import type { RefundRequest } from '../../messages/payments.js';
 import type { Retry } from './state.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { changeGift, type PaidGift } from '../purchase/giftChanges.js';
-import { GiveUpError } from '../runner/retry.js';
-import { causeOf } from '../runner/cause.js';
-import type { Reason } from '../runner/writing.js';
-import type { StepDeps } from '../runner/stepDeps.js';
+import { causeOf, GiveUpError, type Reason, type StepDeps } from '../runner/index.js';
 
 export interface RefundDeps extends RefundMoneyDeps, Pick<StepDeps, 'events' | 'writer'> {}
 

@@ -3,8 +3,7 @@ import type { WorkParked, WorkRetried } from '../../domain/parked.js';
 import type { RefundEvent } from '../../domain/refund.js';
 import { idOf } from '../../domain/streamName.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { Cause } from '../runner/cause.js';
-import type { Reaction } from '../runner/processManager.js';
+import type { Cause, Reaction } from '../runner/index.js';
 
 export interface RefundWork {
   readonly transactionId: string;

@@ -10,7 +10,7 @@ import {
 } from '../../domain/parked.js';
 import { afterTicks } from '../../lib/clock.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
-import { NotOursError } from '../../runtime/coordination/lease.js';
+import { NotOursError } from '../../runtime/coordination/index.js';
 import { inSpan, type SpanDescription } from '../../tracing/spans.js';
 import { openPool, type Pool } from './pool.js';
 import { afterFailure, NotYetError, passes, type RetryPolicy } from './retry.js';

@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { clockMs } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
-import { LEASE_MS } from '../../runtime/coordination/lease.js';
-import { workByLease } from '../../runtime/coordination/workByLease.js';
+import { LEASE_MS, workByLease } from '../../runtime/coordination/index.js';
 import { type Followers, followers as ownFollowers } from '../../runtime/supervision/followers.js';
 import { processCheckpoints } from './checkpoint.js';
 import { RETRY_POLICY, type RetryPolicy } from './retry.js';

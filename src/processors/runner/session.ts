@@ -3,7 +3,7 @@ import { LOW_PRIORITY_SLICE_MS, inSlices, slices } from '../../lib/async/slices.
 import { within } from '../../lib/async/within.js';
 import { clockTicks } from '../../lib/clock.js';
 import type { EventBatch, Position } from '../../ports/eventStore.js';
-import { whileHeld } from '../../runtime/coordination/lease.js';
+import { whileHeld } from '../../runtime/coordination/index.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
 import { type Asked, REOPEN } from './foldEvent.js';

@@ -6,7 +6,7 @@ import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../
 import { type Entry, entryEventTypes, evolveEntry } from '../../domain/entry.js';
 import { kindOf } from '../../domain/streamName.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { Projection } from '../../runtime/readmodels/projection.js';
+import type { Projection } from '../../runtime/readmodels/index.js';
 
 export interface EntryDocument<K extends CatalogueKind> {
   readonly entry: K;

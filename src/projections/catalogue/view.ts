@@ -7,7 +7,7 @@ import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { type CatalogueDocument, catalogueProjection } from './catalogue.js';
 import { type CatalogueState, catalogueState } from './state.js';
 import type { Catalogue } from './wholeCatalogue.js';

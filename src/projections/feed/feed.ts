@@ -8,7 +8,7 @@ import { transactionStream } from '../../domain/purchase/events.js';
 import type { Happened } from '../../domain/decider.js';
 import { idOf, kindOf } from '../../domain/streamName.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import { type Projection, typesOf } from '../../runtime/readmodels/projection.js';
+import { type Projection, typesOf } from '../../runtime/readmodels/index.js';
 import { ENTRY_TYPES, type EntryType, type FedEvent } from './entryTypes.js';
 import {
   type GiftParties,

@@ -1,7 +1,7 @@
 /** A page of the event feed, as one viewer sees it (docs/decisions.md#event-feed). */
 import { ownerByPhone } from '../../domain/account.js';
 import type { Position } from '../../ports/eventStore.js';
-import type { ReadModel } from '../../runtime/readmodels/readModel.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { EntryType } from './entryTypes.js';
 import { entryBound, type FeedDocument, type FeedEntry, numberHolders, positionOfEntry, userNumbers } from './feed.js';
 import { type NumberHolders, phoneHolder, userHolder, type UserNumbers } from './parties.js';

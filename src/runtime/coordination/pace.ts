@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, Records, WriteBatch } from '../../ports/readStore.js';
-import { servingNow } from '../readmodels/serving.js';
+import { servingNow } from './serving.js';
 
 const LOOK_MS = 1_000;
 /** Batch size while requests are answered on the same thread. */

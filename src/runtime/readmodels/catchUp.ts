@@ -1,4 +1,4 @@
-import { paced } from '../coordination/pace.js';
+import { paced } from '../coordination/index.js';
 import { runFeed } from './feed.js';
 import { type LeaderRun, removeBuild } from './leaderRun.js';
 import { atLogEnd } from './logEnd.js';

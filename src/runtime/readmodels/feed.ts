@@ -6,7 +6,7 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { AlteredEventError } from '../../ports/unavailable.js';
 import { inBatchSpan } from '../../tracing/batches.js';
 import { foldEvents } from './fold.js';
-import type { Lease } from '../coordination/lease.js';
+import type { Lease } from '../coordination/index.js';
 import { dirtyCount, type RunningBuild } from './runningBuild.js';
 import { type LogAnchor, anchorOf } from '../log/logAnchor.js';
 import { makeWriter, type Writer } from './writer.js';

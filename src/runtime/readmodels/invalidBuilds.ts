@@ -10,7 +10,7 @@ import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../../port
 import { checkpointName, type Projection } from './projection.js';
 import { buildOf } from './buildNumbers.js';
 import { setFirstNumber, nextNumber } from './ownBuild.js';
-import type { Lease } from '../coordination/lease.js';
+import type { Lease } from '../coordination/index.js';
 import { SwapOutdatedError } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 import { LeaseLostError } from './writer.js';

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import type { Lease } from '../coordination/lease.js';
+import type { Lease, Pace } from '../coordination/index.js';
 import type { ReadOptions } from '../../ports/eventStore.js';
-import type { Pace } from '../coordination/pace.js';
 import type { LogAnchor } from '../log/logAnchor.js';
 import type { FollowerRun } from '../supervision/followers.js';
 import { enter } from './buildState.js';

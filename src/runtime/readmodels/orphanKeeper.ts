@@ -1,6 +1,6 @@
 /** Keeps orphaned read models up to date while this process stands by, if its code has their fold. */
 import { pause } from '../../lib/async/pause.js';
-import { acquireLease } from '../coordination/lease.js';
+import { acquireLease } from '../coordination/index.js';
 import { buildText, foldOf } from './buildNumbers.js';
 import { runFeed } from './feed.js';
 import { emptyIfInvalid } from './invalidBuilds.js';

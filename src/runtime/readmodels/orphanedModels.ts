@@ -1,6 +1,6 @@
 /** Read models whose build in use the leading process can't fold (docs/read-models.md#orphaned-read-models). */
 import type { ReadStore } from '../../ports/readStore.js';
-import { acquireLease } from '../coordination/lease.js';
+import { acquireLease } from '../coordination/index.js';
 import { buildText, rankOf, sameVersion } from './buildNumbers.js';
 import type { ProjectorProcess } from './projectorProcess.js';
 import type { OpenedBuilds } from './runningBuilds.js';

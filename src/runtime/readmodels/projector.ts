@@ -12,8 +12,7 @@ import { type FollowerRun, type Followers, followers as ownFollowers } from '../
 import type { Projection } from './projection.js';
 import type { ProjectorProcess } from './projectorProcess.js';
 import { runAsLeader } from './leader.js';
-import { acquireLease, type Lease } from '../coordination/lease.js';
-import { considerate } from '../coordination/pace.js';
+import { acquireLease, considerate, type Lease } from '../coordination/index.js';
 import type { Quarantined } from './quarantine.js';
 import { SwapOutdatedError } from './swap.js';
 import type { RunningBuild } from './runningBuild.js';

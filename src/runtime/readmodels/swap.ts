@@ -4,7 +4,7 @@ import { sameVersion } from './buildNumbers.js';
 import { keptRelease, putPreviousBuild } from './previousBuilds.js';
 import { putRebuild, rebuildOf, type Rebuild } from './rebuildRecord.js';
 import { enter } from './buildState.js';
-import type { Lease } from '../coordination/lease.js';
+import type { Lease } from '../coordination/index.js';
 import type { RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 

@@ -2,7 +2,7 @@
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../lib/async/slices.js';
 import type { ReadStore, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
-import type { Lease } from '../coordination/lease.js';
+import type { Lease } from '../coordination/index.js';
 import { recordQuarantine } from './quarantine.js';
 import type { RunningBuild } from './runningBuild.js';
 

@@ -1,7 +1,6 @@
 /** The role `projector`: it updates the read models, carries out rebuilds, and maintains the tree over the log. */
 import { resources } from '../../lib/async/resources.js';
-import { startRebuilder } from '../../runtime/readmodels/maintenance/rebuilder.js';
-import { type ProjectorOptions, startProjector } from '../../runtime/readmodels/projector.js';
+import { type ProjectorOptions, startProjector, startRebuilder } from '../../runtime/readmodels/index.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 import { startTree, type TreeSettings } from '../tree.js';

@@ -5,7 +5,7 @@ import type { EventBatch, EventStore } from '../../../src/ports/eventStore.js';
 import type { WriteBatch } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { considerate, paced, type Pace } from '../../../src/runtime/coordination/pace.js';
-import { reportServing, servingNow } from '../../../src/runtime/readmodels/serving.js';
+import { reportServing, servingNow } from '../../../src/runtime/coordination/serving.js';
 import { FULL_SPEED } from '../../support/faults/fullSpeed.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { silent } from '../../support/fixtures/projecting.js';

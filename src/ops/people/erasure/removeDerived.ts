@@ -2,7 +2,7 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
-import { dropFrozenBuilds } from '../../../runtime/readmodels/frozenBuilds.js';
+import { dropFrozenBuilds } from '../../../runtime/readmodels/index.js';
 
 /** Milliseconds to wait for the projector. A slower one is not working, and the same call continues later. */
 const CAUGHT_UP_MS = 30_000;

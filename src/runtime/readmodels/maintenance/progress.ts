@@ -4,7 +4,7 @@ import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
 import type { RunningBuild } from '../runningBuild.js';
-import { shareOf } from '../../coordination/share.js';
+import { shareOf } from '../../coordination/index.js';
 
 /** Milliseconds over which the rates are measured. */
 const RATE_MS = 5_000;

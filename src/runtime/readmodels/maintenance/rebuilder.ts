@@ -4,7 +4,7 @@ import { type Followers, followers as ownFollowers } from '../../supervision/fol
 import type { Projection } from '../projection.js';
 import { sameVersion } from '../buildNumbers.js';
 import { REBUILDS, type Rebuild } from '../rebuildRecord.js';
-import { considerate } from '../../coordination/pace.js';
+import { considerate } from '../../coordination/index.js';
 import { LeaseLostError } from '../writer.js';
 import { build, RebuildRefusedError, seizeBuildLease, type RebuildDeps } from './rebuild.js';
 

@@ -5,14 +5,13 @@
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
 import { asBuild, otherReleaseText, sameVersion } from '../buildNumbers.js';
-import { paced, type Pace } from '../../coordination/pace.js';
+import { type Pace, paced, shareOf } from '../../coordination/index.js';
 import { atMostBytes } from '../writer.js';
 import { foldSome } from './foldSome.js';
 import type { RebuildDeps } from './rebuild.js';
 import { MaintenanceRefusedError } from './refused.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
 import { waitWithStandby } from './waitWithStandby.js';
-import { shareOf } from '../../coordination/share.js';
 
 const ORDER = { documents: 200, bytes: 500_000 };
 /** How long the projector may take to reach the documents' position. */

@@ -9,7 +9,7 @@ import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../../../ports/readStore.js';
 import { positionFault, type ReachedLog, shownPosition } from '../../../ports/storedPosition.js';
 import { buildText, sameVersion } from '../buildNumbers.js';
-import type { Lease } from '../../coordination/lease.js';
+import type { Lease } from '../../coordination/index.js';
 import { forgetQuarantine, isQuarantined, recordQuarantine } from '../quarantine.js';
 import type { RunningBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';

@@ -11,13 +11,12 @@ import { checkpointName, collectionOf, type Projection } from '../projection.js'
 import { foldOf, otherReleaseText } from '../buildNumbers.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { lagBehind } from '../../log/lag.js';
-import { paced, type Pace } from '../../coordination/pace.js';
+import { type Pace, paced, shareOf } from '../../coordination/index.js';
 import { openBuild } from '../runningBuild.js';
 import { type Difference, differenceOf } from './differences.js';
 import { foldSome } from './foldSome.js';
 import { MaintenanceRefusedError } from './refused.js';
 import { progressOf, type RebuildProgress } from './progress.js';
-import { shareOf } from '../../coordination/share.js';
 
 /** Number of documents in a page; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
