@@ -1,6 +1,6 @@
 /** The metrics of one process, in Prometheus' text format. No label is personal or secret, and each has few values. */
 import { Registry } from 'prom-client';
-import type { DeliveryStatus } from '../deliveries/tally.js';
+import type { DeliveryStatus } from '../deliveries/index.js';
 import type { Engines } from '../ports/engines.js';
 import type { ProcessStatus } from '../processors/runner/index.js';
 import type { Projection } from '../runtime/readmodels/index.js';

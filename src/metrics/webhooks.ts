@@ -1,4 +1,4 @@
-import { type DeliveryStatus, ENDPOINT_STATES } from '../deliveries/tally.js';
+import { type DeliveryStatus, ENDPOINT_STATES } from '../deliveries/index.js';
 import { clockMs } from '../lib/clock.js';
 import type { Exposition, Sample } from './exposition.js';
 

@@ -1,9 +1,10 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
 import type { GiftIssued, GiftReassigned, GiftReleased, GiftUnblocked, ReminderDue } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
-import type { WorkParked, WorkRetried } from '../domain/parked.js';
+import type { ParkedName, ParkedWork, WorkParked, WorkRetried } from '../domain/parked.js';
 import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
 import type { SendingEvent } from '../domain/sending.js';
+import type { EventStore } from '../ports/eventStore.js';
 import { disputeManager } from './dispute/manager.js';
 import type { Contact } from './notification/address.js';
 import { notificationManager } from './notification/manager.js';
@@ -81,4 +82,17 @@ function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
     known.catch(() => names.delete(purchase));
     return known;
   };
+}
+
+/**
+ * Whether parked work has ended since, successfully or not. The streams of its entity show that: a successful retry
+ * appends nothing to the stream of parked work. @throws UnavailableError
+ */
+export async function isSettled(
+  events: EventStore,
+  { name, work }: { readonly name: ParkedName; readonly work: Pick<ParkedWork, 'entity' | 'transaction_id' | 'step'> },
+): Promise<boolean> {
+  const manager = MANAGERS.find(({ steps }) => steps.includes(work.step));
+  if (manager === undefined) throw new Error(`parked by ${name} under an unknown step, ${work.step}`);
+  return manager.isSettled(events, work);
 }

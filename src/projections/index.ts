@@ -6,7 +6,13 @@ import { catalogueProjection } from './catalogue/catalogue.js';
 import { giftsProjection } from './gifts.js';
 import { giftStreams, transactionStreams } from './fromStreams.js';
 import { feedProjection } from './feed/feed.js';
-import { type LogEnds, openReadModel, type Projection, type ReadModel, readYourWrites } from '../runtime/readmodels/index.js';
+import {
+  type LogEnds,
+  openReadModel,
+  type Projection,
+  type ReadModel,
+  readYourWrites,
+} from '../runtime/readmodels/index.js';
 import { passwordCostsProjection } from './passwordCosts.js';
 import { parkedProjection } from './parked.js';
 import { redemptionsProjection } from './redemptions.js';

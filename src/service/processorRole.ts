@@ -1,6 +1,5 @@
 /** The work of processes with the role `processor`: erasures, process managers and webhooks. */
-import type { Deliveries } from '../deliveries/deliveries.js';
-import { startWebhooks } from '../deliveries/webhooks.js';
+import { type Deliveries, startWebhooks } from '../deliveries/index.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import { type ErasureDeps, finishErasures } from '../ops/people/index.js';

@@ -249,48 +249,13 @@ function stands(path: string): boolean {
   return readdirSync(join(ROOT, dirname(path))).some((name) => pattern.test(name));
 }
 
-const foldersIn = (path: string): string[] =>
-  readdirSync(join(ROOT, path), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name)
-    .sort();
-
 test('the README says what each folder of the source is for', () => {
-  const folders = foldersIn('src').map((name) => `src/${name}/ `);
+  const folders = readdirSync(join(ROOT, 'src')).map((name) => `src/${name}/ `);
   assert.ok(folders.length > 8);
   assert.deepEqual(
     folders.filter((folder) => TEXTS.get('README.md')?.includes(`\n${folder}`) !== true),
     [],
   );
-});
-
-type Layers = Readonly<Record<string, readonly string[]>>;
-
-const layersOf = async (): Promise<Readonly<Record<'LAYERS' | 'API', Layers>>> =>
-  (await import(new URL('../../../scripts/layers.mjs', import.meta.url).href)) as Record<'LAYERS' | 'API', Layers>;
-
-test('nothing but folders stands at the top of the source, and each is a layer of the table', async () => {
-  const { LAYERS, API } = await layersOf();
-  const top = readdirSync(join(ROOT, 'src'), { withFileTypes: true });
-  assert.deepEqual(
-    top.filter((entry) => !entry.isDirectory()).map(({ name }) => name),
-    [],
-  );
-  assert.deepEqual(foldersIn('src'), Object.keys(LAYERS).sort());
-  assert.deepEqual(foldersIn('src/api'), Object.keys(API).sort());
-});
-
-test('a layer imports only layers that stand before it in its table', async () => {
-  const { LAYERS, API } = await layersOf();
-  for (const table of [LAYERS, API])
-    for (const [at, [folder, below]] of Object.entries(table).entries()) {
-      const before = Object.keys(table).slice(0, at);
-      assert.deepEqual(
-        below.filter((one) => !before.includes(one)),
-        [],
-        `${folder} imports upward`,
-      );
-    }
 });
 
 test('nothing is said of the machine that it was written on', () => {

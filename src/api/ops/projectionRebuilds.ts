@@ -3,7 +3,19 @@ import type { StartedOperation } from '../../commands/recordAccess.js';
 import { AlteredLogRefusedError, refuseAlteredLog, type SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
 import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { abortRebuild, checkRebuild, type Projection, rebuildOf, RebuildRefusedError, requestRebuild, requestRollback, seizeBuildLease, type Task, TaskRunningError, type Tasks } from '../../runtime/readmodels/index.js';
+import {
+  abortRebuild,
+  checkRebuild,
+  type Projection,
+  rebuildOf,
+  RebuildRefusedError,
+  requestRebuild,
+  requestRollback,
+  seizeBuildLease,
+  type Task,
+  TaskRunningError,
+  type Tasks,
+} from '../../runtime/readmodels/index.js';
 import type { Lease } from '../../runtime/coordination/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';

@@ -4,7 +4,16 @@ import { refuseAlteredLog } from '../../ops/evidence/refuseAlteredLog.js';
 import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
 import { verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
 import { AlteredEventError } from '../../ports/unavailable.js';
-import { type BuildId, buildOf, MaintenanceRefusedError, MAX_REPAIRS, type RepairOutcome, type Task, type TaskKind, TaskRunningError } from '../../runtime/readmodels/index.js';
+import {
+  type BuildId,
+  buildOf,
+  MaintenanceRefusedError,
+  MAX_REPAIRS,
+  type RepairOutcome,
+  type Task,
+  type TaskKind,
+  TaskRunningError,
+} from '../../runtime/readmodels/index.js';
 import type { Pace } from '../../runtime/coordination/index.js';
 import { dataSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';

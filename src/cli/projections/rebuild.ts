@@ -2,7 +2,23 @@ import { Command } from 'commander';
 import { pause } from '../../lib/async/pause.js';
 import { currentTime } from '../../lib/clock.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
-import { abortRebuild, type Asked, build, buildOf, buildText, LeaseLostError, previousBuildOf, type Projection, type Rebuild, rebuildOf, type RebuildProgress, requestRebuild, requestRollback, seizeBuildLease, waitWithStandby } from '../../runtime/readmodels/index.js';
+import {
+  abortRebuild,
+  type Asked,
+  build,
+  buildOf,
+  buildText,
+  LeaseLostError,
+  previousBuildOf,
+  type Projection,
+  type Rebuild,
+  rebuildOf,
+  type RebuildProgress,
+  requestRebuild,
+  requestRollback,
+  seizeBuildLease,
+  waitWithStandby,
+} from '../../runtime/readmodels/index.js';
 import { considerate } from '../../runtime/coordination/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { inTenths } from '../../ops/status/status.js';

@@ -3,7 +3,13 @@ import pino from 'pino';
 import { diskRemedy } from '../../service/diskRemedy.js';
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { LeaseLostError, MaintenanceRefusedError, type Projection, type RebuildDeps, type Remedy } from '../../runtime/readmodels/index.js';
+import {
+  LeaseLostError,
+  MaintenanceRefusedError,
+  type Projection,
+  type RebuildDeps,
+  type Remedy,
+} from '../../runtime/readmodels/index.js';
 import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { commandLineCaller } from '../caller.js';

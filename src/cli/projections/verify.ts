@@ -1,5 +1,10 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { buildOf, type Difference, type RepairOutcome, VerifyInterruptedError } from '../../runtime/readmodels/index.js';
+import {
+  buildOf,
+  type Difference,
+  type RepairOutcome,
+  VerifyInterruptedError,
+} from '../../runtime/readmodels/index.js';
 import { considerate } from '../../runtime/coordination/index.js';
 import { openScratch } from '../../service/scratchStores.js';
 import { repairReadModel } from '../../ops/readmodels/repairReadModel.js';

@@ -12,7 +12,7 @@ import { type ParkedDocument, parkedProjection } from '../../projections/parked.
 import type { FoundWork } from '../../commands/findParked.js';
 import { type EventView, eventView, type Sight } from '../history/eventView.js';
 import { streamBetween } from '../history/streamBetween.js';
-import { isSettled } from './parkedSettled.js';
+import { isSettled } from '../../processors/managers.js';
 
 export interface ParkedView {
   readonly id: string;

@@ -1,5 +1,14 @@
 import type { StartedOperation } from '../../commands/recordAccess.js';
-import { forgetFindings, lastFindings, type Projection, type RebuildDeps, repair, type RepairOptions, type RepairOutcome, RepairRefusedError } from '../../runtime/readmodels/index.js';
+import {
+  forgetFindings,
+  lastFindings,
+  type Projection,
+  type RebuildDeps,
+  repair,
+  type RepairOptions,
+  type RepairOutcome,
+  RepairRefusedError,
+} from '../../runtime/readmodels/index.js';
 
 /** Ids of documents, or `found` for all that the last verification found to differ. */
 export type RepairedDocuments = readonly string[] | 'found';

@@ -1,5 +1,11 @@
 /** Verifies a read model; the ids of documents that differ are stored for a repair. */
-import { recordFindings, verifyAll, type VerifyOptions, type VerifyReport, verifySample } from '../../runtime/readmodels/index.js';
+import {
+  recordFindings,
+  verifyAll,
+  type VerifyOptions,
+  type VerifyReport,
+  verifySample,
+} from '../../runtime/readmodels/index.js';
 import type { ReadStore } from '../../ports/readStore.js';
 
 /** An empty read store, removed on `close`. */

@@ -1,5 +1,17 @@
 import type { ReadStore } from '../../ports/readStore.js';
-import { buildOf, keeperLease, keptPreviousBuilds, lastProgress, listQuarantined, orphanOf, type Projection, rate, type Rebuild, rebuildOf, type RebuildProgress } from '../../runtime/readmodels/index.js';
+import {
+  buildOf,
+  keeperLease,
+  keptPreviousBuilds,
+  lastProgress,
+  listQuarantined,
+  orphanOf,
+  type Projection,
+  rate,
+  type Rebuild,
+  rebuildOf,
+  type RebuildProgress,
+} from '../../runtime/readmodels/index.js';
 import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './buildStatus.js';
 import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';

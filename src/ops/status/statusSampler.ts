@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Position } from '../../ports/eventStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
-import { PROCESS_CHECKPOINT, PROCESS_LEASE, type ProcessCheckpoint } from '../../processors/runner/index.js';
+import { PROCESS_LEASE, storedProcessPosition } from '../../processors/runner/index.js';
 import { keeperLease, type Projection } from '../../runtime/readmodels/index.js';
 import { leaseState, type LeaseState } from '../../runtime/coordination/index.js';
 import { buildPosition, modelBuilds, type StatusEngines } from './buildStatus.js';
@@ -88,18 +88,13 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
       note(name, await buildPosition({ events, store }, name, own));
       if (other !== undefined) keepers.push(keeperLease(name, other));
     }
-    note(PROCESS_LEASE, await storedPosition(events, await processCheckpoint()));
+    note(PROCESS_LEASE, await storedPosition(events, await storedProcessPosition(store.records, events.logId)));
     const leases = new Map(
       await Promise.all(
         [...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const),
       ),
     );
     return { at: performance.now(), positions, invalid, leases };
-  }
-
-  async function processCheckpoint(): Promise<unknown> {
-    const kept = (await store.records.get<Partial<ProcessCheckpoint>>(PROCESS_CHECKPOINT))?.value;
-    return kept?.logId === events.logId ? kept?.position : undefined;
   }
 
   return {

@@ -19,7 +19,16 @@ import {
   PAYMENT_REQUESTS,
 } from '../../messages/payments.js';
 import type { PurchaseWork } from './state.js';
-import { askWorker, type Cause, causeOf, GiveUpError, NotYetError, RACES, type Reason, type StepDeps } from '../runner/index.js';
+import {
+  askWorker,
+  type Cause,
+  causeOf,
+  GiveUpError,
+  NotYetError,
+  RACES,
+  type Reason,
+  type StepDeps,
+} from '../runner/index.js';
 import type { WalletPayments } from './walletPayments.js';
 
 export interface ChargeDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {

@@ -1,7 +1,7 @@
 /** One job per gift: a failure holds up no other gift. */
 import { giftStream } from '../../domain/gift/events.js';
 import { issueGifts } from '../../domain/purchase/decisions.js';
-import type { Job, ParkAs, PoolSize, Writer } from '../runner/index.js';
+import type { Job, ParkAs, PoolSize, StepDeps } from '../runner/index.js';
 import type { PurchaseWork } from './state.js';
 
 const ISSUES: PoolSize = { atOnce: 128 };
@@ -12,7 +12,7 @@ export const issueCommand = (giftId: string): string => `issue-${giftId}`;
 export function* issueJobs(
   work: () => PurchaseWork | undefined,
   parkAs: ParkAs,
-  writer: Pick<Writer, 'append'>,
+  writer: Pick<StepDeps['writer'], 'append'>,
 ): Generator<Job, void> {
   const purchase = work();
   if (purchase === undefined) return;

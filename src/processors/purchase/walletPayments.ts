@@ -13,7 +13,7 @@ import {
 } from '../../domain/wallet.js';
 import type { StreamState } from '../../commands/transact.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Reason, Writer } from '../runner/index.js';
+import type { Reason, StepDeps } from '../runner/index.js';
 
 /** Most wallets held in memory, so that one in frequent use is read only from its last known event on. */
 const KEPT = 100;
@@ -37,7 +37,7 @@ export interface WalletPayments {
   ): Promise<'credited' | 'refused'>;
 }
 
-export function walletPayments(events: EventStore, writer: Writer): WalletPayments {
+export function walletPayments(events: EventStore, writer: StepDeps['writer']): WalletPayments {
   const known = new LRUCache<string, Known>({ max: KEPT });
   const queues = new Map<string, Promise<unknown>>();
 

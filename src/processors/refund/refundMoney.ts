@@ -5,12 +5,12 @@ import {
   type RefundReply,
   type RefundRequest,
 } from '../../messages/payments.js';
-import { askWorker, type Reason, type RetryPolicy, type StepDeps } from '../runner/index.js';
+import { askWorker, type Reason, type StepDeps } from '../runner/index.js';
 import type { WalletPayments } from '../purchase/walletPayments.js';
 
 export interface RefundMoneyDeps extends Pick<StepDeps, 'bus' | 'now' | 'mayAct'> {
   readonly wallets: WalletPayments;
-  readonly retryPolicy: Pick<RetryPolicy, 'answerMs' | 'askAgainMs'>;
+  readonly retryPolicy: Pick<StepDeps['retryPolicy'], 'answerMs' | 'askAgainMs'>;
 }
 
 /**

@@ -12,6 +12,12 @@ export interface ProcessCheckpoint {
   readonly position: Position;
 }
 
+/** The stored position, as it is; `undefined` where none is stored for this log. @throws UnavailableError */
+export async function storedProcessPosition(records: Records, logId: string): Promise<unknown> {
+  const stored = (await records.get<Partial<ProcessCheckpoint>>(PROCESS_CHECKPOINT))?.value;
+  return stored?.logId === logId ? stored?.position : undefined;
+}
+
 interface CheckpointOptions {
   readonly events: Pick<EventStore, 'logId' | 'readAll' | keyof ReachedLog>;
   /** Store of the checkpoint; its loss only means that the log is read from its beginning. */

@@ -1,14 +1,13 @@
+/** What process managers and their status need of the runner. */
 export { askWorker } from './askWorker.js';
 export { type Cause, causeOf } from './cause.js';
-export { PROCESS_CHECKPOINT, type ProcessCheckpoint } from './checkpoint.js';
-export { type Asked, REOPEN } from './foldEvent.js';
+export { storedProcessPosition } from './checkpoint.js';
 export type { Job, ParkAs, PoolSize } from './jobs.js';
-export { type OpenWork, openWork } from './openWork.js';
-export type { OpenStates, ParkedEntity, ProcessManager, Reaction } from './processManager.js';
-export { reopen } from './reopen.js';
-export { GiveUpError, neverStarted, NotYetError, type RetryPolicy } from './retry.js';
+export type { OpenStates, ProcessManager, Reaction } from './processManager.js';
+export { GiveUpError, neverStarted, NotYetError } from './retry.js';
 export { PROCESS_LEASE, type Processors, runManagers, type RunnerDeps } from './run.js';
 export { feedTypes, type ProcessManagers } from './session.js';
 export type { ProcessStatus, StepStatus } from './status.js';
 export type { StepDeps } from './stepDeps.js';
-export { openWriter, RACES, type Reason, type Writer } from './writing.js';
+export { openWriter, RACES, type Reason } from './writing.js';
+export { workInLog } from './workInLog.js';

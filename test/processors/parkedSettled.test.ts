@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isSettled } from '../../../src/ops/parked/parkedSettled.js';
-import { deriveGiftIds } from '../../../src/domain/giftIds.js';
-import type { ParkedName } from '../../../src/domain/parked.js';
-import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
+import { isSettled } from '../../src/processors/managers.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import type { ParkedName } from '../../src/domain/parked.js';
+import { type MemoryEvents, memoryEvents } from '../support/engines/memoryEvents.js';
 
-const test = suite('audit/parkedSettled');
+const test = suite('processors/parkedSettled');
 const SEED = 'ab'.repeat(32);
 const [one, two] = deriveGiftIds(SEED, 2).map(({ gift_id }) => gift_id) as [string, string];
 const STEPS = { purchase: 'charge', notification: 'notify', refund: 'refund', dispute: 'dispute' } as const;

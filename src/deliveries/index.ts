@@ -1,0 +1,3 @@
+export { type Deliveries, WEBHOOK_LEASE, WEBHOOK_PART } from './deliveries.js';
+export { type DeliveryStatus, ENDPOINT_STATES } from './tally.js';
+export { startWebhooks } from './webhooks.js';
