@@ -11,7 +11,9 @@ export const DOORS = {
   deliveries: 10,
   'processors/runner': 27,
   'runtime/coordination': 20,
+  'runtime/personal': 13,
   'runtime/readmodels': 65,
+  'ops/people': 45,
 };
 
 const IMPORT = /from '(\.{1,2}\/[^']+)\.js'|import\('(\.{1,2}\/[^']+)\.js'\)/g;
