@@ -1,7 +1,7 @@
 /** Every router of the API, with the dependencies of its routes. */
 import { systemTime } from '../lib/clock.js';
 import type { Resources } from '../lib/async/resources.js';
-import type { SignedLog } from '../ops/evidence/refuseAlteredLog.js';
+import type { SignedLog } from '../ops/readmodels/refuseAlteredLog.js';
 import type { ErasureDeps } from '../ops/people/index.js';
 import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';

@@ -18,9 +18,9 @@ import {
   wholeNumber,
 } from '../lib/settings.js';
 import type { Hours } from '../domain/receiverZone.js';
-import { cosignatureVerifier } from '../runtime/evidence/cosignature.js';
-import { MalformedEvidenceError } from '../runtime/evidence/errors.js';
-import type { WitnessAddress } from '../runtime/evidence/witnessClient.js';
+import { cosignatureVerifier } from '../ops/evidence/format/cosignature.js';
+import { MalformedEvidenceError } from '../ops/evidence/format/errors.js';
+import type { WitnessAddress } from '../ops/evidence/witness/witnessClient.js';
 import { PROVIDER_SETTINGS, type ProviderSettings, providerSettings } from '../providers/settings.js';
 import { telemetryFaults } from '../tracing/settings.js';
 

@@ -14,7 +14,7 @@ import { openMongoKeyStore } from '../../src/adapters/mongodb/keyStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import { VERSION } from '../../src/lib/version.js';
 import { DATA_FORMAT, formatFault } from '../../src/ports/dataFormat.js';
-import { tileFolder } from '../../src/runtime/tree/tileFolder.js';
+import { tileFolder } from '../../src/ops/evidence/tree/tileFolder.js';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { treeFolder } from '../../src/service/tree.js';

@@ -6,7 +6,7 @@ import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { ScratchStore } from '../../ops/readmodels/verifyReadModel.js';
-import type { SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
+import type { SignedLog } from '../../ops/readmodels/refuseAlteredLog.js';
 import type { ErasureDeps } from '../../ops/people/index.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 import type { TakeDaily } from '../limits/dailyLimits.js';

@@ -1,6 +1,6 @@
 /** Rebuilds, rollbacks and aborts: requested here, carried out by processes with the role `projector`. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
-import { AlteredLogRefusedError, refuseAlteredLog, type SignedLog } from '../../ops/evidence/refuseAlteredLog.js';
+import { AlteredLogRefusedError, refuseAlteredLog, type SignedLog } from '../../ops/readmodels/refuseAlteredLog.js';
 import { recordedWork } from '../../ops/readmodels/recordedWork.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import {

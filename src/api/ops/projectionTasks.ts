@@ -1,6 +1,6 @@
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { refuseAlteredLog } from '../../ops/evidence/refuseAlteredLog.js';
+import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
 import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
 import { verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
 import { AlteredEventError } from '../../ports/unavailable.js';

@@ -1,11 +1,11 @@
 /** `gift audit prove` (docs/evidence.md#bundles). */
 import { Command } from 'commander';
 import { keyedHash } from '../../domain/keyedHash.js';
-import { proveGifts } from '../../ops/evidence/giftProofs.js';
+import { proveGifts } from '../../ops/history/giftProofs.js';
 import { namedGifts } from '../../ops/history/giftHistory.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
-import { MalformedEvidenceError, UnprovenEventError } from '../../runtime/evidence/errors.js';
-import { bundleJson } from '../../runtime/evidence/proofBundle.js';
+import { MalformedEvidenceError, UnprovenEventError } from '../../ops/evidence/format/errors.js';
+import { bundleJson } from '../../ops/evidence/format/proofBundle.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import { withStores } from '../engines.js';
 import { cliAccess, reasonOf } from '../exports.js';

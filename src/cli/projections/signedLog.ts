@@ -1,6 +1,6 @@
 /** `gift projections rebuild` and `repair` refuse a log that is not what was signed. */
-import { verifiersOf } from '../../ops/evidence/headKeys.js';
-import { refuseAlteredLog } from '../../ops/evidence/refuseAlteredLog.js';
+import { verifiersOf } from '../../ops/evidence/heads/headKeys.js';
+import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
 import { findSealKeys } from '../../service/keys.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import type { OpenedStores } from '../engines.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
-import { type ProofBundle, parseBundle } from '../../../src/runtime/evidence/proofBundle.js';
+import { type ProofBundle, parseBundle } from '../../../src/ops/evidence/format/proofBundle.js';
 import { EMBEDDED } from '../../support/engines/engines.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
 import { type Said, gift } from '../../support/service/cli.js';

@@ -5,8 +5,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { deferred } from '../../../src/lib/async/deferred.js';
-import { lastSignedHead } from '../../../src/ops/evidence/signedHeads.js';
-import { startTreeKeeper } from '../../../src/ops/evidence/treeKeeper.js';
+import { lastSignedHead } from '../../../src/ops/evidence/heads/signedHeads.js';
+import { startTreeKeeper } from '../../../src/ops/evidence/keeper/treeKeeper.js';
 import { type SchedulerOptions, startScheduler } from '../../../src/ops/schedule/scheduler.js';
 import type { ReadStore, Records } from '../../../src/ports/readStore.js';
 import { PROCESS_LEASE } from '../../../src/processors/runner/run.js';

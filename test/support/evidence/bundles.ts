@@ -1,22 +1,22 @@
 /** A log of a gift's events with its tree, signed and cosigned. */
 import { randomBytes } from 'node:crypto';
-import { formatCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
-import { cosigner } from '../../../src/runtime/evidence/cosignature.js';
-import { leafOf, type LeafRules, showEvent, type StoredEvent } from '../../../src/runtime/evidence/eventLeaf.js';
-import { encodeLeaf } from '../../../src/runtime/evidence/leaf.js';
-import { hashLeaf } from '../../../src/runtime/evidence/merkleTree.js';
+import { formatCheckpoint } from '../../../src/ops/evidence/format/checkpoint.js';
+import { cosigner } from '../../../src/ops/evidence/format/cosignature.js';
+import { leafOf, type LeafRules, showEvent, type StoredEvent } from '../../../src/ops/evidence/format/eventLeaf.js';
+import { encodeLeaf } from '../../../src/ops/evidence/format/leaf.js';
+import { hashLeaf } from '../../../src/ops/evidence/format/merkleTree.js';
 import {
   COSIGNATURE_V1,
   ED25519_NOTE,
   formatSignerKey,
   formatVerifierKey,
   parseSignerKey,
-} from '../../../src/runtime/evidence/noteKeys.js';
-import type { ProofBundle } from '../../../src/runtime/evidence/proofBundle.js';
-import { noteSigner, signNote } from '../../../src/runtime/evidence/signedNote.js';
-import { tileHashReader, tilePath } from '../../../src/runtime/evidence/tiles.js';
-import { TreeBuilder } from '../../../src/runtime/evidence/treeBuilder.js';
-import { proveInclusion } from '../../../src/runtime/evidence/treeProofs.js';
+} from '../../../src/ops/evidence/format/noteKeys.js';
+import type { ProofBundle } from '../../../src/ops/evidence/format/proofBundle.js';
+import { noteSigner, signNote } from '../../../src/ops/evidence/format/signedNote.js';
+import { tileHashReader, tilePath } from '../../../src/ops/evidence/format/tiles.js';
+import { TreeBuilder } from '../../../src/ops/evidence/format/treeBuilder.js';
+import { proveInclusion } from '../../../src/ops/evidence/format/treeProofs.js';
 
 export const ORIGIN = 'gifts.example/log/1';
 

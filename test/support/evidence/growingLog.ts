@@ -1,11 +1,11 @@
 /** A signed log, without a service, which grows and may continue in two ways. */
-import { formatCheckpoint } from '../../../src/runtime/evidence/checkpoint.js';
-import { hashLeaf } from '../../../src/runtime/evidence/merkleTree.js';
-import { noteSigner, signNote } from '../../../src/runtime/evidence/signedNote.js';
-import { tileHashReader, tilePath } from '../../../src/runtime/evidence/tiles.js';
-import { TreeBuilder } from '../../../src/runtime/evidence/treeBuilder.js';
-import { proveConsistency } from '../../../src/runtime/evidence/treeProofs.js';
-import type { SignedCheckpoint } from '../../../src/runtime/evidence/witnessClient.js';
+import { formatCheckpoint } from '../../../src/ops/evidence/format/checkpoint.js';
+import { hashLeaf } from '../../../src/ops/evidence/format/merkleTree.js';
+import { noteSigner, signNote } from '../../../src/ops/evidence/format/signedNote.js';
+import { tileHashReader, tilePath } from '../../../src/ops/evidence/format/tiles.js';
+import { TreeBuilder } from '../../../src/ops/evidence/format/treeBuilder.js';
+import { proveConsistency } from '../../../src/ops/evidence/format/treeProofs.js';
+import type { SignedCheckpoint } from '../../../src/ops/evidence/witness/witnessClient.js';
 import { LOG_KEY, ORIGIN } from './bundles.js';
 
 /** Its checkpoint at a size; leaves from `fork` on are those of `branch`. */

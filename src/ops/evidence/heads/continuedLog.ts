@@ -1,0 +1,98 @@
+/**
+ * A log that was copied or restored has the events of another log, and an id of its own. Its first head names the last
+ * head of that other log (docs/evidence.md#copies-and-backups).
+ */
+import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../../domain/treeHeads.js';
+import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
+import { AlteredEventError } from '../../../ports/unavailable.js';
+import { parseCheckpoint } from '../format/checkpoint.js';
+import { MalformedEvidenceError } from '../format/errors.js';
+import { parseNote } from '../format/signedNote.js';
+import { lastEvent } from '../../../runtime/log/lastEvent.js';
+import { originOf, type VerifiersOf } from './headKeys.js';
+import { type HeadToCheck, headToCheck } from './headsToCheck.js';
+
+const HEADS = treeHeadStream('');
+
+/**
+ * Last head in a log that has no head of its own, to be named by its first head. Events without a valid head are
+ * skipped: verifying the log names them.
+ * @throws UnavailableError, the signal's reason
+ */
+export async function headToContinue(
+  events: Pick<EventStore, 'readAll'>,
+  signal: AbortSignal,
+): Promise<ContinuedHead | undefined> {
+  let last: ContinuedHead | undefined;
+  for await (const batch of events.readAll(undefined, { types: ['TreeHeadSigned'] }, { signal }))
+    for (const { stream, data } of batch.events) last = headIn(stream, data) ?? last;
+  signal.throwIfAborted();
+  return last;
+}
+
+function headIn(stream: string, data: unknown): ContinuedHead | undefined {
+  const note = (data as Partial<TreeHeadSigned['data']> | null)?.note ?? '';
+  const logId = stream.slice(HEADS.length);
+  try {
+    const { origin, size, root } = parseCheckpoint(parseNote(note).body);
+    return origin.endsWith(originOf('', logId))
+      ? { log_id: logId, size, root: root.toString('base64'), note }
+      : undefined;
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
+}
+
+/** The heads that this log continues: that of the log it was made from, that of the one before, and so on. */
+export async function continuedHeads(
+  stored: Pick<EventStore, 'logId' | 'read'>,
+  verifiersOf: VerifiersOf,
+): Promise<readonly HeadToCheck[]> {
+  const heads: HeadToCheck[] = [];
+  const seen = new Set<string>();
+  for (let logId: string | undefined = stored.logId; logId !== undefined && !seen.has(logId);) {
+    seen.add(logId);
+    const [first]: readonly RecordedEvent[] = await stored
+      .read(treeHeadStream(logId), { limit: 1 })
+      .catch(noneReadable);
+    const named: ContinuedHead | undefined = (first?.data as Partial<TreeHeadSigned['data']> | null | undefined)
+      ?.continues;
+    if (named !== undefined) heads.push(await headNamed(stored, named, verifiersOf));
+    logId = named?.log_id;
+  }
+  return heads;
+}
+
+async function headNamed(
+  stored: Pick<EventStore, 'read'>,
+  { log_id: logId, size, root, note }: ContinuedHead,
+  verifiersOf: VerifiersOf,
+): Promise<HeadToCheck> {
+  const from = `the last head of log ${logId}, which this one continues`;
+  const faulty = (fault: string): HeadToCheck => ({
+    origin: '',
+    size: Number.isSafeInteger(size) ? size : 0,
+    root: Buffer.alloc(0),
+    extensions: [],
+    from,
+    fault,
+  });
+  try {
+    const head = headToCheck({ from, note }, verifiersOf);
+    if (!head.origin.endsWith(originOf('', logId)) || head.size !== size || head.root.toString('base64') !== root)
+      return faulty('the first head of the log names another size, root or log than it has');
+    const last = await lastEvent(stored, treeHeadStream(logId));
+    const lastNote = (last?.data as Partial<TreeHeadSigned['data']> | null | undefined)?.note;
+    return lastNote === note ? head : faulty('it is not the last head of that log');
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError || error instanceof AlteredEventError) return faulty(error.message);
+    throw error;
+  }
+}
+
+/** Treats unreadable heads as absent here: a verification judges the heads in the log one by one, and names them. */
+function noneReadable(error: unknown): readonly RecordedEvent[] {
+  if (error instanceof AlteredEventError) return [];
+  throw error;
+}

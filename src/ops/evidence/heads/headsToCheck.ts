@@ -1,0 +1,75 @@
+/** The signed heads that a log is held against, in the order of their sizes, a few at a time. */
+import type { EventStore, Position } from '../../../ports/eventStore.js';
+import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from '../format/errors.js';
+import type { ParsedCheckpoint } from '../format/checkpoint.js';
+import { parseCheckpoint } from '../format/checkpoint.js';
+import { openNote, parseNote } from '../format/signedNote.js';
+import type { VerifiersOf } from './headKeys.js';
+
+/** A head that was retained outside the log. */
+export interface KeptHead {
+  /** Description of the file that holds the head, or of the party that retained it. */
+  readonly from: string;
+  /** The head as a signed note. */
+  readonly note: string;
+}
+
+export interface HeadToCheck extends ParsedCheckpoint {
+  readonly from: string;
+  /** Position of the head's event; absent for a head that was retained outside the log. */
+  readonly position?: Position;
+  /** Fault of the head itself; absent where it has none. */
+  readonly fault?: string;
+  /**
+   * True: a known key signed it. False: none of the known keys did, and only a later head, which covers it, can vouch
+   * for it. Absent: no key of its origin is known.
+   */
+  readonly verified?: boolean;
+}
+
+/**
+ * Parses a head, and verifies its signatures where a key of its origin is known. A head from before a change of
+ * SEAL_KEY may have no signature of a key that is still known.
+ */
+export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
+  const head = parseCheckpoint(parseNote(note).body);
+  const verifiers = verifiersOf(head.origin);
+  try {
+    if (verifiers.length === 0) return { ...head, from };
+    openNote(note, verifiers);
+    return { ...head, from, verified: true };
+  } catch (error) {
+    if (error instanceof UnknownSignersError) return { ...head, from, verified: false };
+    if (error instanceof UntrustedNoteError) return { ...head, from, fault: error.message };
+    throw error;
+  }
+}
+
+/** The signed note in an event's data. @throws MalformedEvidenceError */
+function noteIn(data: object | string): string {
+  try {
+    const { note } = (typeof data === 'string' ? JSON.parse(data) : data) as { readonly note?: unknown };
+    return String(note);
+  } catch (cause) {
+    throw new MalformedEvidenceError('its event was altered: there is no JSON object', { cause });
+  }
+}
+
+/** The heads in the log, in its order, also those of logs that it is a copy of. @throws UnavailableError */
+export async function* headsInLog(
+  stored: Pick<EventStore, 'readAll' | 'readTexts'>,
+  verifiersOf: VerifiersOf,
+  after?: Position,
+): AsyncGenerator<HeadToCheck, void> {
+  const filter = { types: ['TreeHeadSigned'] };
+  for await (const { events } of stored.readTexts?.(after, filter) ?? stored.readAll(after, filter))
+    for (const { data, at, position } of events) {
+      const from = `the head of ${at} (position ${position})`;
+      try {
+        yield { ...headToCheck({ from, note: noteIn(data) }, verifiersOf), position };
+      } catch (error) {
+        if (!(error instanceof MalformedEvidenceError)) throw error;
+        yield { origin: '', size: 0, root: Buffer.alloc(0), extensions: [], from, position, fault: error.message };
+      }
+    }
+}

@@ -1,0 +1,185 @@
+/** Keeps the tree over the log in its folder, and signs heads of it. */
+import { pause } from '../../../lib/async/pause.js';
+import type { TreeEvent } from '../../../domain/treeHeads.js';
+import { clockMs } from '../../../lib/clock.js';
+import type { EventStore } from '../../../ports/eventStore.js';
+import type { Lease } from '../../../runtime/coordination/index.js';
+import { MalformedEvidenceError } from '../format/errors.js';
+import type { TreeHead } from '../format/merkleTree.js';
+import type { WitnessClient } from '../witness/witnessClient.js';
+import type { FollowerRun, ToldError } from '../../../runtime/supervision/followers.js';
+import { AlteredEventError } from '../../../ports/unavailable.js';
+import { LogAlteredError } from '../tree/logAltered.js';
+import { type LogTree, openLogTree } from '../tree/logTree.js';
+import { OtherTileError, type TileFolder } from '../tree/tileFolder.js';
+import { type Asked, askWitnesses } from '../heads/askWitnesses.js';
+import { headToContinue } from '../heads/continuedLog.js';
+import { originOf, type VerifiersOf, verifiersOf } from '../heads/headKeys.js';
+import { leavesOf } from '../tree/leaves.js';
+import { findLeafRules, leafRulesOf } from '../tree/leafRules.js';
+import { isPublished, isPublishedWhole, publishedHead } from '../heads/publishedHead.js';
+import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from '../heads/signedHeads.js';
+import { holdAgainst, witnessedHeads } from '../heads/witnessedHeads.js';
+
+/**
+ * Number of `everyMs` periods after which a witness that refused a head is contacted again, even if nothing is
+ * appended.
+ */
+const ASK_AGAIN = 10;
+/** Tree of a log that has none yet. */
+const NO_TREE: Pick<LogTree, 'size' | 'continues'> = { size: 0, continues: async ({ size }) => size === 0 };
+/**
+ * Events of the tree itself. A tree that grew only by these needs no other head, since an idle log would grow for ever.
+ */
+const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
+export interface TreeKeeperDeps extends HeadSigning {
+  /** Event store to which signed heads are appended. */
+  readonly events: EventStore;
+  /** The same log as stored: neither decrypted nor upcast. */
+  readonly stored: EventStore;
+  readonly folder: TileFolder;
+  /** Least time between two signed heads, in milliseconds. */
+  readonly everyMs: number;
+  readonly witnesses: readonly WitnessClient[];
+}
+
+/**
+ * Keeps the tree, and signs heads of it, until the signal of `health` is aborted.
+ * @throws LogAlteredError where the log, or the folder, is not what was signed; UnavailableError, ConflictError, the
+ * file system's errors
+ */
+export async function keepTree(deps: TreeKeeperDeps, lease: Pick<Lease, 'held'>, health: FollowerRun): Promise<void> {
+  try {
+    await signOn(deps, lease, health);
+  } catch (error) {
+    // An unreadable event can't be the event that was signed.
+    if (error instanceof AlteredEventError) throw new LogAlteredError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+async function signOn(
+  deps: TreeKeeperDeps,
+  lease: Pick<Lease, 'held'>,
+  { signal, well, onTrouble }: FollowerRun,
+): Promise<void> {
+  const { events, stored, folder, everyMs, now, witnesses } = deps;
+  const mayWrite = (): void => {
+    if (!lease.held) throw new Error('another process may keep the tree now');
+  };
+  const known = verifiersOf(deps.keys);
+  let last = await lastTrustedHead(events, deps.keys);
+  const published = await publishedHead(folder, known);
+  // The log was restored to a state before the published head.
+  if (published !== undefined && published.size > (last?.size ?? 0)) throw new LogAlteredError(published);
+  // Witnesses are queried before the log is read, so that the log as read holds every event they had cosigned.
+  const origin = last?.origin ?? originOf(deps.host, events.logId);
+  let against = await witnessedHeads(witnesses, folder, origin, known, signal);
+  const isNew = (await findLeafRules(events)) === undefined;
+  if (isNew) await holdAgainst(against, NO_TREE, folder, mayWrite, signal);
+  if (isNew && last !== undefined) throw new LogAlteredError(last);
+  if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
+  const leaves = leavesOf(await leafRulesOf(events, now));
+  // The tree must continue the published head too: another root of its size never overwrites it, even if the log has
+  // lost it.
+  const heads: TreeHead[] = last === undefined ? [] : [last];
+  if (published?.verified === true && !isPublished(published, last)) heads.push(published);
+  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, heads, signal);
+  // Events that the tree's tiles hold already need a new head where no head covers them.
+  let news = tree.size > (last?.size ?? 0);
+  let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
+  let trouble: ToldError | undefined;
+  let unpublished = isPublished(published, last) ? undefined : last;
+  const readAndJudge = async (): Promise<void> => {
+    await readOn(tree, folder, last, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
+    if (!signal.aborted) await holdAgainst(against, tree, folder, mayWrite, signal);
+    against = [];
+  };
+  let askAt = Number.POSITIVE_INFINITY;
+  const publish = async (head: SignedHead): Promise<void> => {
+    const asked = await cosignatures(tree, head, deps, known, signal);
+    ({ against, trouble } = asked);
+    askAt = trouble === undefined ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN * everyMs;
+    if (against.length > 0) await readAndJudge();
+    if (signal.aborted || (await isPublishedWhole(folder, asked.note))) return;
+    mayWrite();
+    await folder.publish(asked.note, tree.partialTiles());
+  };
+  while (!signal.aborted) {
+    await readAndJudge();
+    if (signal.aborted) return;
+    if (performance.now() >= askAt) unpublished ??= last;
+    if (unpublished !== undefined) await publish(unpublished);
+    unpublished = undefined;
+    if (signal.aborted) return;
+    mayWrite();
+    if (news && performance.now() >= due && !(await events.sealed())) {
+      const head = { size: tree.size, root: tree.root(), position: tree.position ?? '' };
+      const continues = last === undefined ? await headToContinue(events, signal) : undefined;
+      mayWrite();
+      last = await signHead(events, deps, head, last, continues);
+      [news, due] = [false, performance.now() + everyMs];
+      await publish(last);
+    }
+    if (trouble === undefined) well();
+    else onTrouble(trouble);
+    await pause(Math.min(everyMs, Math.max(0, due - performance.now()) || everyMs), signal);
+  }
+}
+
+async function cosignatures(
+  tree: LogTree,
+  head: SignedHead,
+  { witnesses }: Pick<TreeKeeperDeps, 'witnesses'>,
+  verifiersOf: VerifiersOf,
+  signal: AbortSignal,
+): Promise<Asked> {
+  try {
+    return await askWitnesses(witnesses, head, tree.hashes(head.size), verifiersOf, signal);
+  } catch (error) {
+    if (!(error instanceof MalformedEvidenceError)) throw error;
+    return tree.blameTiles(head, signal);
+  }
+}
+
+/**
+ * Waits until the log has an event and is not sealed: the tree must not be the first to append to a log.
+ * @returns false where the signal was aborted
+ */
+async function isToStart(
+  events: Pick<EventStore, 'end' | 'sealed'>,
+  everyMs: number,
+  { signal, well }: Pick<FollowerRun, 'signal' | 'well'>,
+): Promise<boolean> {
+  do {
+    well();
+    await pause(everyMs, signal);
+    if (signal.aborted) return false;
+  } while ((await events.end()) === undefined || (await events.sealed()));
+  return true;
+}
+
+async function readOn(
+  tree: LogTree,
+  folder: TileFolder,
+  last: SignedHead | undefined,
+  signal: AbortSignal,
+  mayWrite: () => void,
+  onEvent: (isNews: boolean) => void,
+): Promise<void> {
+  try {
+    await tree.readOn(signal, mayWrite, ({ type }) => onEvent(!OWN_TYPES.has(type)));
+  } catch (error) {
+    if (!(error instanceof OtherTileError)) throw error;
+    if (error.size > (last?.size ?? 0)) throw new LogAlteredError(error, { cause: error });
+    // The log agrees with a signed head that covers the tile. So the tile is corrupted, and others may be too.
+    await folder.clear();
+    throw error;
+  }
+}
+
+/** ms until the next head may be signed. */
+function dueIn(last: SignedHead | undefined, everyMs: number): number {
+  if (last === undefined) return everyMs;
+  return Math.min(everyMs, Math.max(0, last.at + everyMs - clockMs()));
+}

@@ -1,0 +1,233 @@
+/**
+ * The tiles of a log's tree as files, each under its path of c2sp.org/tlog-tiles, with the latest signed head in
+ * `checkpoint`. Any web server can serve the folder. All tiles can be built again from the log.
+ * - A full tile is written once, and never changed: `keep` refuses to replace it with other hashes.
+ * - A full tile gets its name only once the 256 tiles below it are on disk. So a power cut corrupts only tiles at the
+ * right edge, whose hashes lead to the root that a start checks (`logTree.ts`).
+ * - Partial tiles are those of the latest signed head.
+ * - The file `witnessed` holds a signed head, shown by a witness, that the log did not continue.
+ * - The file `format` is the folder's format mark, written before everything else.
+ * - The file `positions` has the position of the last event of each full tile of leaves, a line each.
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { inParallel } from '../../../lib/async/inParallel.js';
+import { makeFolder } from '../../../lib/files/folders.js';
+import { keepOwner } from '../../../lib/files/keepOwner.js';
+import { textOf } from '../../../lib/files/keptText.js';
+import { replaceFile } from '../../../lib/files/replaceFile.js';
+import { FORMAT_MARK, type FormatFault, formatFault } from '../../../ports/dataFormat.js';
+import type { Position } from '../../../ports/eventStore.js';
+import { parseCheckpoint } from '../format/checkpoint.js';
+import { parseNote } from '../format/signedNote.js';
+import { HASH_BYTES } from '../format/strictText.js';
+import { type HashTile, TILE_WIDTH, tilePath, tileWidthAt } from '../format/tiles.js';
+import { lastPositions } from './lastPositions.js';
+
+const HEAD_FILE = 'checkpoint';
+const WITNESSED_FILE = 'witnessed';
+const POSITIONS_FILE = 'positions';
+const FORMAT_FILE = 'format';
+const SYNCED_AT_ONCE = 8;
+const LOOKS = 4;
+
+export interface TileHashes {
+  readonly tile: HashTile;
+  readonly hashes: Buffer;
+}
+
+/** A tile with other hashes already exists at the path of a tile to be written. */
+export class OtherTileError extends Error {
+  override readonly name = 'OtherTileError';
+  /** Number of leaves that a tree must have for the tile to be full. */
+  readonly size: number;
+  constructor(file: string, { level, index }: HashTile) {
+    super(`${file} holds other hashes than the log gives`);
+    this.size = (index + 1) * TILE_WIDTH ** (level + 1);
+  }
+}
+
+/** Every method throws the file system's errors. */
+export interface TileFolder {
+  readonly path: string;
+  /** The number of leaves in full tiles, and the position of the last one's event. */
+  end(): Promise<{ readonly size: number; readonly position: Position | undefined }>;
+  /** Position of the last event of the full tile of leaves `index`; `undefined`: the folder does not know it. */
+  lastPosition(index: number): Promise<Position | undefined>;
+  /** The tile's hashes, also from a wider tile that begins with them; `undefined`: both are missing or truncated. */
+  read(tile: HashTile): Promise<Buffer | undefined>;
+  /**
+   * Stores full tiles.
+   * @param full the tiles, in the order in which they became full
+   * @param positions the position of the last event of each tile of level 0
+   * @throws OtherTileError
+   */
+  keep(full: readonly TileHashes[], positions: readonly Position[]): Promise<void>;
+  /** The latest signed head; `undefined`: none was published. */
+  head(): Promise<string | undefined>;
+  /**
+   * Stores partial tiles on disk, and then the signed head.
+   * @param partial the partial tiles of the head's size, or of a later one; empty: those of the previous head remain
+   */
+  publish(note: string, partial: readonly TileHashes[]): Promise<void>;
+  /** A signed head, shown by a witness, that the log did not continue; `undefined`: no such head is stored. */
+  witnessed(): Promise<string | undefined>;
+  /** Stores a head durably for `witnessed`. @param note the signed note; `undefined` removes the stored one */
+  keepWitnessed(note: string | undefined): Promise<void>;
+  /** Removes all tiles; the signed heads stay. */
+  clear(): Promise<void>;
+}
+
+/** The reason why this program can't use the folder; `undefined`: it can, or the folder does not exist yet. */
+export function treeFault(path: string): FormatFault | undefined {
+  const mark = textOf(join(path, FORMAT_FILE));
+  if (mark === undefined) return existsSync(path) && readdirSync(path).length > 0 ? formatFault({}) : undefined;
+  const [format, version] = mark.split(' ');
+  return formatFault({ format: Number(format), version });
+}
+
+export function tileFolder(path: string): TileFolder {
+  const fileOf = (tile: HashTile): string => join(path, tilePath(tile));
+  const headFile = join(path, HEAD_FILE);
+  const witnessedFile = join(path, WITNESSED_FILE);
+  const positionsFile = join(path, POSITIONS_FILE);
+  const positions = lastPositions(positionsFile);
+
+  async function head(): Promise<string | undefined> {
+    return (await readIfThere(headFile))?.toString();
+  }
+
+  async function look(tile: HashTile): Promise<Buffer | undefined> {
+    const full = await readIfThere(fileOf({ ...tile, width: TILE_WIDTH }));
+    const length = tile.width * HASH_BYTES;
+    if (full !== undefined && full.length === TILE_WIDTH * HASH_BYTES) return full.subarray(0, length);
+    if (tile.width === TILE_WIDTH) return undefined;
+    const folder = dirname(fileOf(tile));
+    const widths = (await namesIn(folder)).map(Number).filter((width) => width >= tile.width);
+    if (widths.length === 0) return undefined;
+    const partial = await readIfThere(join(folder, String(Math.min(...widths))));
+    return partial === undefined || partial.length < length ? undefined : partial.subarray(0, length);
+  }
+
+  function mark(): void {
+    makeOwned(path);
+    const file = join(path, FORMAT_FILE);
+    if (!existsSync(file)) replaceFile(file, `${FORMAT_MARK.format} ${FORMAT_MARK.version}\n`);
+  }
+
+  /** Writes a file whose name and content appear at once. */
+  async function write(file: string, content: string | Uint8Array, synced: boolean): Promise<void> {
+    makeOwned(dirname(file));
+    const draft = `${file}.part`;
+    await writeFile(draft, content, { mode: 0o600, flush: synced });
+    keepOwner(draft);
+    await rename(draft, file);
+  }
+
+  async function keepTile({ tile, hashes }: TileHashes): Promise<void> {
+    const file = fileOf(tile);
+    const there = await readIfThere(file);
+    if (there?.equals(hashes) === true) return;
+    if (there?.length === hashes.length) throw new OtherTileError(file, tile);
+    if (tile.level > 0) {
+      const below = Array.from({ length: TILE_WIDTH }, (_, at) => tile.index * TILE_WIDTH + at);
+      await inParallel(below, SYNCED_AT_ONCE, async (index) =>
+        sync(fileOf({ level: tile.level - 1, index, width: TILE_WIDTH })),
+      );
+    }
+    await write(file, hashes, false);
+  }
+
+  return {
+    path,
+    head,
+    lastPosition: positions.at,
+    async end() {
+      const count = await positions.count();
+      return { size: count * TILE_WIDTH, position: await positions.at(count - 1) };
+    },
+    async read(tile) {
+      // A partial tile may be removed between the folder's listing and the read: a wider one exists by then.
+      for (let looks = 1; looks < LOOKS; looks++) {
+        const found = await look(tile);
+        if (found !== undefined) return found;
+      }
+      return look(tile);
+    },
+    async keep(full, ends) {
+      mark();
+      for (const one of full) await keepTile(one);
+      if (ends.length === 0) return;
+      await positions.append(ends);
+    },
+    async publish(note, partial) {
+      mark();
+      const before = partial.length === 0 ? undefined : await head();
+      for (const { tile, hashes } of partial) await write(fileOf(tile), hashes, true);
+      replaceFile(headFile, note);
+      const present = new Map(partial.map(({ tile }) => [dirname(fileOf(tile)), fileOf(tile)]));
+      for (const file of before === undefined ? [] : partialTilesOf(before).map(fileOf)) {
+        const now = present.get(dirname(file));
+        if (now === undefined) await rm(dirname(file), { recursive: true, force: true });
+        else if (now !== file) await rm(file, { force: true });
+      }
+    },
+    witnessed: async () => (await readIfThere(witnessedFile))?.toString(),
+    async keepWitnessed(note) {
+      if (note === undefined) return rm(witnessedFile, { force: true });
+      mark();
+      replaceFile(witnessedFile, note);
+    },
+    async clear() {
+      await rm(positionsFile, { force: true });
+      await rm(join(path, 'tile'), { recursive: true, force: true });
+    },
+  };
+}
+
+/** The partial tiles at the right edge of a tree of this signed head's size. */
+function partialTilesOf(note: string): HashTile[] {
+  const { size } = parseCheckpoint(parseNote(note).body);
+  const tiles: HashTile[] = [];
+  for (let [level, hashes] = [0, size]; hashes > 0; level++, hashes = Math.floor(hashes / TILE_WIDTH)) {
+    const index = Math.floor(hashes / TILE_WIDTH);
+    const width = tileWidthAt(size, level, index);
+    if (width > 0) tiles.push({ level, index, width });
+  }
+  return tiles;
+}
+
+/** Creates a folder and its missing parents; each gets the owner of the folder above it. */
+function makeOwned(folder: string): void {
+  if (existsSync(folder)) return;
+  makeOwned(dirname(folder));
+  if (makeFolder(folder)) keepOwner(folder);
+}
+
+async function readIfThere(file: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+async function sync(file: string): Promise<void> {
+  const opened = await open(file, 'r');
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
+}

@@ -1,0 +1,112 @@
+/** Result of a verification of a log. */
+import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
+import type { Change } from './difference.js';
+
+export type PlacedEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'>;
+
+export interface EventPlace extends PlacedEvent {
+  /** Number of the event in the log's order, from 1. */
+  readonly number: number;
+}
+
+/** @param number the event's number in the log's order, from 1 */
+export function placeOf({ stream, revision, type, id, at, position }: PlacedEvent, number: number): EventPlace {
+  return { number, stream, revision, type, id, at, position };
+}
+
+export interface FirstDifference {
+  /**
+   * Kind of the difference. `unknown`: no tile tells it. `start missing`: the event `TreeStarted` is missing, without
+   * which no leaf can be computed.
+   */
+  readonly change: Change['change'] | 'unknown' | 'start missing';
+  /** Number of events, as in `Change`; for `unknown`, the number of events among which the difference lies. */
+  readonly count: number;
+  readonly number: number;
+  /** Event that has this number now; null where there is none, or it is unknown. */
+  readonly event: EventPlace | null;
+  /** Event before the difference; null where the difference is at the log's start, or unknown. */
+  readonly before: EventPlace | null;
+  /** False where no signed head covers the difference, and only a tile shows it. */
+  readonly signed: boolean;
+}
+
+export interface WrongHead {
+  readonly from: string;
+  readonly size: number;
+  readonly why: string;
+}
+
+/** Events are missing before `event`. */
+export interface Gap {
+  readonly after: Position | null;
+  readonly event: EventPlace;
+}
+
+/**
+ * An event that is not the next one of its stream: earlier events of the stream are missing, or are elsewhere in the
+ * log.
+ */
+export interface StreamGap {
+  readonly event: EventPlace;
+}
+
+/** An inserted event, which has no number in the log's order. */
+export interface Stray {
+  readonly event: PlacedEvent;
+}
+
+/** The first findings of a kind; `found` counts all. */
+export interface Findings<T> {
+  readonly found: number;
+  readonly first: readonly T[];
+}
+
+export interface Verification {
+  readonly agrees: boolean;
+  readonly events: number;
+  /** Number of these events that only an earlier call read. */
+  readonly continued_from: number;
+  readonly position: Position | null;
+  /** Root of the tree over the whole log as it is, in base64. */
+  readonly root: string;
+  readonly heads: number;
+  /** Number of heads that the log agrees with and a known key signed; 0 where no key is known. */
+  readonly verified_heads: number;
+  /** Number of heads that the log agrees with and none of the known keys signed, as before a change of the key. */
+  readonly unverified_heads: number;
+  /** Size of the last head that the log agrees with. */
+  readonly agreed_size: number;
+  readonly difference: FirstDifference | null;
+  readonly wrong_heads: Findings<WrongHead>;
+  /** Gaps in positions, for engines whose positions have none. */
+  readonly gaps: Findings<Gap>;
+  /** Gaps in the revisions of streams. */
+  readonly stream_gaps: Findings<StreamGap>;
+  /** Events that were inserted where the engine has no position: only this verification reads them. */
+  readonly strays: Findings<Stray>;
+  /** Whether stored tiles are not those that were signed. */
+  readonly spoilt_tiles: boolean;
+}
+
+/** Most findings of each kind that are listed. */
+export const NAMED = 10;
+
+export class FindingsList<T> implements Findings<T> {
+  readonly first: T[] = [];
+  found = 0;
+
+  add(one: T): void {
+    this.found += 1;
+    if (this.first.length < NAMED) this.first.push(one);
+  }
+
+  findings(): Findings<T> {
+    return { found: this.found, first: this.first };
+  }
+
+  addAll({ found, first }: Findings<T>): void {
+    for (const one of first) this.add(one);
+    this.found += found - first.length;
+  }
+}

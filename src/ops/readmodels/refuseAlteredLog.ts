@@ -1,0 +1,35 @@
+/** A rebuild of read models was refused. It would spread a forgery, since the log is not what was signed. */
+import type { EventStore } from '../../ports/eventStore.js';
+import { MaintenanceRefusedError } from '../../runtime/readmodels/index.js';
+import type { TileFolder } from '../evidence/tree/tileFolder.js';
+import { faultInWords, firstFault } from '../evidence/verify/firstFault.js';
+import type { VerifiersOf } from '../evidence/heads/headKeys.js';
+import { readableLeaves } from '../evidence/tree/leaves.js';
+import { verifyLog, type VerifyOptions } from '../evidence/verify/verifyLog.js';
+
+export class AlteredLogRefusedError extends MaintenanceRefusedError {
+  override readonly name = 'AlteredLogRefusedError';
+}
+
+export interface SignedLog {
+  /** The log as stored. */
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
+  readonly folder: TileFolder;
+  readonly verifiersOf: VerifiersOf;
+}
+
+/**
+ * Reads the whole log, and checks it against its signed heads.
+ * @throws AlteredLogRefusedError; UnavailableError, the signal's reason
+ */
+export async function refuseAlteredLog(
+  { stored, folder, verifiersOf }: SignedLog,
+  options: VerifyOptions = {},
+): Promise<void> {
+  const leaves = await readableLeaves(stored);
+  const fault = firstFault(await verifyLog({ stored, leaves, folder, verifiersOf, kept: [] }, options));
+  if (fault === undefined || fault.what === 'spoilt tiles') return;
+  throw new AlteredLogRefusedError(
+    `the log is not what was signed, and would be carried into the read model: ${faultInWords(fault)}`,
+  );
+}

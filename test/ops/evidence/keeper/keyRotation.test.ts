@@ -1,0 +1,90 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { verifiersOf } from '../../../../src/ops/evidence/heads/headKeys.js';
+import { AlteredLogRefusedError, refuseAlteredLog } from '../../../../src/ops/readmodels/refuseAlteredLog.js';
+import { type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
+
+const NEW = 'another key of the tests has thirty-two bytes at least';
+const test = suite<{ log: KeptLog }>('a log whose key was changed');
+
+test.before.each(async (context) => {
+  context.log = await keptLog();
+  await context.log.fill(3);
+  await context.log.keepUntilSigned();
+});
+test.after.each(({ log }) => log.close());
+
+test('agrees with heads of the old key, once one of the new key covers them', async ({ log }) => {
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [NEW] });
+  const found = await log.verify({ verifiersOf: verifiersOf([NEW]) });
+  assert.equal([found.agrees, found.difference, found.wrong_heads.found], [true, null, 0]);
+  assert.ok(found.unverified_heads > 0 && found.verified_heads > 0);
+  assert.is(found.unverified_heads + found.verified_heads, found.heads);
+});
+
+test('is kept on by the new key alone, once both have signed a head, and not before', async ({ log }) => {
+  await log.fill(3);
+  try {
+    await log.keepUntilSigned({ keys: [NEW] });
+    assert.unreachable();
+  } catch (error) {
+    assert.is((error as Error).name, 'LogAlteredError');
+  }
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [NEW] });
+});
+
+test('does not agree where no head is signed by a known key, nor one behind the last that is', async ({ log }) => {
+  const none = await log.verify({ verifiersOf: verifiersOf([NEW]) });
+  assert.is(none.agrees, false);
+  assert.is(none.verified_heads, 0);
+  assert.match(none.wrong_heads.first[0]?.why ?? '', /^no known key has signed it/);
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const behind = await log.verify({ verifiersOf: verifiersOf([NEW]) });
+  assert.equal([behind.agrees, behind.difference, behind.wrong_heads.found > 0], [false, null, true]);
+});
+
+test('is found altered by a head of the new key, with one of the old key before it', async ({ log }) => {
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  await log.tamper((database) =>
+    database.prepare(`UPDATE events SET data = replace(data, 'bean-soho', 'bean-bath') WHERE position = 1`).run(),
+  );
+  const found = await log.verify({ verifiersOf: verifiersOf([NEW]) });
+  assert.equal([found.agrees, found.difference?.change, found.difference?.number], [false, 'altered', 1]);
+});
+
+test('may be repaired and rebuilt from once a head of the new key covers the others, not before', async ({ log }) => {
+  const refused = async (): Promise<boolean> => {
+    try {
+      await refuseAlteredLog({ stored: log.events, folder: log.folder, verifiersOf: verifiersOf([NEW]) });
+      return false;
+    } catch (error) {
+      if (error instanceof AlteredLogRefusedError) return true;
+      throw error;
+    }
+  };
+  assert.is(await refused(), true);
+  await log.fill(3);
+  await log.keepUntilSigned({ keys: [...KEYS, NEW] });
+  assert.is(await refused(), false);
+});
+
+test('finds an invalid signature of a known key, also where a later head covers it', async ({ log }) => {
+  const note = (await log.folder.head()) ?? '';
+  await log.fill(3);
+  await log.keepUntilSigned();
+  const forged = note.replace(/\n\d+\n/, '\n1\n');
+  const { agrees, wrong_heads } = await log.verify({ kept: [{ from: 'my safe', note: forged }] });
+  assert.equal([agrees, wrong_heads.found], [false, 1]);
+  assert.match(wrong_heads.first[0]?.why ?? '', /is not valid for this text/);
+});
+
+test.run();
