@@ -13,6 +13,7 @@ export const DOORS = {
   'runtime/coordination': 20,
   'runtime/personal': 13,
   'runtime/readmodels': 65,
+  'ops/evidence': 68,
   'ops/people': 45,
 };
 

@@ -1,7 +1,7 @@
 /** A witness over HTTP (c2sp.org/tlog-witness). It needs no token: the log's signature proves a request. */
 import { isUtf8 } from 'node:buffer';
 import type { Context, Middleware } from 'koa';
-import type { Witness, WitnessAnswer } from '../ops/evidence/witness/witness.js';
+import type { Witness, WitnessAnswer } from '../ops/evidence/index.js';
 import { readBytes } from './pipeline/body.js';
 import { HttpError } from './pipeline/errors.js';
 import { readOnly } from './pipeline/readOnly.js';

@@ -1,8 +1,5 @@
 /** A backup is compared with the heads that were signed over its log, before anything of it is used. */
-import { faultInWords, firstFault } from '../ops/evidence/verify/firstFault.js';
-import { verifiersOf } from '../ops/evidence/heads/headKeys.js';
-import { readableLeaves } from '../ops/evidence/tree/leaves.js';
-import { verifyLog } from '../ops/evidence/verify/verifyLog.js';
+import { faultInWords, firstFault, readableLeaves, verifiersOf, verifyLog } from '../ops/evidence/index.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type Config } from '../service/config.js';
 import { findSealKeys } from '../service/keys.js';

@@ -6,13 +6,19 @@ import { openFileLock } from '../adapters/embedded/fileLock.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { makeFolder } from '../lib/files/folders.js';
 import { createLogger } from '../lib/logging/logger.js';
-import { openWitnessBook, type WitnessBook } from '../ops/evidence/witness/witnessBook.js';
-import { witnessKey } from '../ops/evidence/witness/witnessKey.js';
-import { cosigner } from '../ops/evidence/format/cosignature.js';
-import { MalformedEvidenceError } from '../ops/evidence/format/errors.js';
-import { formatVerifierKey, parseSignerKey } from '../ops/evidence/format/noteKeys.js';
-import { type NoteVerifier, noteVerifier } from '../ops/evidence/format/signedNote.js';
-import { answerAddCheckpoint, type Witness } from '../ops/evidence/witness/witness.js';
+import {
+  answerAddCheckpoint,
+  cosigner,
+  formatVerifierKey,
+  MalformedEvidenceError,
+  type NoteVerifier,
+  noteVerifier,
+  openWitnessBook,
+  parseSignerKey,
+  type Witness,
+  type WitnessBook,
+  witnessKey,
+} from '../ops/evidence/index.js';
 import { notStandard } from './fileNames.js';
 import { examples } from './output.js';
 import { repeatable } from './repeatable.js';

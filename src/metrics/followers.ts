@@ -1,5 +1,5 @@
 import type { FollowerHealth } from '../runtime/supervision/followers.js';
-import { TREE_PART } from '../ops/evidence/keeper/treeKeeper.js';
+import { TREE_PART } from '../ops/evidence/index.js';
 import type { Exposition, Sample } from './exposition.js';
 
 const ALTERED: ReadonlySet<string> = new Set(['LogAlteredError', 'WitnessDisagreesError']);

@@ -21,7 +21,7 @@ import type { KeyStore } from '../ports/keyStore.js';
 import type { Subjects } from '../runtime/personal/index.js';
 import type { Listener } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
-import { verifiersOf } from '../ops/evidence/heads/headKeys.js';
+import { verifiersOf } from '../ops/evidence/index.js';
 import { erasureDeps } from '../ops/people/index.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';

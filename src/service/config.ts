@@ -18,9 +18,7 @@ import {
   wholeNumber,
 } from '../lib/settings.js';
 import type { Hours } from '../domain/receiverZone.js';
-import { cosignatureVerifier } from '../ops/evidence/format/cosignature.js';
-import { MalformedEvidenceError } from '../ops/evidence/format/errors.js';
-import type { WitnessAddress } from '../ops/evidence/witness/witnessClient.js';
+import { cosignatureVerifier, MalformedEvidenceError, type WitnessAddress } from '../ops/evidence/index.js';
 import { PROVIDER_SETTINGS, type ProviderSettings, providerSettings } from '../providers/settings.js';
 import { telemetryFaults } from '../tracing/settings.js';
 

@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { currentTime } from '../lib/clock.js';
 import { EngineError } from '../lib/engineError.js';
-import { startTreeKeeper } from '../ops/evidence/keeper/treeKeeper.js';
+import {
+  startTreeKeeper,
+  type TileFolder,
+  tileFolder,
+  treeFault,
+  type WitnessAddress,
+  witnessClient,
+} from '../ops/evidence/index.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
-import { type WitnessAddress, witnessClient } from '../ops/evidence/witness/witnessClient.js';
-import { type TileFolder, tileFolder, treeFault } from '../ops/evidence/tree/tileFolder.js';
 import type { Config } from './config.js';
 import type { Keys } from './keys.js';
 

@@ -5,7 +5,7 @@ import { application } from '../api/pipeline/server.js';
 import { witnessApi } from '../api/witness.js';
 import type { Resources } from '../lib/async/resources.js';
 import { addressOf } from '../lib/urls.js';
-import type { Witness } from '../ops/evidence/witness/witness.js';
+import type { Witness } from '../ops/evidence/index.js';
 
 /** Serves a witness until `open` is closed. @returns its address @throws errors of the listener (a taken port) */
 export async function serveWitness(

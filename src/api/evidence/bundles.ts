@@ -3,7 +3,7 @@
  * use it: bundles are only for auditors.
  */
 import { Readable } from 'node:stream';
-import { leafBundle } from '../../ops/evidence/tree/leafBundle.js';
+import { leafBundle } from '../../ops/evidence/index.js';
 import type { OpsRoute } from '../ops/frame.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EvidenceDeps } from './deps.js';

@@ -1,5 +1,5 @@
 import type { EventStore } from '../../ports/eventStore.js';
-import type { TileFolder } from '../../ops/evidence/tree/tileFolder.js';
+import type { TileFolder } from '../../ops/evidence/index.js';
 import type { RouteDescription } from '../pipeline/route.js';
 
 export interface EvidenceDeps {

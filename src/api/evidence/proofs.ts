@@ -3,9 +3,8 @@
 import { foundGift, type GiftDeps } from '../../commands/loadGift.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { proveGifts, proveRedemption, redemptionNamed } from '../../ops/history/giftProofs.js';
-import type { ProveDeps, Proven } from '../../ops/evidence/tree/proveEvents.js';
+import { BUNDLE_FORMAT, bundleJson, type ProofBundle, type ProveDeps, type Proven } from '../../ops/evidence/index.js';
 import { type HistoryDeps, namedGifts } from '../../ops/history/giftHistory.js';
-import { BUNDLE_FORMAT, bundleJson, type ProofBundle } from '../../ops/evidence/format/proofBundle.js';
 import { GIFT_PARAM, userOf } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema, SuccessAnswer } from '../pipeline/route.js';

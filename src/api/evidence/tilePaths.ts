@@ -1,6 +1,5 @@
 /** Paths of tiles (c2sp.org/tlog-tiles): the index has a step for three digits, a partial tile a step for its width. */
-import { MalformedEvidenceError } from '../../ops/evidence/format/errors.js';
-import { parseTilePath, type Tile } from '../../ops/evidence/format/tiles.js';
+import { MalformedEvidenceError, parseTilePath, type Tile } from '../../ops/evidence/index.js';
 import { HttpError } from '../pipeline/errors.js';
 
 /** The steps of a path, enough for 256 billion events: three for the index, and one for the width of a partial tile. */

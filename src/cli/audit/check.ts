@@ -4,13 +4,21 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { giftStream } from '../../domain/gift/events.js';
 import { makeFolder } from '../../lib/files/folders.js';
-import { type CheckedBundle, checkBundle, type TrustedKeys } from '../../ops/evidence/format/checkBundle.js';
-import { cosignatureVerifier } from '../../ops/evidence/format/cosignature.js';
-import { MalformedEvidenceError, UnprovenEventError, UntrustedNoteError } from '../../ops/evidence/format/errors.js';
-import type { ShownData } from '../../ops/evidence/format/eventLeaf.js';
-import { parseBundle, type ProofBundle } from '../../ops/evidence/format/proofBundle.js';
-import { type NoteVerifier, noteVerifier } from '../../ops/evidence/format/signedNote.js';
-import { formatTlogProof } from '../../ops/evidence/format/tlogProof.js';
+import {
+  checkBundle,
+  type CheckedBundle,
+  cosignatureVerifier,
+  formatTlogProof,
+  MalformedEvidenceError,
+  type NoteVerifier,
+  noteVerifier,
+  parseBundle,
+  type ProofBundle,
+  type ShownData,
+  type TrustedKeys,
+  UnprovenEventError,
+  UntrustedNoteError,
+} from '../../ops/evidence/index.js';
 import { inputFile, nameOf, notStandard, readInputText } from '../fileNames.js';
 import { examples, jsonText, printable, tableLines } from '../output.js';
 import { repeatable } from '../repeatable.js';

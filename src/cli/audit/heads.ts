@@ -1,13 +1,20 @@
 /** The signed heads that commands hold a log against, and the keys that verify them. */
-import type { VerifiersOf } from '../../ops/evidence/heads/headKeys.js';
-import type { HeadToCheck, KeptHead } from '../../ops/evidence/heads/headsToCheck.js';
-import { lastSignedHead } from '../../ops/evidence/heads/signedHeads.js';
-import { signedWords, witnessWords, wordOf } from '../../ops/evidence/heads/witnessWords.js';
+import {
+  type HeadToCheck,
+  type KeptHead,
+  lastSignedHead,
+  MalformedEvidenceError,
+  type NoteVerifier,
+  noteVerifier,
+  signedWords,
+  type VerifiersOf,
+  type WitnessAddress,
+  witnessClient,
+  witnessWords,
+  wordOf,
+} from '../../ops/evidence/index.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { AlteredEventError } from '../../ports/unavailable.js';
-import { MalformedEvidenceError } from '../../ops/evidence/format/errors.js';
-import { type NoteVerifier, noteVerifier } from '../../ops/evidence/format/signedNote.js';
-import { type WitnessAddress, witnessClient } from '../../ops/evidence/witness/witnessClient.js';
 import { nameOf, readInputText } from '../fileNames.js';
 import { type CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
 

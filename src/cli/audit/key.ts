@@ -1,7 +1,6 @@
 /** `gift audit key`: the verifier keys that check the log's checkpoints and proofs. */
 import { Command } from 'commander';
-import { headKeys } from '../../ops/evidence/heads/headKeys.js';
-import { lastSignedHead } from '../../ops/evidence/heads/signedHeads.js';
+import { headKeys, lastSignedHead } from '../../ops/evidence/index.js';
 import { findSealKeys } from '../../service/keys.js';
 import { withLog } from '../engines.js';
 import { examples } from '../output.js';

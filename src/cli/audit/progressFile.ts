@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { textOf } from '../../lib/files/keptText.js';
 import { replaceFile } from '../../lib/files/replaceFile.js';
-import type { VerifyProgress } from '../../ops/evidence/verify/verifyProgress.js';
+import type { VerifyProgress } from '../../ops/evidence/index.js';
 import { CommandFailure, usageFailure } from '../terminal.js';
 
 const FORMAT = 'gift-verify-progress/v1';

@@ -1,19 +1,28 @@
 /** `gift audit verify` (docs/evidence.md#verifying-a-log). */
 import { Command } from 'commander';
-import { continuedHeads } from '../../ops/evidence/heads/continuedLog.js';
-import { findReadableRules } from '../../ops/evidence/tree/leafRules.js';
-import { openLeafThread } from '../../ops/evidence/verify/leafThread.js';
-import { leavesOf } from '../../ops/evidence/tree/leaves.js';
-import { verifiersOf } from '../../ops/evidence/heads/headKeys.js';
-import { differenceInWords, eventInWords } from '../../ops/evidence/verify/differenceInWords.js';
-import { faultInWords, firstFault, NOT_NEXT, strayInWords } from '../../ops/evidence/verify/firstFault.js';
-import { type OtherSignedLog, otherSignedLogs } from '../../ops/evidence/heads/otherSignedLogs.js';
-import type { Findings, PlacedEvent, Verification } from '../../ops/evidence/verify/verification.js';
-import { verifyLog } from '../../ops/evidence/verify/verifyLog.js';
+import {
+  continuedHeads,
+  differenceInWords,
+  eventInWords,
+  faultInWords,
+  type Findings,
+  findReadableRules,
+  firstFault,
+  leavesOf,
+  MalformedEvidenceError,
+  NOT_NEXT,
+  openLeafThread,
+  type OtherSignedLog,
+  otherSignedLogs,
+  type PlacedEvent,
+  strayInWords,
+  type Verification,
+  verifiersOf,
+  verifyLog,
+} from '../../ops/evidence/index.js';
 import { shownStream } from '../../domain/streamName.js';
 import { currentTime } from '../../lib/clock.js';
 import { MASK } from '../../lib/mask.js';
-import { MalformedEvidenceError } from '../../ops/evidence/format/errors.js';
 import { findSealKeys } from '../../service/keys.js';
 import { treeDir, treeFolder } from '../../service/tree.js';
 import { withLog } from '../engines.js';

@@ -1,5 +1,5 @@
 /** `gift projections rebuild` and `repair` refuse a log that is not what was signed. */
-import { verifiersOf } from '../../ops/evidence/heads/headKeys.js';
+import { verifiersOf } from '../../ops/evidence/index.js';
 import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
 import { findSealKeys } from '../../service/keys.js';
 import { treeDir, treeFolder } from '../../service/tree.js';

@@ -5,7 +5,7 @@ import { transactionStream } from '../../domain/purchase/events.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { NamedGifts } from './giftHistory.js';
-import { type ProveDeps, type Proven, proveEvents } from '../evidence/tree/proveEvents.js';
+import { type ProveDeps, proveEvents, type Proven } from '../evidence/index.js';
 import { shownToAuditors, shownToMerchants } from './shownInProofs.js';
 
 const READS_AT_ONCE = 16;

@@ -3,8 +3,7 @@ import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { isOfLaterVersion } from '../../domain/upcasters.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { giftsIn, type NamesGifts } from './redactOtherGifts.js';
-import type { LeafRules, ShownParts } from '../evidence/format/eventLeaf.js';
-import { showEvent } from '../evidence/format/eventLeaf.js';
+import { type LeafRules, showEvent, type ShownParts } from '../evidence/index.js';
 
 /**
  * Parts of an event for auditors: neither secret nor personal fields, nor metadata with encrypted fields. Events of an

@@ -1,11 +1,15 @@
 /** A rebuild of read models was refused. It would spread a forgery, since the log is not what was signed. */
 import type { EventStore } from '../../ports/eventStore.js';
 import { MaintenanceRefusedError } from '../../runtime/readmodels/index.js';
-import type { TileFolder } from '../evidence/tree/tileFolder.js';
-import { faultInWords, firstFault } from '../evidence/verify/firstFault.js';
-import type { VerifiersOf } from '../evidence/heads/headKeys.js';
-import { readableLeaves } from '../evidence/tree/leaves.js';
-import { verifyLog, type VerifyOptions } from '../evidence/verify/verifyLog.js';
+import {
+  faultInWords,
+  firstFault,
+  readableLeaves,
+  type TileFolder,
+  type VerifiersOf,
+  verifyLog,
+  type VerifyOptions,
+} from '../evidence/index.js';
 
 export class AlteredLogRefusedError extends MaintenanceRefusedError {
   override readonly name = 'AlteredLogRefusedError';
