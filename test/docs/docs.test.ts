@@ -24,7 +24,9 @@ const FILES = [
   'CHANGELOG.md',
   'SECURITY.md',
   'examples/README.md',
-  ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).flatMap((name) =>
+    name.endsWith('.md') ? [`docs/${name}`] : [],
+  ),
 ];
 const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
 const ALL = [...TEXTS.values()].join('\n');

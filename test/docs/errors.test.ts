@@ -1,4 +1,4 @@
-/** docs/errors.md lists every code, with what the service does about it. */
+/** docs/api/errors.md lists every code, with what the service does about it. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
@@ -7,7 +7,7 @@ import { EARLY_ERRORS } from '../../src/api/listener/earlyRefusals.js';
 import { ERRORS, type ErrorCode } from '../../src/api/pipeline/errors.js';
 import { isKept, restsOnRequest, retryAfterOf } from '../../src/api/pipeline/repeats.js';
 
-const DOCUMENT = fileURLToPath(new URL('../../../docs/errors.md', import.meta.url));
+const DOCUMENT = fileURLToPath(new URL('../../../docs/api/errors.md', import.meta.url));
 const test = suite('docs: errors');
 
 const WAITS: ReadonlySet<string> = new Set([
@@ -33,7 +33,7 @@ function retry(code: ErrorCode): string {
 const row = (code: string, status: number | string, message: string, advice: string): string =>
   `| \`${code}\` | ${status} | ${message === '' ? 'says what is wrong' : `\`${message}\``} | ${advice} |`;
 
-test('docs/errors.md has a row for each error, and no other', () => {
+test('docs/api/errors.md has a row for each error, and no other', () => {
   const early = Object.entries(EARLY_ERRORS).filter(([code]) => !(code in ERRORS));
   const wanted = [
     ...(Object.keys(ERRORS) as ErrorCode[]).map((code) => row(code, ...ERRORS[code], retry(code))),

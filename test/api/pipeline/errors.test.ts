@@ -59,7 +59,7 @@ async function ask(method: string, path: string, asking: Asking & { readonly as?
   return reply;
 }
 
-test('answers every row of docs/contract.md#errors', async () => {
+test('each refusal of logins, redemptions and adjustment codes has its status and message', async () => {
   const redeemed = await buyOne(service);
   const redemption = (await redeem(service, redeemed)).json.data.id as string;
   const reversed = await buyOne(service);
@@ -203,7 +203,7 @@ test('the messages of 404', async () => {
   for (const [path, error] of rows) refused(await ask('GET', path, { as: 'ann' }), 404, error);
 });
 
-test('answers every row of docs/decisions.md#purchase-refusals', async () => {
+test('answers every row of docs/api/purchases.md#purchase-refusals', async () => {
   const ok = purchaseOf('latte') as Json;
   const rows: [object, number, string][] = [
     [purchaseOf('nothing'), 422, 'Invalid product.'],

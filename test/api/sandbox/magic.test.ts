@@ -1,4 +1,4 @@
-/** Every card, number and device token of docs/sandbox.md#cards and #numbers does what is said of it there. */
+/** Every card, number and device token of docs/api/sandbox.md#cards and #numbers does what is said of it there. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
@@ -105,8 +105,8 @@ async function parked(step: string, entity: string): Promise<true> {
   }, `${step} of ${entity} to be parked`);
 }
 
-test('stand in docs/sandbox.md, all of them', () => {
-  const page = readFileSync(new URL('../../../../docs/sandbox.md', import.meta.url), 'utf8');
+test('stand in docs/api/sandbox.md, all of them', () => {
+  const page = readFileSync(new URL('../../../../docs/api/sandbox.md', import.meta.url), 'utf8');
   const named = [...page.matchAll(/`(pm_card_\w+|\+1500555\d{4}|device-token-gone)`/g)].map(([, name]) => name);
   assert.deepEqual(new Set(named), new Set([...Object.keys(CARDS), ...Object.keys(NUMBERS), GONE]));
 });
