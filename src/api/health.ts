@@ -1,6 +1,6 @@
 /**
  * `/healthz`: the process lives. `/readyz`: engines answer and read models have caught up. Neither needs a token
- * (docs/decisions.md#environment-variables).
+ * (docs/settings.md#while-it-runs).
  */
 import type { Middleware } from 'koa';
 import { CODE_HEADER } from './pipeline/errors.js';

@@ -1,4 +1,4 @@
-/** The metrics page, which needs no token (docs/decisions.md#environment-variables) and shows nothing personal. */
+/** The metrics page, which needs no token (docs/settings.md) and shows nothing personal. */
 import type { Middleware } from 'koa';
 import type { Metrics } from '../metrics/metrics.js';
 import { readOnly } from './pipeline/readOnly.js';

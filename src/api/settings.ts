@@ -2,7 +2,7 @@ import type { ProviderSettings } from '../providers/settings.js';
 import type { DailySettings } from './limits/dailyLimits.js';
 import type { LimitSettings } from './limits/limits.js';
 
-/** The settings of the API (docs/decisions.md#environment-variables). Times are seconds, but for names in `Ms`. */
+/** The settings of the API (docs/settings.md). Times are seconds, but for names in `Ms`. */
 export interface ApiSettings
   extends
     LimitSettings,

@@ -1,4 +1,4 @@
-/** `gift backup FILE`: the embedded event log as one file (docs/decisions.md#commands). */
+/** `gift backup FILE`: the embedded event log as one file (docs/commands.md). */
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { Command } from 'commander';

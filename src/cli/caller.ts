@@ -4,7 +4,7 @@ import { currentTime } from '../lib/clock.js';
 import type { CommandContext } from '../commands/context.js';
 import type { Caller } from '../ports/eventStore.js';
 
-/** The caller named in events of the command line: `cli:<system user>@<host>` (docs/decisions.md#acting-person). */
+/** The caller named in events of the command line: `cli:<system user>@<host>` (docs/support.md#acting-person). */
 export function commandLineCaller(): Caller {
   return { user: `cli:${systemUser()}@${hostname()}` };
 }

@@ -1,4 +1,4 @@
-/** `gift copy` (docs/decisions.md#installations). */
+/** `gift copy` (docs/deployment.md#engines-of-your-own). */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';

@@ -55,7 +55,7 @@ export async function withLog<T>(
 }
 
 /**
- * Joins the sandbox's clock, so that events appended in a sandbox have its time (docs/sandbox.md#the-clock).
+ * Joins the sandbox's clock, so that events appended in a sandbox have its time (docs/api/sandbox.md#the-clock).
  * @throws UnavailableError, EngineError
  */
 export async function joinClock(config: Config, events: EventStore): Promise<void> {

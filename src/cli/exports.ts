@@ -1,4 +1,4 @@
-/** Options and access records of subcommands that show records (docs/decisions.md#access-records). */
+/** Options and access records of subcommands that show records (docs/support.md#access-records). */
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../ops/history/eventView.js';

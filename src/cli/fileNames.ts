@@ -1,5 +1,5 @@
 /**
- * The names of files on the command line: `-` is never the name of a file (docs/decisions.md#file-names). Every
+ * The names of files on the command line: `-` is never the name of a file (docs/commands.md#file-names). Every
  * argument and option that names a file has one of these functions as its parser.
  */
 import { constants } from 'node:buffer';

@@ -1,4 +1,4 @@
-/** `gift history` (docs/decisions.md#shown-events, docs/decisions.md#spans-of-time). */
+/** `gift history` (docs/support.md#shown-events, docs/support.md#spans-of-time). */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftAsOf } from '../ops/history/giftAsOf.js';
 import { csvLine } from '../ops/exports/csv.js';

@@ -1,4 +1,4 @@
-/** `gift import` (docs/decisions.md#import-file, docs/decisions.md#commands). */
+/** `gift import` (docs/import.md#import-file, docs/commands.md). */
 import { Command } from 'commander';
 import { currentTime } from '../lib/clock.js';
 import { type ImportFault, ImportFaultsError } from '../import/faults.js';

@@ -1,4 +1,4 @@
-/** `gift hold` and `gift resume`: which log charges, sends and delivers (docs/decisions.md#outward-work). */
+/** `gift hold` and `gift resume`: which log charges, sends and delivers (docs/design.md#outward-work). */
 import { Command } from 'commander';
 import { changeOutwardWork, outwardState } from '../ops/outward/outwardWork.js';
 import type { EventStore } from '../ports/eventStore.js';

@@ -1,4 +1,4 @@
-/** `gift restore` (docs/decisions.md#installations). */
+/** `gift restore` (docs/deployment.md#engines-of-your-own). */
 import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';

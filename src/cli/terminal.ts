@@ -1,4 +1,4 @@
-/** A command's environment, which tests can replace (docs/decisions.md#output-and-exit-codes). */
+/** A command's environment, which tests can replace (docs/commands.md#settings-output-and-exit-codes). */
 import { createInterface } from 'node:readline';
 import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 

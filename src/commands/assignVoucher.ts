@@ -1,4 +1,4 @@
-/** One voucher per gift, whatever its format (docs/decisions.md#one-voucher-per-gift). */
+/** One voucher per gift, whatever its format (docs/api/vouchers.md#one-voucher-per-gift). */
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Segment } from '../domain/catalogue.js';
 import type { VoucherAssigned } from '../domain/gift/events.js';

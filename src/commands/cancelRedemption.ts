@@ -1,4 +1,4 @@
-/** See docs/contract.md#cancel-a-redemption */
+/** See docs/api/gifts.md#cancel-a-redemption */
 import { copyWith } from '../domain/copyWith.js';
 import { reverseOrVoid } from '../domain/gift/decisions.js';
 import type { GiftUnredeemed, RedemptionVoided } from '../domain/gift/events.js';

@@ -1,4 +1,4 @@
-/** Makes a gift shared by URL the caller's own (docs/decisions.md#claiming-a-gift). */
+/** Makes a gift shared by URL the caller's own (docs/api/gifts.md#claim-a-gift). */
 import { claim } from '../domain/gift/decisions.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CommandContext } from './context.js';

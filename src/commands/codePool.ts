@@ -1,4 +1,4 @@
-/** Codes of a segment's imported pool; each goes to one gift (docs/decisions.md#voucher-codes). */
+/** Codes of a segment's imported pool; each goes to one gift (docs/api/vouchers.md#voucher-codes). */
 import { Refusal } from '../domain/refusal.js';
 import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import type { EventStore } from '../ports/eventStore.js';

@@ -1,6 +1,6 @@
 /**
  * The hash of a purchase's body in its event. A body may hold numbers, which could be guessed from a hash under
- * HASH_KEY alone: it is keyed by the purchase's data key, which ends with an erasure (docs/decisions.md#erasure).
+ * HASH_KEY alone: it is keyed by the purchase's data key, which ends with an erasure (docs/personal-data.md#erasure).
  */
 import { keyedHash } from '../domain/keyedHash.js';
 import { purchaseSubject } from '../domain/personalFields.js';

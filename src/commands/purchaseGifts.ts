@@ -1,4 +1,4 @@
-/** See docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome */
+/** See docs/api/purchases.md#buy-gifts, docs/api/purchases.md#purchase-outcome */
 import { randomBytes } from 'node:crypto';
 import { inSlices } from '../lib/async/slices.js';
 import { daysAfter } from '../lib/days.js';
@@ -77,8 +77,8 @@ export async function findPurchase(
 }
 
 /**
- * @throws Refusal in the order of docs/decisions.md#order-of-checks (reference, access, product, amount, receivers,
- * time of sending), with the field that is refused; UnavailableError
+ * @throws Refusal in the order of docs/api/purchases.md#purchase-refusals (reference, access, product, amount,
+ * receivers, time of sending), with the field that is refused; UnavailableError
  */
 export async function purchaseGifts(
   deps: PurchaseDeps,

@@ -1,4 +1,4 @@
-/** Records access (docs/decisions.md#access-records). Data is not shown where its access can't be recorded. */
+/** Records access (docs/support.md#access-records). Data is not shown where its access can't be recorded. */
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';

@@ -1,4 +1,4 @@
-/** See docs/contract.md#redeem-a-gift */
+/** See docs/api/gifts.md#redeem-a-gift */
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { mayRedeemForMerchant, redeem } from '../domain/gift/decisions.js';

@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 
 /**
  * Number of events of one kind in a stream: each makes every later command on it slower
- * (docs/limits.md#repeated-commands).
+ * (docs/api/limits.md#repeated-commands).
  */
 export const MOST_REPEATS = 50;
 

@@ -1,4 +1,4 @@
-/** The buyer of a scheduled purchase names another time, or none (docs/decisions.md#scheduled-sending). */
+/** The buyer of a scheduled purchase names another time, or none (docs/api/purchases.md#scheduled-sending). */
 import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
 import { atOnce, reschedule, sendTime } from '../domain/sending.js';

@@ -1,4 +1,4 @@
-/** See docs/contract.md#unredeem-a-gift */
+/** See docs/api/gifts.md#unredeem-a-gift */
 import { copyWith } from '../domain/copyWith.js';
 import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift/events.js';
 import { unredeem } from '../domain/gift/decisions.js';

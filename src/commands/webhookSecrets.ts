@@ -1,6 +1,6 @@
 /**
  * Signing secrets of webhook endpoints. Each is the data key of a subject in the key store: no event, document or
- * backup of the log holds it (docs/decisions.md#webhook-endpoints).
+ * backup of the log holds it (docs/decisions/webhook-secrets.md).
  */
 import { type SigningSecret, signingSecretIds } from '../domain/webhookEndpoint.js';
 import { UnavailableError } from '../ports/unavailable.js';

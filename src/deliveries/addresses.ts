@@ -1,4 +1,4 @@
-/** The addresses that a webhook may go to (docs/decisions.md#webhook-deliveries). */
+/** The addresses that a webhook may go to (docs/api/webhooks.md#addresses). */
 import { lookup as systemLookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { type AddressRules, allowedAddresses, isPublicAddress } from '../lib/publicAddress.js';

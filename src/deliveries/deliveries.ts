@@ -1,4 +1,4 @@
-/** Webhooks: the process with the lease delivers, the others wait for it (docs/decisions.md#webhook-deliveries). */
+/** Webhooks: the process with the lease delivers, the others wait for it (docs/design.md#webhook-deliveries). */
 import type { Records } from '../ports/readStore.js';
 import { workByLease } from '../runtime/coordination/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';

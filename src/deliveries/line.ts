@@ -1,4 +1,4 @@
-/** The deliveries to one endpoint, in the process that leads (docs/decisions.md#webhook-deliveries). */
+/** The deliveries to one endpoint, in the process that leads (docs/api/webhooks.md#webhook-deliveries). */
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { Waiting } from './backlog.js';
 import { lineReader } from './lineReader.js';

@@ -1,4 +1,4 @@
-/** The message of a delivery, made again for each attempt (docs/decisions.md#webhook-deliveries). */
+/** The message of a delivery, made again for each attempt (docs/api/webhooks.md#webhook-deliveries). */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { positionText } from '../ports/positionText.js';
 import { entryId, type FeedDocument, type FeedEntry } from '../projections/feed/feed.js';

@@ -1,6 +1,6 @@
 /**
  * Time of the last answer of any endpoint, whatever its status. While none answers, unreachable endpoints may be due to
- * an outage of our own (docs/decisions.md#webhook-deliveries).
+ * an outage of our own (docs/decisions/outages-of-our-own.md).
  */
 export interface Reach {
   /** Notes an answer of any endpoint. @param at milliseconds since the epoch */

@@ -1,4 +1,4 @@
-/** Sends one HTTP request to an address that a stranger chose (docs/decisions.md#webhook-deliveries). */
+/** Sends one HTTP request to an address that a stranger chose (docs/design.md#webhook-deliveries). */
 import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';

@@ -1,6 +1,6 @@
 /**
  * The gift or purchase that a delivery includes alongside the feed's entry. It is folded from its own stream up to the
- * event, so that each attempt sends the same body. It holds nothing personal (docs/webhooks.md).
+ * event, so that each attempt sends the same body. It holds nothing personal (docs/api/webhooks.md).
  */
 import { fold } from '../domain/decider.js';
 import { giftStream, isSomebody } from '../domain/gift/events.js';

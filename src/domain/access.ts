@@ -1,5 +1,5 @@
 /**
- * Access records of calls under `/ops` and of exports (docs/decisions.md#access-records). Stream `access-{yyyy-mm-dd}`
+ * Access records of calls under `/ops` and of exports (docs/support.md#access-records). Stream `access-{yyyy-mm-dd}`
  * (UTC). No decision depends on them.
  */
 import type { DomainEvent } from './decider.js';

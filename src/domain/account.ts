@@ -1,5 +1,5 @@
 /**
- * Imported accounts (docs/decisions.md#import-arrays): users, API clients, payment methods, and the reservations that
+ * Imported accounts (docs/import.md#import-arrays): users, API clients, payment methods, and the reservations that
  * keep usernames and phone numbers unique.
  */
 
@@ -14,10 +14,10 @@ export const PERMISSIONS = ['redeem', 'unredeem', 'webhooks'] as const;
 
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** docs/decisions.md#ops-roles. */
+/** docs/support.md#ops-roles. */
 export type Role = 'support' | 'auditor';
 
-/** A person who works under `/ops` (docs/decisions.md#staff-accounts). */
+/** A person who works under `/ops` (docs/api/tokens.md#staff-accounts). */
 export const isStaff = ({ roles }: Pick<User, 'roles'>): boolean => roles.length > 0;
 
 /** `merchant_id: null`: a customer. */
@@ -70,7 +70,7 @@ export interface PhoneHolder {
 }
 
 /**
- * The owner of a gift sent to a number at `sentAt` (docs/decisions.md#gift-owner): the holder at that time, else the
+ * The owner of a gift sent to a number at `sentAt` (docs/api/gifts.md#gift-owner): the holder at that time, else the
  * first later one. `holders` are in order of time.
  */
 export function ownerByPhone(holders: readonly PhoneHolder[], sentAt: string): string | undefined {

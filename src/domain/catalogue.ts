@@ -1,5 +1,5 @@
 /**
- * The catalogue's entries (docs/decisions.md#import-arrays), one stream each: `product-{id}`, `brand-{id}` … A retired
+ * The catalogue's entries (docs/import.md#import-arrays), one stream each: `product-{id}`, `brand-{id}` … A retired
  * entry is inactive, but history and embeds still show it.
  */
 import type { EntryEvent } from './entry.js';

@@ -1,5 +1,5 @@
 /**
- * Imported entries (docs/decisions.md#import-file): `{Kind}Added` has the whole entry, `{Kind}Changed` the changed
+ * Imported entries (docs/import.md#import-file): `{Kind}Added` has the whole entry, `{Kind}Changed` the changed
  * fields. `{Kind}Retired`: an import pruned it; it may be added again.
  */
 import type { DomainEvent } from './decider.js';

@@ -1,4 +1,4 @@
-/** Erasure of a person in the log (docs/decisions.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
+/** Erasure of a person in the log (docs/personal-data.md#erasure). Stream `user-{id}` or `phone-{phone_id}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { idOf, kindOf } from './streamName.js';
 

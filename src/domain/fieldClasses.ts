@@ -1,6 +1,6 @@
 /**
  * Secret fields of events are never shown; personal ones are masked, unless requested with a reason
- * (docs/decisions.md#shown-events). `[]` in a path stands for every item of a list.
+ * (docs/support.md#shown-events). `[]` in a path stands for every item of a list.
  */
 import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';

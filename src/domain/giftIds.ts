@@ -1,5 +1,5 @@
 /**
- * Gift ids and shortcodes (docs/decisions.md#gift-ids). An id is 80 random bits as 20 hexadecimal digits, and names a
+ * Gift ids and shortcodes (docs/api/gifts.md#gift-ids). An id is 80 random bits as 20 hexadecimal digits, and names a
  * gift. A shortcode is a permutation of these bits under HASH_KEY, as 16 characters of Crockford's base 32 (no I, L, O,
  * U). It opens the gift: without the key it can't be derived from the id.
  */
@@ -36,7 +36,7 @@ const FULL_WIDTH = /[\uff01-\uff5e]/g;
 const FULL_WIDTH_OFFSET = 0xfee0;
 
 /**
- * The letters of a shortcode that a person typed or a scanner sent (docs/decisions.md#gift-ids). The case does not
+ * The letters of a shortcode that a person typed or a scanner sent (docs/api/gifts.md#gift-ids). The case does not
  * matter; O is read as 0, I and L as 1 (Crockford).
  */
 function lettersIn(text: string): string | undefined {

@@ -298,7 +298,7 @@ const UNUSABLE = {
 } as const;
 
 /**
- * Why receivers are not notified of the gift, for the first time or again (docs/decisions.md#notifications);
+ * Why receivers are not notified of the gift, for the first time or again (docs/api/purchases.md#notifications);
  * `undefined`: they are notified. A block only postpones the notification.
  * @param now ISO 8601, UTC
  */

@@ -1,7 +1,7 @@
 /**
  * Outward work: charges, refunds, messages, reminders, webhooks, and all else that reaches others. A log does it under
  * one id only: a copy, or a log restored from a backup, has another id and waits until a person resumes the work there
- * (docs/decisions.md#outward-work).
+ * (docs/design.md#outward-work).
  */
 import type { DomainEvent } from './decider.js';
 

@@ -112,8 +112,8 @@ const ACCESS = {
 } as const satisfies PersonalFields<'reason'>;
 
 /**
- * Events whose reasons must name no person (docs/decisions.md#encrypted-fields). Reasons of disputes are the provider's
- * codes, and those of cancelled gifts are texts of this service.
+ * Events whose reasons must name no person (docs/personal-data.md#encrypted-fields). Reasons of disputes are the
+ * provider's codes, and those of cancelled gifts are texts of this service.
  */
 type WithClearReason =
   | EntryRetired<CatalogueKind | Exclude<AccountKind, 'user' | 'paymentMethod'>>['type']

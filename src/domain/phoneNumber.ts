@@ -22,8 +22,8 @@ const FOR_EXAMPLES = /^\+(?:447700900\d{3}|1500555000\d)$/;
 const CAN_RECEIVE_SMS: ReadonlySet<NumberType> = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE']);
 
 /**
- * The number in E.164 (`+447700900123`); a number without a country is British (docs/decisions.md#phone-numbers). This
- * is for new numbers: a number that is only looked up is read by `readPhoneNumber`.
+ * The number in E.164 (`+447700900123`); a number without a country is British (docs/api/purchases.md#phone-numbers).
+ * This is for new numbers: a number that is only looked up is read by `readPhoneNumber`.
  * @returns `undefined` for an unassigned number, or one that can't receive SMS
  */
 export function normalisePhoneNumber(text: string): string | undefined {

@@ -1,9 +1,9 @@
 /**
- * A receiver's time zones and local day, as far as their phone number and locale tell (docs/decisions.md#reminders).
+ * A receiver's time zones and local day, as far as their phone number and locale tell (docs/api/gifts.md#reminders).
  */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max';
 
-/** Zones where neither tells: numbers without a country count as British, too (docs/decisions.md#phone-numbers). */
+/** Zones where neither tells: numbers without a country count as British, too (docs/api/purchases.md#phone-numbers). */
 const DEFAULT_ZONES = ['Europe/London'];
 const DAY_MINUTES = 24 * 60;
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 /**
- * When the gifts of a purchase are sent to their receivers (docs/decisions.md#scheduled-sending). The events are in the
- * transaction's stream.
+ * When the gifts of a purchase are sent to their receivers (docs/api/purchases.md#scheduled-sending). The events are in
+ * the transaction's stream.
  */
 import { timeWithZone } from '../lib/writtenTime.js';
 import type { DomainEvent } from './decider.js';

@@ -73,7 +73,7 @@ export function reassign(
 const YEARS = 10;
 
 /**
- * `expires_on` is the last valid day (UTC). The voucher follows docs/decisions.md#voucher-expiry with today's
+ * `expires_on` is the last valid day (UTC). The voucher follows docs/api/vouchers.md#voucher-expiry with today's
  * `segmentDays`, but never expires earlier than before.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`; `invalid_expiry_date`: past, before the present last day, or over
  * ten years ahead

@@ -1,10 +1,10 @@
-/** docs/decisions.md#voucher-expiry */
+/** docs/api/vouchers.md#voucher-expiry */
 import { BASE32 } from './base32.js';
 
 const CODE_LENGTH = 12;
 const DAY_MS = 86_400_000;
 
-/** Ids of the integrations whose brands have V1 vouchers (docs/contract.md#generate-a-v1-voucher). */
+/** Ids of the integrations whose brands have V1 vouchers (docs/api/vouchers.md#generate-a-v1-voucher). */
 export const V1_INTEGRATIONS: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6']);
 
 /** Check character by Luhn's algorithm modulo 32, which finds every single wrong character and most swaps. */

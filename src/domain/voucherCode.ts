@@ -1,4 +1,6 @@
-/** One code of a segment's imported pool (docs/decisions.md#voucher-codes). Stream `voucherCode-{segmentId}-{hash}`. */
+/**
+ * One code of a segment's imported pool (docs/api/vouchers.md#voucher-codes). Stream `voucherCode-{segmentId}-{hash}`.
+ */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 
 /** `hash` is the code's keyed hash of kind `code`. */

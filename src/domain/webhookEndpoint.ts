@@ -1,5 +1,5 @@
 /**
- * A webhook endpoint: the URL to which its owner has events of the feed sent (docs/decisions.md#webhook-endpoints).
+ * A webhook endpoint: the URL to which its owner has events of the feed sent (docs/api/webhooks.md#webhook-endpoints).
  * Stream `webhookEndpoint-{id}`. Requests to the deliveries are events of this stream, too, so that they outlive the
  * process that accepted them.
  */
@@ -21,7 +21,7 @@ export const MOST_ENDPOINTS = 20;
 
 /**
  * Number of endpoints that one owner may create within 24 hours: events of deleted endpoints stay in the log for ever
- * (docs/limits.md#webhook-endpoints).
+ * (docs/api/limits.md#webhook-endpoints).
  */
 export const MOST_CREATED_A_DAY = 100;
 
@@ -34,7 +34,7 @@ export interface EndpointSettings {
   readonly url: string;
   /** Types of the feed's entries to deliver; null: all types, also those of later releases. */
   readonly types: readonly string[] | null;
-  /** The owner's description, which must name no person (docs/decisions.md#webhook-endpoints). */
+  /** The owner's description, which must name no person (docs/api/webhooks.md#webhook-endpoints). */
   readonly description: string | null;
 }
 
@@ -152,7 +152,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /**
  * Number of these events that one endpoint takes within 24 hours, since each stays in the log for ever
- * (docs/limits.md#webhook-endpoints). Whatever a day of them changed can be undone within that day.
+ * (docs/api/limits.md#webhook-endpoints). Whatever a day of them changed can be undone within that day.
  */
 export const MOST_A_DAY = {
   WebhookEndpointChanged: 100,

@@ -1,5 +1,5 @@
 /**
- * URLs that webhooks may be sent to (docs/decisions.md#webhook-endpoints). The addresses of a host name are checked
+ * URLs that webhooks may be sent to (docs/api/webhooks.md#addresses). The addresses of a host name are checked
  * when it is resolved.
  */
 import { type AddressRules, allowedAddresses } from '../lib/publicAddress.js';

@@ -1,6 +1,6 @@
 /**
- * Entries as the API shows them (docs/contract.md#entities). `visible_to` stays hidden: it names other users. `userId`
- * is `undefined` for a client.
+ * Entries as the API shows them (docs/api/catalogue.md#product). `visible_to` stays hidden: it names other users.
+ * `userId` is `undefined` for a client.
  */
 import type { Brand, Category, Integration, Product, Segment, Store } from '../domain/catalogue.js';
 import { pounds } from '../domain/money.js';
@@ -40,7 +40,7 @@ export function ownProducts(catalogue: Catalogue, brand: Brand, userId: string |
   return catalogue.productsOf(brand.id).filter((product) => catalogue.sellable(product, userId));
 }
 
-/** Consolidated products that a brand accepts; a consolidated brand accepts none (docs/contract.md#brand). */
+/** Consolidated products that a brand accepts; a consolidated brand accepts none (docs/api/catalogue.md#brand). */
 export function consolidatedProducts(
   catalogue: Catalogue,
   brand: Brand,

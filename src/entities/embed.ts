@@ -1,6 +1,6 @@
 /**
- * Embedded entities of gifts (docs/contract.md#look-up-a-gift, docs/contract.md#buy-gifts;
- * docs/decisions.md#embedding).
+ * Embedded entities of gifts (docs/api/gifts.md#look-up-a-gift, docs/api/purchases.md#buy-gifts;
+ * docs/api/conventions.md#embedding).
  */
 import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import { brandEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from './catalogue.js';
@@ -67,7 +67,7 @@ function embedSegment(embedded: EmbeddedCollector, id: string, catalogue: Catalo
   if (segment !== undefined) embedded.add('segments', id, () => segmentEntity(segment));
 }
 
-/** A bought product stays visible, even if it is no longer sold (docs/decisions.md#sellable-products). */
+/** A bought product stays visible, even if it is no longer sold (docs/api/catalogue.md#sellable-products). */
 function embedProduct(
   embedded: EmbeddedCollector,
   productId: string,

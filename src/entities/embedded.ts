@@ -1,4 +1,4 @@
-/** The entities under `embedded` (docs/decisions.md#embedding): a list for each kind, each entity once. */
+/** The entities under `embedded` (docs/api/conventions.md#embedding): a list for each kind, each entity once. */
 
 export type EmbeddedKind =
   'gifts' | 'messages' | 'redemptions' | 'vouchers' | 'segments' | 'products' | 'brands' | 'stores' | 'integrations';

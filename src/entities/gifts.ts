@@ -1,4 +1,4 @@
-/** Entities as the API shows them (docs/contract.md#entities; docs/decisions.md#gift-fields). */
+/** Entities as the API shows them (docs/api/gifts.md#gift; docs/api/gifts.md#gift). */
 import { callerOf } from '../commands/loadGift.js';
 import { isStaff } from '../domain/account.js';
 import type { Segment } from '../domain/catalogue.js';
@@ -15,7 +15,7 @@ import { segmentEntity } from './catalogue.js';
 import { dateOf, plainTime, timeOfDay } from './times.js';
 import { expiryOf, type JoinedGift } from './joinedGift.js';
 
-/** docs/decisions.md#gift-status */
+/** docs/api/gifts.md#gift-status */
 const STATUS = {
   pending: ['pending', 2, 'PE'],
   received: ['sent', 5, 'SE'],
@@ -45,7 +45,7 @@ export function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolea
 
 /**
  * Time at which the gift was sent (ISO 8601, UTC). `undefined`: it was not sent yet, or never will be, since it was
- * cancelled before (docs/decisions.md#scheduled-sending).
+ * cancelled before (docs/api/purchases.md#scheduled-sending).
  */
 export function sentAt({ gift, transaction }: JoinedGift): string | undefined {
   const { payment, settled_at, send_at, sent_at } = transaction;
@@ -57,7 +57,7 @@ export function sentAt({ gift, transaction }: JoinedGift): string | undefined {
 
 /**
  * The owner, and a buyer who named that user, see the receiver. The buyer does not see a later receiver: a purchase
- * must not reveal who owns a number (docs/decisions.md#shown-receiver).
+ * must not reveal who owns a number (docs/api/gifts.md#shown-receiver).
  */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
   if (isReceived(gift) && owner === userId) return userId;
@@ -123,7 +123,7 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
   return { id, gift_id: giftId, redeemed, creation_at: created_at, updated_at, location_id };
 }
 
-/** The message of a gift; `conversation_id` is empty, since there are no conversations (docs/contract.md#message). */
+/** The message of a gift; `conversation_id` is empty, since there are no conversations (docs/api/gifts.md#message). */
 export function messageEntity({ id, gift, transaction, message = '' }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
   // Earlier releases accepted messages with lone surrogates, which strict JSON readers refuse.
@@ -140,7 +140,7 @@ export function messageEntity({ id, gift, transaction, message = '' }: JoinedGif
 
 /**
  * The message is for sender, owner and, while the gift has no owner, any caller with its id
- * (docs/decisions.md#shown-voucher-and-message). Before payment it is for the sender only: otherwise a declined card
+ * (docs/api/gifts.md#shown-voucher-and-message). Before payment it is for the sender only: otherwise a declined card
  * would reveal which numbers have users. Staff read messages of others under `/ops`, where it is recorded why.
  */
 export function seesMessage({ transaction, owner }: JoinedGift, user: UserDocument): boolean {
@@ -150,7 +150,7 @@ export function seesMessage({ transaction, owner }: JoinedGift, user: UserDocume
 }
 
 /**
- * The code is for callers who may redeem the gift by today's catalogue (docs/decisions.md#shown-voucher-and-message),
+ * The code is for callers who may redeem the gift by today's catalogue (docs/api/gifts.md#shown-voucher-and-message),
  * and never for staff.
  */
 export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocument, catalogue: Catalogue): boolean {
@@ -171,7 +171,7 @@ export function voucherV1(giftId: string, voucher: VoucherDocument): object {
   };
 }
 
-/** Data of a voucher by its segment's type (docs/decisions.md#voucher-data). */
+/** Data of a voucher by its segment's type (docs/api/vouchers.md#voucher-data). */
 function voucherData(
   { code, pin }: Pick<VoucherDocument, 'code' | 'pin'>,
   voucherType: string,

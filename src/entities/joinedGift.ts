@@ -16,7 +16,7 @@ export interface JoinedGift {
   readonly transaction: TransactionDocument;
   /** The purchase's message, where it was requested and exists. */
   readonly message?: string;
-  /** Id of the gift's owner; `undefined` while the phone number has no owner (docs/decisions.md#gift-owner). */
+  /** Id of the gift's owner; `undefined` while the phone number has no owner (docs/api/gifts.md#gift-owner). */
   readonly owner: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The import file (docs/decisions.md#import-file), and its entries once their shape has been checked. */
+/** The import file (docs/import.md#import-file), and its entries once their shape has been checked. */
 import type { Client, PaymentMethod, User } from '../domain/account.js';
 import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
 import type { VoucherCodeAdded } from '../domain/voucherCode.js';
@@ -21,7 +21,7 @@ export const DEFAULTS = {
   },
   stores: { address: '', postcode: '' },
   segments: { configuration: {} },
-  // valid_days: docs/decisions.md#gift-expiry.
+  // valid_days: docs/api/gifts.md#gift-expiry.
   products: { description: '', image_url: '', active: true, segments: [], valid_days: 365 },
   categories: { image_url: '', featured: 0 },
   users: {

@@ -1,5 +1,5 @@
 /**
- * ImportCatalogue (docs/decisions.md#import-file): brings the catalogue and accounts of a file into the log. The whole
+ * ImportCatalogue (docs/import.md#import-file): brings the catalogue and accounts of a file into the log. The whole
  * file is checked first. Entries that are in the log already append nothing, so a repeat finishes an interrupted
  * import.
  */

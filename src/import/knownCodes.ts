@@ -4,7 +4,7 @@ import type { WantedCode, WantedImport } from './wanted.js';
 
 /**
  * Voucher codes that the log has keep their ids, also those of a lost hash key: a log restored without its key still
- * hands out each code once (docs/decisions.md#voucher-codes).
+ * hands out each code once (docs/api/vouchers.md#voucher-codes).
  */
 export async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogState, 'codes'>): Promise<WantedImport> {
   const { voucher_codes } = wanted;

@@ -1,6 +1,6 @@
 /**
  * Clients through which users with roles and users without log in, where the client's entry does not say whether staff
- * may (docs/decisions.md#ops-roles): a password that was guessed or read in the customers' app then opens `/ops`.
+ * may (docs/support.md#ops-roles): a password that was guessed or read in the customers' app then opens `/ops`.
  */
 import type { Entry } from '../domain/entry.js';
 import type { LogState, Stored } from './logState.js';

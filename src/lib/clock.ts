@@ -1,6 +1,6 @@
 /**
- * The clock of all business decisions. A sandbox moves it ahead (docs/sandbox.md#the-clock). Technical times (leases,
- * deadlines, presence, log lines) are those of the system's clock instead.
+ * The clock of all business decisions. A sandbox moves it ahead (docs/api/sandbox.md#the-clock). Technical times
+ * (leases, deadlines, presence, log lines) are those of the system's clock instead.
  */
 
 /** Milliseconds by which this clock is ahead of the system's clock; 0 unless this is a sandbox. */

@@ -1,4 +1,6 @@
-/** Parses times given by callers and operators: RFC 3339 with its permitted variants (docs/decisions.md#times). */
+/**
+ * Parses times given by callers and operators: RFC 3339 with its permitted variants (docs/api/conventions.md#times).
+ */
 
 const TIME =
   /^(\d{4}-\d\d-\d\d)[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?(?:(Z)|([+-])(\d\d):?([0-5]\d))?$/i;

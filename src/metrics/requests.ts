@@ -75,7 +75,7 @@ const STAFF_GETS = [
 /** Counts a refusal. `operation`: its name in the API's description. */
 export type StaffTally = (operation: string) => void;
 
-/** Counts requests refused since a gift would come to a staff account (docs/decisions.md#staff-accounts). */
+/** Counts requests refused since a gift would come to a staff account (docs/api/tokens.md#staff-accounts). */
 export function countStaffRefused(show: Exposition): StaffTally {
   const refused = counts(1, STAFF_GETS);
   show.counter(

@@ -1,7 +1,7 @@
 /**
  * Checks stored positions against their log before use. A position that no event can have, or beyond the log's end,
  * counts as absent. It may come from a faulty server (docs/traps.md), a log that was restored to an earlier time, or a
- * damaged file (docs/decisions.md#stored-positions).
+ * damaged file (docs/design.md#stored-positions).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, Position } from './eventStore.js';

@@ -1,6 +1,6 @@
 /**
  * Gifts and purchases as their streams have them, by the folds of their read models: for reads that find these behind
- * the log (docs/decisions.md#fresh-reads).
+ * the log (docs/design.md#fresh-reads).
  */
 import { type GiftIssued, giftStream } from '../domain/gift/events.js';
 import { notificationStream } from '../domain/notification.js';

@@ -1,6 +1,6 @@
 /**
  * Costs of present and earlier hashes of passwords and client secrets. A failing check computes a hash of each cost, so
- * that its time reveals no name (docs/decisions.md#usernames-and-passwords). The document ids are the costs.
+ * that its time reveals no name (docs/decisions/equal-password-checks.md). The document ids are the costs.
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import type { Client, ClientEvent, User, UserEvent } from '../domain/account.js';

@@ -1,6 +1,6 @@
 /**
  * When work is due: one document for each purchase, however many gifts it has, and one for each extended gift. It only
- * tells which streams to read; these decide what is done (docs/decisions.md#scheduled-work).
+ * tells which streams to read; these decide what is done (docs/design.md#scheduled-work).
  */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';

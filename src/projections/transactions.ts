@@ -93,7 +93,7 @@ function sent(document: TransactionDocument, event: Sending): TransactionDocumen
     : copyWith(document, { send_at, updated_at: event.at });
 }
 
-/** Whether receivers must not see the purchase's gifts yet (docs/decisions.md#scheduled-sending). */
+/** Whether receivers must not see the purchase's gifts yet (docs/api/purchases.md#scheduled-sending). */
 const isUnsent = ({ send_at, sent_at }: Pick<TransactionDocument, 'send_at' | 'sent_at'>): boolean =>
   send_at !== undefined && sent_at === undefined;
 

@@ -1,4 +1,4 @@
-/** Voucher codes of imported pools (docs/decisions.md#voucher-codes), which are too large for memory. */
+/** Voucher codes of imported pools (docs/api/vouchers.md#voucher-codes), which are too large for memory. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';

@@ -1,6 +1,6 @@
 /**
- * The providers' settings (docs/decisions.md#providers). Faults name a variable and what it must be, never a secret's
- * value.
+ * The providers' settings (docs/deployment.md#engines-of-your-own). Faults name a variable and what it must be, never a
+ * secret's value.
  */
 import { createPrivateKey } from 'node:crypto';
 import {

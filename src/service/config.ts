@@ -1,5 +1,5 @@
 /**
- * Settings (docs/decisions.md#environment-variables): environment variables, checked at start, all faults reported at
+ * Settings (docs/settings.md): environment variables, checked at start, all faults reported at
  * once.
  */
 import { resolve } from 'node:path';
@@ -238,7 +238,7 @@ const SETTINGS = {
     'SANDBOX',
     flag,
     false,
-    '1: clients may move the time of the whole service ahead, and reset it ([sandbox](sandbox.md)). With simulated providers alone',
+    '1: clients may move the time of the whole service ahead, and reset it ([sandbox](api/sandbox.md)). With simulated providers alone',
     '0',
   ),
   clientRateLimit: setting(

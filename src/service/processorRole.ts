@@ -66,7 +66,7 @@ export function startProcessorRole(options: ProcessorRoleOptions, open: Resource
   return { processes: () => working?.processes, webhooks: () => working?.webhooks };
 }
 
-/** Starts outward work, all that reaches others. A copy of a log does not do it (docs/decisions.md#outward-work). */
+/** Starts outward work, all that reaches others. A copy of a log does not do it (docs/design.md#outward-work). */
 function startOutwardWork(options: ProcessorRoleOptions): Outward {
   const { config, engines, models, subjects, version, logger, holder, followers, outward } = options;
   const open = resources();

@@ -1,4 +1,4 @@
-/** Checks the address with which links start: docs/decisions.md#environment-variables */
+/** Checks the address with which links start: docs/settings.md */
 import ipaddr from 'ipaddr.js';
 import type { Config } from './config.js';
 

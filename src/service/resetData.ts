@@ -1,4 +1,4 @@
-/** The changes of a reset in the data folder of a sandbox (docs/sandbox.md#starting-anew). */
+/** The changes of a reset in the data folder of a sandbox (docs/api/sandbox.md#starting-again). */
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { succeedEventLog } from '../adapters/embedded/eventStore/succeedLog.js';

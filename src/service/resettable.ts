@@ -1,6 +1,6 @@
 /**
  * The service around its roles: it has the listeners, and starts the roles again where a sandbox is reset
- * (docs/sandbox.md#starting-anew).
+ * (docs/api/sandbox.md#starting-again).
  */
 import type { Logger } from 'pino';
 import { peerNetwork } from '../api/auth/address.js';

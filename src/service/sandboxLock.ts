@@ -1,4 +1,4 @@
-/** A lock that shows whether other processes use a sandbox's data folder (docs/decisions.md#resetting-a-sandbox). */
+/** A lock that shows whether other processes use a sandbox's data folder (docs/design.md#resetting-a-sandbox). */
 import { join } from 'node:path';
 import { openFileLock } from '../adapters/embedded/fileLock.js';
 import { unavailableOf } from '../adapters/embedded/sqlite.js';

@@ -4,7 +4,7 @@
  * (https://www.w3.org/TR/trace-context/).
  */
 
-/** A span's attribute: never personal, never secret, no whole gift id (docs/decisions.md#access-records). */
+/** A span's attribute: never personal, never secret, no whole gift id (docs/support.md#access-records). */
 export type Attribute = string | number | boolean;
 
 export interface SpanDescription {

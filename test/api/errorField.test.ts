@@ -1,4 +1,4 @@
-/** Which field a 422 is about, where its message does not say (docs/decisions.md#field-of-an-error). */
+/** Which field a 422 is about, where its message does not say (docs/api/errors.md#field-of-an-error). */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';

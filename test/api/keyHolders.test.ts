@@ -1,6 +1,6 @@
 /**
  * Whose request a key waits for: one that is gone holds nobody up, one that is frozen and goes on does nothing twice
- * (docs/decisions.md#idempotency-keys).
+ * (docs/api/conventions.md#idempotency-keys).
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Null for an optional field of a body is its absence (docs/decisions.md#bodies-and-queries). */
+/** Null for an optional field of a body is its absence (docs/api/conventions.md#bodies-and-queries). */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { bodyValidator, dropNulls } from '../../src/api/pipeline/validation.js';

@@ -1,6 +1,6 @@
 /**
- * A till that follows docs/tills.md, while its connection is cut at every byte of the answer to a redemption, and at
- * places of its request: in the end till and log agree, and late requests change nothing.
+ * A till that follows docs/api/tills.md, while its connection is cut at every byte of the answer to a redemption, and
+ * at places of its request: in the end till and log agree, and late requests change nothing.
  */
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

@@ -228,7 +228,7 @@ test('shows no secret, and personal fields only for a reason, which it records',
   assert.deepEqual(last.data.asked, { gift: id, transactionId, asOf: asOf[1], timeZone: 'Europe/London' });
 });
 
-/** Without what opens the gift (docs/decisions.md#what-opens-a-gift). */
+/** Without what opens the gift (docs/api/gifts.md#what-opens-a-gift). */
 function closed(data: Json): Json {
   const launch_url = (data.launch_url as string).replace(data.shortcode as string, '***');
   return { ...data, shortcode: '***', launch_url };

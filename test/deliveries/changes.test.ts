@@ -1,4 +1,7 @@
-/** What an endpoint's owner changes or requests holds from the next attempt on (docs/decisions.md#webhook-deliveries). */
+/**
+ * What an endpoint's owner changes or requests holds from the next attempt on
+ * (docs/api/webhooks.md#webhook-deliveries).
+ */
 import assert from 'node:assert/strict';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import type { FeedEvent } from '../../src/projections/feed/feedEvent.js';

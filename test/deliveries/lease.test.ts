@@ -1,4 +1,4 @@
-/** Deliveries where the lease's renewal is late, is lost, or comes back (docs/decisions.md#leases). */
+/** Deliveries where the lease's renewal is late, is lost, or comes back (docs/design.md#leases). */
 import assert from 'node:assert/strict';
 import { deferred } from '../../src/lib/async/deferred.js';
 import type { Records } from '../../src/ports/readStore.js';

@@ -1,4 +1,4 @@
-/** Route that shows the caller's account (docs/contract.md#show-the-caller). */
+/** Route that shows the caller's account (docs/api/tokens.md#show-the-caller). */
 import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/account.js';
 import { isStaffClient } from '../pipeline/principal.js';
 import { userOf } from '../gifts/deps.js';

@@ -1,4 +1,4 @@
-/** Route that lists the caller's payment methods (docs/contract.md#list-payment-methods). */
+/** Route that lists the caller's payment methods (docs/api/purchases.md#list-payment-methods). */
 import { accountStream } from '../../domain/account.js';
 import { ID_PATTERN } from '../../import/schemas.js';
 import type { Condition } from '../../ports/readStore.js';

@@ -1,6 +1,6 @@
 /**
  * Password hashes of the present cost, for users whose imported hash has another cost. The first right login makes one,
- * which is checked in place of the imported hash from then on (docs/decisions.md#usernames-and-passwords). They are
+ * which is checked in place of the imported hash from then on (docs/decisions/hashes-renewed-at-login.md). They are
  * records and not events: no password has changed, and no session ends.
  */
 import type { KeyedHash } from '../../domain/keyedHash.js';

@@ -1,4 +1,4 @@
-/** The token endpoint (docs/contract.md#authentication, docs/decisions.md#grants). */
+/** The token endpoint (docs/api/tokens.md). */
 import { HttpError } from '../pipeline/errors.js';
 import type { Answer, Call, Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';

@@ -1,4 +1,4 @@
-/** Revocation of tokens (RFC 7009; docs/contract.md#revoke-a-token). */
+/** Revocation of tokens (RFC 7009; docs/api/tokens.md#revoke-a-token). */
 import type { Route, Schema } from '../pipeline/route.js';
 import { bodyValidator } from '../pipeline/validation.js';
 import { challenged, readBasic } from './clients.js';

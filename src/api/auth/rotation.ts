@@ -1,5 +1,5 @@
 /**
- * Sessions and the decision on a refresh token (docs/decisions.md#sessions). Pure. Pairs of an access and a refresh
+ * Sessions and the decision on a refresh token (docs/api/tokens.md#sessions). Pure. Pairs of an access and a refresh
  * token are numbered from 0. Access tokens last until they expire or the session ends.
  */
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';

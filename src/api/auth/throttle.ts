@@ -1,5 +1,5 @@
 /**
- * Throttling of guesses (docs/decisions.md#throttling). Unknown names count, too: otherwise the limit would reveal
+ * Throttling of guesses (docs/api/tokens.md#throttling). Unknown names count, too: otherwise the limit would reveal
  * which users exist.
  */
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';

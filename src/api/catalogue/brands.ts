@@ -1,6 +1,6 @@
 /**
- * Brands (docs/contract.md#list-brands): active, visible to the caller, with active products, their own or accepted
- * consolidated ones.
+ * Brands (docs/api/catalogue.md#list-brands): active, visible to the caller, with active products, their own or
+ * accepted consolidated ones.
  */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';

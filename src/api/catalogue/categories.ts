@@ -1,4 +1,4 @@
-/** Routes for categories (docs/contract.md#list-categories). */
+/** Routes for categories (docs/api/catalogue.md#list-categories). */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';

@@ -1,4 +1,4 @@
-/** Routes for products (docs/contract.md#list-products). */
+/** Routes for products (docs/api/catalogue.md#list-products). */
 import { inSlices } from '../../lib/async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';

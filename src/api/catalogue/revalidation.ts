@@ -1,4 +1,4 @@
-/** ETag and 304 of the catalogue's answers (docs/decisions.md#revalidation). */
+/** ETag and 304 of the catalogue's answers (docs/api/conventions.md#revalidation). */
 import { createHash } from 'node:crypto';
 import { inSlices } from '../../lib/async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';

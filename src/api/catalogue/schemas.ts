@@ -1,4 +1,4 @@
-/** Schemas and examples (docs/contract.md#entities, docs/decisions.md#tile-pins). */
+/** Schemas and examples (docs/api/gifts.md#gift, docs/api/catalogue.md#tile-pins). */
 import type { Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';
 

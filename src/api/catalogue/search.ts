@@ -1,6 +1,6 @@
 /**
- * Product search (docs/contract.md#list-products, docs/decisions.md#product-search), best match first. Tolerates typing
- * errors, prefixes, missing accents, signs within names and scripts without spaces.
+ * Product search (docs/api/catalogue.md#list-products, docs/api/catalogue.md#product-search), best match first.
+ * Tolerates typing errors, prefixes, missing accents, signs within names and scripts without spaces.
  */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';

@@ -1,4 +1,4 @@
-/** Pins of the map (docs/decisions.md#tile-pins). */
+/** Pins of the map (docs/api/catalogue.md#tile-pins). */
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';

@@ -1,4 +1,4 @@
-/** Geometry of map tiles (docs/decisions.md#covering-tiles). Degrees are WGS 84. */
+/** Geometry of map tiles (docs/api/catalogue.md#covering-tiles). Degrees are WGS 84. */
 import { pointToTileFraction, tileToBBOX } from '@mapbox/tilebelt';
 
 /** The edge of Web Mercator; latitudes beyond are clamped. */

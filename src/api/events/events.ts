@@ -1,4 +1,4 @@
-/** The event feed (docs/contract.md#list-events). */
+/** The event feed (docs/api/events.md#list-events). */
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { parsedPosition, positionText } from '../../ports/positionText.js';
 import type { FeedDocument } from '../../projections/feed/feed.js';

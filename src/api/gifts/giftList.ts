@@ -1,4 +1,4 @@
-/** Route that lists the caller's gifts (docs/contract.md#list-gifts). */
+/** Route that lists the caller's gifts (docs/api/gifts.md#list-gifts). */
 import { alsoNamed } from '../pipeline/query.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorSchema, timedPlace } from '../representation/cursors.js';

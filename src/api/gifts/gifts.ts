@@ -1,6 +1,6 @@
 /**
- * Gifts (docs/contract.md#list-adjustment-codes, docs/decisions.md#look-ups, docs/decisions.md#claiming-a-gift,
- * docs/decisions.md#adjustment-code-callers).
+ * Gifts (docs/api/gifts.md#list-adjustment-codes, docs/api/gifts.md#what-opens-a-gift, docs/api/gifts.md#claim-a-gift,
+ * docs/api/gifts.md#list-adjustment-codes).
  */
 import { claimGift } from '../../commands/claimGift.js';
 import { upToOwn } from '../../commands/transact.js';

@@ -1,4 +1,4 @@
-/** The frame of pages for people (docs/decisions.md#launch-page): no script, no index, no referrer. */
+/** The frame of pages for people (docs/api/gifts.md#launch-page): no script, no index, no referrer. */
 
 export const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',

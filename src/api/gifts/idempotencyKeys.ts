@@ -1,5 +1,6 @@
 /**
- * Route that shows what became of a request, by its idempotency key, for callers that lost an answer (docs/tills.md).
+ * Route that shows what became of a request, by its idempotency key, for callers that lost an answer
+ * (docs/api/tills.md).
  */
 import { idFrom } from '../../commands/commandIds.js';
 import { voidOf } from '../../commands/cancelRedemption.js';

@@ -1,4 +1,4 @@
-/** A gift's `launch_url` (docs/decisions.md#launch-page). Needs no token; shows neither message nor names. */
+/** A gift's `launch_url` (docs/api/gifts.md#launch-page). Needs no token; shows neither message nor names. */
 import escapeHtml from 'escape-html';
 import { isExpired } from '../../domain/gift/decisions.js';
 import { type ErrorAnswer, HttpError } from '../pipeline/errors.js';

@@ -1,4 +1,4 @@
-/** Callers that may open a gift (docs/decisions.md#what-opens-a-gift). */
+/** Callers that may open a gift (docs/api/gifts.md#what-opens-a-gift). */
 import { callerOf } from '../../commands/loadGift.js';
 import { accountInLog, type UserDocument } from '../../projections/accounts.js';
 import { HttpError } from '../pipeline/errors.js';

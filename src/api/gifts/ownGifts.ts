@@ -1,5 +1,5 @@
 /**
- * A user's gifts, the latest first (docs/decisions.md#own-gifts). Each has one position in the list: the time when the
+ * A user's gifts, the latest first (docs/api/gifts.md#own-gifts). Each has one position in the list: the time when the
  * user got or bought it, and its id.
  */
 import { boughtBy, namedIn, numbersOf } from '../../projections/byUser.js';
@@ -84,7 +84,7 @@ function timeOf(joined: JoinedGift, userId: string, as: GiftRole | undefined): s
 
 /**
  * Whether the user holds the gift. A gift must be paid for: otherwise anybody could fill a user's list, or learn which
- * user has a number. It must also be sent (docs/decisions.md#scheduled-sending).
+ * user has a number. It must also be sent (docs/api/purchases.md#scheduled-sending).
  */
 function isHeldBy(joined: JoinedGift, userId: string): boolean {
   return isReceived(joined.gift) && joined.owner === userId && sentAt(joined) !== undefined;

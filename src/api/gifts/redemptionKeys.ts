@@ -1,4 +1,4 @@
-/** Redemptions by their idempotency keys, for tills that lost an answer (docs/tills.md). */
+/** Redemptions by their idempotency keys, for tills that lost an answer (docs/api/tills.md). */
 import { cancelRedemption } from '../../commands/cancelRedemption.js';
 import { idFrom } from '../../commands/commandIds.js';
 import { hasRun, loadGift } from '../../commands/loadGift.js';

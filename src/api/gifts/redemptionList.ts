@@ -1,4 +1,4 @@
-/** Route that lists the redemptions of a gift (docs/contract.md#list-redemptions). */
+/** Route that lists the redemptions of a gift (docs/api/gifts.md#list-redemptions). */
 import type { Happened } from '../../domain/decider.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';

@@ -1,4 +1,4 @@
-/** Redemptions and their reversal (docs/contract.md#redeem-a-gift, docs/contract.md#unredeem-a-gift). */
+/** Redemptions and their reversal (docs/api/gifts.md#redeem-a-gift, docs/api/gifts.md#unredeem-a-gift). */
 import { hasRun, loadGift } from '../../commands/loadGift.js';
 import { loadToRedeem, redeemGift } from '../../commands/redeemGift.js';
 import { unredeemGift } from '../../commands/unredeemGift.js';

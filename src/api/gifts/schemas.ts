@@ -1,4 +1,4 @@
-/** Schemas, with examples that fit together (docs/contract.md#entities). */
+/** Schemas, with examples that fit together (docs/api/gifts.md#gift). */
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import { MASK } from '../../lib/mask.js';
 import type { Schema } from '../pipeline/route.js';

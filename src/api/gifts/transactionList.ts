@@ -1,4 +1,4 @@
-/** Route that lists the caller's purchases (docs/contract.md#list-transactions). */
+/** Route that lists the caller's purchases (docs/api/purchases.md#list-transactions). */
 import { boughtBy } from '../../projections/byUser.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';

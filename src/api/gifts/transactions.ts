@@ -1,4 +1,6 @@
-/** Purchases (docs/contract.md#buy-gifts, docs/decisions.md#purchase-outcome, docs/decisions.md#pages). */
+/**
+ * Purchases (docs/api/purchases.md#buy-gifts, docs/api/purchases.md#purchase-outcome, docs/api/conventions.md#pages).
+ */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { rescheduleSend, SEND_NOW } from '../../commands/rescheduleSend.js';
 import { copyWith } from '../../domain/copyWith.js';
@@ -273,7 +275,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return copyWith(made, { status: 201, replayed, position });
   };
 
-  /** Other users' transactions do not exist for a caller (docs/decisions.md#look-ups). */
+  /** Other users' transactions do not exist for a caller (docs/api/purchases.md#show-a-transaction). */
   const find = async (
     early: EarlyCall,
   ): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {

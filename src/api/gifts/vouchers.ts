@@ -1,6 +1,6 @@
 /**
- * Vouchers (docs/contract.md#generate-a-v1-voucher, docs/contract.md#generate-a-v2-voucher,
- * docs/decisions.md#one-voucher-per-gift).
+ * Vouchers (docs/api/vouchers.md#generate-a-v1-voucher, docs/api/vouchers.md#generate-a-v2-voucher,
+ * docs/api/vouchers.md#one-voucher-per-gift).
  */
 import { assignGiftVoucher } from '../../commands/assignVoucher.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';
@@ -72,7 +72,7 @@ function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue)
 }
 
 export function voucherRoutes(deps: GiftRouteDeps): Route[] {
-  /** Refuses callers who may not redeem the gift (docs/decisions.md#order-of-checks). */
+  /** Refuses callers who may not redeem the gift (docs/api/conventions.md#order-of-checks). */
   const load = async (early: EarlyCall): Promise<LoadedGift> => {
     const user = userOf(early);
     const context = contextOf(early, deps.now());

@@ -1,4 +1,4 @@
-/** Limits on guesses of gift ids (docs/limits.md#unknown-gifts): look-ups of gifts that do not exist. */
+/** Limits on guesses of gift ids (docs/api/limits.md#unknown-gifts): look-ups of gifts that do not exist. */
 import type { SharedCounter, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { Principal } from '../pipeline/principal.js';
 import type { RequestState } from '../pipeline/requestState.js';

@@ -10,7 +10,7 @@ import type { Lingering } from './lingering.js';
 /** How long a refusal waits for earlier answers, ms: the time limit of a request's arrival. */
 const TURN_MS = 60_000;
 
-/** Status and message of each error code. Codes of the application mean the same here (docs/errors.md). */
+/** Status and message of each error code. Codes of the application mean the same here (docs/api/errors.md). */
 export const EARLY_ERRORS = {
   malformed_request: ['400 Bad Request', 'Malformed request.'],
   not_found: ['404 Not Found', 'Not found.'],

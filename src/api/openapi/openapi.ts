@@ -166,7 +166,7 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
   return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
 }
 
-/** Schema of a boolean in a query (docs/decisions.md#bodies-and-queries). */
+/** Schema of a boolean in a query (docs/api/conventions.md#bodies-and-queries). */
 const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
 
 function embedParameter(route: Route, relations: readonly string[], reference: Reference): Json {

@@ -1,4 +1,4 @@
-/** Route that lists access records (docs/decisions.md#access-records). */
+/** Route that lists access records (docs/support.md#access-records). */
 import { eventView } from '../../ops/history/eventView.js';
 import { type AccessFilter, type AccessPlace, readAccess } from '../../ops/history/accessRecords.js';
 import type { Shortcodes } from '../../domain/giftIds.js';

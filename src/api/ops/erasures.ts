@@ -1,4 +1,4 @@
-/** Routes for the erasure of persons (docs/decisions.md#erasure). */
+/** Routes for the erasure of persons (docs/personal-data.md#erasure). */
 import type { CommandContext } from '../../commands/context.js';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';

@@ -1,4 +1,4 @@
-/** Schemas of shown events (docs/decisions.md#shown-events). */
+/** Schemas of shown events (docs/support.md#shown-events). */
 import type { EventView } from '../../ops/history/eventView.js';
 import type { Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';

@@ -1,4 +1,4 @@
-/** Formats of the answers under `/ops`: JSON, NDJSON and CSV (docs/decisions.md#ops-formats). */
+/** Formats of the answers under `/ops`: JSON, NDJSON and CSV (docs/support.md#ops-formats). */
 import { csvLine } from '../../ops/exports/csv.js';
 import type { Call, Schema } from '../pipeline/route.js';
 

@@ -1,4 +1,4 @@
-/** Route that finds gifts (docs/decisions.md#finding-gifts). */
+/** Route that finds gifts (docs/support.md#finding-gifts). */
 import { findGifts, type FoundGift, GIFTS_BY, PLACE } from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
 import type { Schema } from '../pipeline/route.js';

@@ -1,5 +1,5 @@
 /**
- * Common to all routes under `/ops` (docs/decisions.md#ops-roles, docs/decisions.md#access-records): roles, personal
+ * Common to all routes under `/ops` (docs/support.md#ops-roles, docs/support.md#access-records): roles, personal
  * fields only for a reason, and the access record, appended before the answer is sent.
  */
 import { Readable } from 'node:stream';
@@ -73,7 +73,7 @@ export interface OpsRoute extends Omit<
   readonly unrecorded?: readonly string[];
   /**
    * Checks that the path's entity exists, before faults of body and query are reported
-   * (docs/decisions.md#order-of-checks).
+   * (docs/api/conventions.md#order-of-checks).
    * @throws Refusal, HttpError; UnavailableError
    */
   readonly exists?: (call: EarlyCall) => Promise<unknown>;

@@ -1,4 +1,4 @@
-/** Routes for the history and past states of gifts (docs/decisions.md#commands). */
+/** Routes for the history and past states of gifts (docs/commands.md). */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../ops/history/eventRows.js';
 import { eventView } from '../../ops/history/eventView.js';

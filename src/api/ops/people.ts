@@ -1,4 +1,4 @@
-/** Routes that find persons and show what is stored about them (docs/decisions.md#finding-people). */
+/** Routes that find persons and show what is stored about them (docs/support.md#finding-people). */
 import {
   findPeople,
   type FoundPerson,

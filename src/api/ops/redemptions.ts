@@ -1,4 +1,4 @@
-/** Route that lists redemptions (docs/decisions.md#ops-formats). */
+/** Route that lists redemptions (docs/support.md#ops-formats). */
 import type { LogRange } from '../../ops/ranges/range.js';
 import {
   REDEMPTION_FILTERS,

@@ -1,4 +1,4 @@
-/** Route that shows and checks totals (docs/decisions.md#commands). */
+/** Route that shows and checks totals (docs/commands.md). */
 import { type TotalsCheck, checkTotals } from '../../ops/totals/checkTotals.js';
 import { foldTotals, noSums, sumOf, totalsCsv } from '../../ops/totals/totals.js';
 import { alsoNamed } from '../pipeline/query.js';

@@ -1,7 +1,7 @@
 /**
  * Reads a body and checks its type (415), size (413) and syntax (400), in this order
- * (docs/decisions.md#order-of-checks). The bytes are read by raw-body. koa-bodyparser, which uses it too, would parse
- * them before they can be checked.
+ * (docs/api/conventions.md#order-of-checks). The bytes are read by raw-body. koa-bodyparser, which uses it too, would
+ * parse them before they can be checked.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ParsedUrlQuery } from 'node:querystring';

@@ -1,4 +1,4 @@
-/** Limits on the body of a route, derived from its schema (docs/limits.md#bodies). */
+/** Limits on the body of a route, derived from its schema (docs/api/limits.md#bodies). */
 import type { RouteDescription, Schema } from './route.js';
 
 export interface BodyLimits {

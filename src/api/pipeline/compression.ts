@@ -1,6 +1,6 @@
 /**
- * Compression of large answers that hold no secret (docs/decisions.md#compression). Not koa-compress: it sees only
- * bodies that Koa sends, and JSON passes Koa by (`send.ts`).
+ * Compression of large answers that hold no secret (docs/api/conventions.md#compression). Not koa-compress: it sees
+ * only bodies that Koa sends, and JSON passes Koa by (`send.ts`).
  */
 import { type Readable, type Transform, pipeline } from 'node:stream';
 import { promisify } from 'node:util';

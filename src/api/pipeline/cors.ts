@@ -1,6 +1,6 @@
 /**
- * CORS for listed origins (docs/decisions.md#browsers). Not @koa/cors: it answers preflights of unknown paths too, and
- * knows no path's methods.
+ * CORS for listed origins (docs/api/conventions.md#browsers). Not @koa/cors: it answers preflights of unknown paths
+ * too, and knows no path's methods.
  */
 import type { Context } from 'koa';
 

@@ -1,6 +1,6 @@
 /**
- * Every error of the API, with its status and exact message (docs/contract.md#errors,
- * docs/decisions.md#general-errors). No other file defines statuses.
+ * Every error of the API, with its status and exact message (docs/api/errors.md#codes,
+ * docs/api/errors.md#general-errors). No other file defines statuses.
  */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
@@ -139,10 +139,10 @@ export class HttpError extends Error {
   }
 }
 
-/** Header with the code of an error, on every error answer (docs/errors.md). */
+/** Header with the code of an error, on every error answer (docs/api/errors.md). */
 export const CODE_HEADER = 'Error-Code';
 
-/** Header with the faulty field: `purchase.receivers[1].phone_number` (docs/decisions.md#field-of-an-error). */
+/** Header with the faulty field: `purchase.receivers[1].phone_number` (docs/api/errors.md#field-of-an-error). */
 export const FIELD_HEADER = 'Error-Field';
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Idempotency keys (docs/decisions.md#idempotency-keys). A command's events are found in its stream by the command id.
- * The records hold the rest: running requests, and answers to repeat, refusals among them.
+ * Idempotency keys (docs/api/conventions.md#idempotency-keys). A command's events are found in its stream by the
+ * command id. The records hold the rest: running requests, and answers to repeat, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS, clockMs } from '../../lib/clock.js';

@@ -1,4 +1,6 @@
-/** `RateLimit` and `RateLimit-Policy`, as draft-ietf-httpapi-ratelimit-headers-10 has them (docs/limits.md#headers). */
+/**
+ * `RateLimit` and `RateLimit-Policy`, as draft-ietf-httpapi-ratelimit-headers-10 has them (docs/api/limits.md#headers).
+ */
 import type { Quota, QuotaStatus } from '../../runtime/limits/sharedCounter.js';
 import type { RequestState } from './requestState.js';
 

@@ -1,4 +1,4 @@
-/** The caller of a request, looked up again for each request (docs/decisions.md#sessions). */
+/** The caller of a request, looked up again for each request (docs/api/tokens.md#sessions). */
 import type { Role } from '../../domain/account.js';
 import type { UserDocument } from '../../projections/accounts.js';
 

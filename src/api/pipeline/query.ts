@@ -20,7 +20,7 @@ export function alsoNamed(names: readonly string[]): Schema {
 
 /**
  * Name of the parameter that says where a list's page begins. An empty value means the list's beginning
- * (docs/decisions.md#cursors).
+ * (docs/api/conventions.md#pages-by-cursor).
  */
 const CURSOR = 'after';
 

@@ -1,6 +1,6 @@
 /**
- * What each error means for a repeated request (docs/decisions.md#kept-refusals). The compiler checks that exactly the
- * errors of `errors.ts` are listed.
+ * What each error means for a repeated request (docs/api/conventions.md#kept-refusals). The compiler checks that
+ * exactly the errors of `errors.ts` are listed.
  */
 import type { ReadModels } from '../../projections/index.js';
 

@@ -34,7 +34,7 @@ export interface Call {
   /** Path parameters by name. A gift's shortcode has already been replaced by the gift's id. */
   readonly params: Readonly<Record<string, string>>;
   /**
-   * Whether the path has the gift's shortcode, which opens the gift to strangers (docs/decisions.md#what-opens-a-gift).
+   * Whether the path has the gift's shortcode, which opens the gift to strangers (docs/api/gifts.md#what-opens-a-gift).
    */
   readonly byShortcode: boolean;
   /** Query parameters, validated and converted. List parameters (`embed[]`) are arrays, named without brackets. */
@@ -81,7 +81,7 @@ export type Handler = (call: Call) => Promise<Answer>;
 
 /**
  * Content of an access record without its reason, stored with the answer for repeated requests
- * (docs/decisions.md#access-records).
+ * (docs/support.md#access-records).
  */
 export interface AccessRecord {
   readonly request: AccessRequest;
@@ -125,7 +125,7 @@ export interface RouteDescription {
   readonly description?: string;
   readonly caller: RouteCaller;
   /**
-   * Roles of which the user needs one (docs/decisions.md#ops-roles), else 403 `Forbidden.`; only with caller `user`.
+   * Roles of which the user needs one (docs/support.md#ops-roles), else 403 `Forbidden.`; only with caller `user`.
    */
   readonly roles?: readonly Role[];
   /** Relations that `embed[]` accepts. Absent: under `/api/v2` every relation is refused as unknown. */
@@ -141,7 +141,7 @@ export interface RouteDescription {
   readonly bodyCheckedByHandler?: boolean;
   /** The header that signs the raw body. The handler verifies and parses `bytes`; `body` only describes them. */
   readonly signature?: { readonly header: string; readonly description: string };
-  /** The route leads to outward work, and is refused while that is held (docs/decisions.md#outward-work). */
+  /** The route leads to outward work, and is refused while that is held (docs/design.md#outward-work). */
   readonly outward?: true;
   /** Also accepts form-encoded bodies (the token endpoint). */
   readonly formBody?: boolean;
@@ -149,7 +149,7 @@ export interface RouteDescription {
   readonly noStore?: boolean;
   /**
    * Compresses large answers for callers that accept it: only where they hold no secret
-   * (docs/decisions.md#compression).
+   * (docs/api/conventions.md#compression).
    */
   readonly compressed?: boolean;
   readonly bodyExample?: unknown;
@@ -175,7 +175,7 @@ export interface RouteDescription {
 
 /**
  * `handle` answers a checked call. `open` is for routes with 404 or 403 before body and query are validated
- * (docs/decisions.md#order-of-checks): it finds the entity, refuses the caller, and returns the handler.
+ * (docs/api/conventions.md#order-of-checks): it finds the entity, refuses the caller, and returns the handler.
  */
 export type Route = RouteDescription & {
   /**
@@ -197,7 +197,8 @@ export const bodyOf = ({ method, body }: Pick<RouteDescription, 'method' | 'body
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
 
 /**
- * Whether every request of the route counts towards the limits, and not only faulty ones: docs/limits.md#what-counts.
+ * Whether every request of the route counts towards the limits, and not only faulty ones:
+ * docs/api/limits.md#what-counts.
  */
 export const isLimited = (route: Pick<RouteDescription, 'formBody' | 'signature'>): boolean => !provesItself(route);
 

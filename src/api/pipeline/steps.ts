@@ -1,6 +1,6 @@
 /**
  * Steps of a request, with their errors. Their order in `pipeline.ts` is part of the contract: each fault hides later
- * ones (docs/decisions.md#order-of-checks). 404 and 405 of paths come before, in `server.ts`.
+ * ones (docs/api/conventions.md#order-of-checks). 404 and 405 of paths come before, in `server.ts`.
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
@@ -38,7 +38,8 @@ export type StepAction = (exchange: Exchange) => Promise<void> | void;
 const writes = ({ method, path }: RouteDescription): boolean => method !== 'GET' && takesKeys(path);
 
 /**
- * Whether auditors are refused: they write nothing but records of their own reading (docs/decisions.md#staff-accounts).
+ * Whether auditors are refused: they write nothing but records of their own reading
+ * (docs/api/tokens.md#staff-accounts).
  */
 const auditorsMayNot = (route: RouteDescription): boolean =>
   writes(route) && route.caller !== 'none' && route.roles === undefined;
@@ -96,7 +97,7 @@ export const limit: Step = {
     const counts = isLimited(route);
     const guesses = route.giftParam !== undefined;
     if (!counts && !guesses) return undefined;
-    // Requests of the API's callers must not use up the limit of support: docs/limits.md#what-counts.
+    // Requests of the API's callers must not use up the limit of support: docs/api/limits.md#what-counts.
     const take = route.path.startsWith('/ops/') ? limits.takeOpsRequest : limits.takeRequest;
     return (exchange) => {
       if (counts) take(exchange);

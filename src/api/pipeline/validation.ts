@@ -1,6 +1,6 @@
 /**
  * Validation of bodies and queries; its messages name fields as callers write them
- * (docs/decisions.md#bodies-and-queries).
+ * (docs/api/conventions.md#bodies-and-queries).
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -50,7 +50,7 @@ export function queryValidator(schema: Schema): Validator {
 
 /**
  * Removes null fields, in place, where a field is optional and null is not one of its values
- * (docs/decisions.md#bodies-and-queries).
+ * (docs/api/conventions.md#bodies-and-queries).
  */
 export function dropNulls(schema: Schema, value: unknown): void {
   if (typeof value !== 'object' || value === null) return;

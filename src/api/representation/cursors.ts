@@ -1,4 +1,4 @@
-/** Lists by cursor (docs/decisions.md#cursors). */
+/** Lists by cursor (docs/api/conventions.md#pages-by-cursor). */
 import { TIME_KEY_LENGTH } from '../../projections/timeKey.js';
 import type { Schema } from '../pipeline/route.js';
 import { listSchema, record } from './schemas.js';

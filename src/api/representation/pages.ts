@@ -1,4 +1,4 @@
-/** Lists by numbered pages (docs/contract.md#pages, docs/decisions.md#pages). */
+/** Lists by numbered pages (docs/api/conventions.md#pages, docs/api/conventions.md#pages). */
 import type { Embedded } from '../../entities/embedded.js';
 import { MAX_WHOLE_NUMBER } from '../pipeline/query.js';
 import type { Schema } from '../pipeline/route.js';

@@ -1,4 +1,4 @@
-/** Routes for the sandbox's clock (docs/sandbox.md#the-clock). */
+/** Routes for the sandbox's clock (docs/api/sandbox.md#the-clock). */
 import { clockOffset, currentTime } from '../../lib/clock.js';
 import { timeWithZone } from '../../lib/writtenTime.js';
 import type { Records } from '../../ports/readStore.js';

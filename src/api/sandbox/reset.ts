@@ -1,4 +1,4 @@
-/** Route that resets the sandbox (docs/sandbox.md#starting-anew). */
+/** Route that resets the sandbox (docs/api/sandbox.md#starting-again). */
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { refuseUsers } from './clientsOnly.js';

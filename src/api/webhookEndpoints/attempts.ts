@@ -1,4 +1,4 @@
-/** Route by which owners list the attempts to deliver to an endpoint (docs/contract.md#webhook-endpoints). */
+/** Route by which owners list the attempts to deliver to an endpoint (docs/api/webhooks.md#webhook-endpoints). */
 import { attemptRecords, MOST_ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
 import { positionText } from '../../ports/positionText.js';
 import { faultOf } from '../pipeline/errors.js';

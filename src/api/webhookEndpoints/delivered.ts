@@ -1,4 +1,6 @@
-/** Schemas of the messages that endpoints are sent, for the API's description (docs/contract.md#webhook-deliveries). */
+/**
+ * Schemas of the messages that endpoints are sent, for the API's description (docs/api/webhooks.md#webhook-deliveries).
+ */
 import { RECEIVER_KINDS } from '../../domain/webhookEndpoint.js';
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import { eventData, eventExample, eventFields } from '../events/schemas.js';

@@ -1,6 +1,6 @@
 /**
  * Routes by which owners request deliveries to an endpoint: ping, resend and recover
- * (docs/contract.md#webhook-endpoints).
+ * (docs/api/webhooks.md#webhook-endpoints).
  */
 import { type OwnEndpoint, requestOwnDelivery } from '../../commands/webhookEndpoints.js';
 import { fold } from '../../domain/decider.js';

@@ -1,4 +1,4 @@
-/** Routes for webhook endpoints (docs/contract.md#webhook-endpoints). */
+/** Routes for webhook endpoints (docs/api/webhooks.md#webhook-endpoints). */
 import { idFrom } from '../../commands/commandIds.js';
 import type { CommandContext } from '../../commands/context.js';
 import { type Transacted, upToOwn } from '../../commands/transact.js';

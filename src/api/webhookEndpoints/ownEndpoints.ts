@@ -1,4 +1,4 @@
-/** Whose webhook endpoints a caller sees (docs/decisions.md#webhook-endpoints). */
+/** Whose webhook endpoints a caller sees (docs/api/webhooks.md#webhook-endpoints). */
 import { type EndpointOwner, ownerName } from '../../domain/webhookEndpoint.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type EndpointDocument, endpointDocument, type WebhookDocument } from '../../projections/webhookEndpoints.js';

@@ -1,4 +1,4 @@
-/** `gift projections` (docs/decisions.md#commands). */
+/** `gift projections` (docs/commands.md). */
 import { Command } from 'commander';
 import type { Terminal } from '../terminal.js';
 import { rebuildCommand, rollbackCommand } from './rebuild.js';

@@ -18,7 +18,7 @@ export type PaymentState = 'pending' | 'charged' | 'declined';
 
 export interface GiftCaller {
   readonly user_id: string;
-  /** True for a staff account, which can't use gifts of its own (docs/decisions.md#staff-accounts). */
+  /** True for a staff account, which can't use gifts of its own (docs/api/tokens.md#staff-accounts). */
   readonly staff?: boolean;
   /** The caller's merchant; absent for customers. `valid`: the gift is valid for the merchant by today's catalogue. */
   readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
@@ -38,7 +38,7 @@ export interface OwnedGift {
   readonly claimedBy?: string | undefined;
 }
 
-/** The gift's owner (docs/decisions.md#gift-owner). `undefined`: no user has the receiver's phone number. */
+/** The gift's owner (docs/api/gifts.md#gift-owner). `undefined`: no user has the receiver's phone number. */
 export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
@@ -52,7 +52,7 @@ export function isExpired(expiresOn: string, now: string): boolean {
 }
 
 /**
- * The caller must be the gift's owner, or redeem for a merchant (docs/contract.md#permissions).
+ * The caller must be the gift's owner, or redeem for a merchant (docs/api/gifts.md#redeem-a-gift).
  * @throws Refusal `cannot_redeem`, `staff_receives_no_gifts`
  */
 export function refuseUnlessMayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): void {
@@ -72,7 +72,8 @@ export function refuseUnlessMayHaveVoucher(gift: OwnedGift, facts: Pick<GiftFact
 }
 
 /**
- * Whether the caller may redeem at the merchant's own locations, whoever owns the gift (docs/contract.md#permissions).
+ * Whether the caller may redeem at the merchant's own locations, whoever owns the gift
+ * (docs/api/gifts.md#redeem-a-gift).
  */
 export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
   return merchant?.valid === true && merchant.permissions.includes('redeem');
@@ -118,7 +119,7 @@ function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionStat
 
 /**
  * Whether the caller may reverse this redemption, or, where it is unknown, any redemption of the gift
- * (docs/decisions.md#who-unredeems). `redemptionId` may be `latest`.
+ * (docs/api/gifts.md#who-unredeems). `redemptionId` may be `latest`.
  */
 export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   return mayReverse(gift, caller, redemptionNamed(gift, redemptionId));
@@ -159,7 +160,7 @@ const reversalOf = ({ id, merchant_id }: RedemptionState): GiftUnredeemed => ({
 
 /**
  * Reverses the command's redemption, or makes sure that the command never redeems
- * (docs/decisions.md#voided-redemptions). `commandPart`: the part of redemption ids that identifies the command.
+ * (docs/api/gifts.md#cancel-a-redemption). `commandPart`: the part of redemption ids that identifies the command.
  * @throws Refusal `cannot_unredeem`; `gift_not_paid`, `gift_cancelled` while there is no gift to redeem
  */
 export function reverseOrVoid(
@@ -205,7 +206,7 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
   return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: why }] : [];
 }
 
-/** True while the gift's receiver must not learn of it yet (docs/decisions.md#scheduled-sending). */
+/** True while the gift's receiver must not learn of it yet (docs/api/purchases.md#scheduled-sending). */
 export function isHeldBack({ issued, releasedAt }: Pick<IssuedGift, 'issued' | 'releasedAt'>): boolean {
   return issued.scheduled === true && releasedAt === undefined;
 }
@@ -218,8 +219,8 @@ export function release(gift: IssuedGift): GiftReleased[] {
 }
 
 /**
- * Checks in the order of docs/decisions.md#order-of-checks and docs/decisions.md#pending-gifts; a block comes last,
- * since it may be lifted.
+ * Checks in the order of docs/api/conventions.md#order-of-checks and docs/api/gifts.md#pending-gifts; a block comes
+ * last, since it may be lifted.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
 export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {

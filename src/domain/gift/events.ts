@@ -34,14 +34,15 @@ export type GiftIssued = DomainEvent<
 >;
 
 /**
- * The time of a scheduled gift has come: its receiver is notified, and finds it (docs/decisions.md#scheduled-sending).
+ * The time of a scheduled gift has come: its receiver is notified, and finds it
+ * (docs/api/purchases.md#scheduled-sending).
  */
 export type GiftReleased = DomainEvent<'GiftReleased', { readonly transaction_id: string }>;
 
 export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
 
 /**
- * `merchant_id` decides who may unredeem (docs/decisions.md#who-unredeems): the location's merchant if the gift was
+ * `merchant_id` decides who may unredeem (docs/api/gifts.md#who-unredeems): the location's merchant if the gift was
  * valid for it, else null.
  */
 export type GiftRedeemed = DomainEvent<
@@ -64,7 +65,7 @@ export type GiftUnredeemed = DomainEvent<
 >;
 
 /**
- * A command that had not redeemed the gift never will (docs/decisions.md#voided-redemptions). `redemption_id`: the
+ * A command that had not redeemed the gift never will (docs/api/gifts.md#cancel-a-redemption). `redemption_id`: the
  * command part of its redemption id.
  */
 export type RedemptionVoided = DomainEvent<'RedemptionVoided', { readonly redemption_id: string }>;

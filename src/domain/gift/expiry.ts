@@ -1,5 +1,5 @@
 /**
- * Events about a gift's expiry (docs/decisions.md#expiry-events). No decision depends on them: `isExpired` compares
+ * Events about a gift's expiry (docs/api/events.md#expiry-events). No decision depends on them: `isExpired` compares
  * days.
  */
 import { daysAfter } from '../../lib/days.js';

@@ -1,5 +1,5 @@
 /**
- * Redemption ids (docs/decisions.md#redemption-ids): 11 hexadecimal digits of the time, by which ids sort, and the
+ * Redemption ids (docs/decisions/redemption-ids.md): 11 hexadecimal digits of the time, by which ids sort, and the
  * command part. The command part has 20 digits, which are the same for every repetition of the command. Older ids
  * consist of the command part only.
  */

@@ -1,4 +1,4 @@
-/** Reminders before a gift expires (docs/decisions.md#reminders). */
+/** Reminders before a gift expires (docs/api/gifts.md#reminders). */
 import { daysAfter } from '../../lib/days.js';
 import { isBlocked, isHeldBack } from './decisions.js';
 import { type ReminderDue, isSomebody, type Receiver } from './events.js';

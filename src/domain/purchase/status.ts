@@ -1,4 +1,4 @@
-/** What became of a purchase's money (docs/decisions.md#transaction-status). Money is pence. */
+/** What became of a purchase's money (docs/api/purchases.md#transaction-status). Money is pence. */
 import type { Happened } from '../decider.js';
 import type { Dispute, DisputeClosed, DisputeOpened, RefundedAtProvider } from '../disputes.js';
 import type { PaymentState } from '../gift/decisions.js';

@@ -1,6 +1,6 @@
 /**
  * Access records over days, by their viewer and by the person or gift they are about
- * (docs/decisions.md#access-records).
+ * (docs/support.md#access-records).
  */
 import { type AccessEvent, type AccessRequest, accessStream, foundBy } from '../../domain/access.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';

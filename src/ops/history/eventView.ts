@@ -1,4 +1,4 @@
-/** Every event that is shown, in histories, exports and under `/ops`, passes here (docs/decisions.md#shown-events). */
+/** Every event that is shown, in histories, exports and under `/ops`, passes here (docs/support.md#shown-events). */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { MASK } from '../../lib/mask.js';
 import { shownStream } from '../../domain/streamName.js';

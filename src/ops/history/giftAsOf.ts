@@ -1,5 +1,5 @@
 /**
- * A gift as the API would have shown it at a time (docs/decisions.md#spans-of-time). Folds and entities are the same;
+ * A gift as the API would have shown it at a time (docs/support.md#spans-of-time). Folds and entities are the same;
  * catalogue and accounts are those of that time.
  */
 import { catalogueAsOf } from './catalogueAsOf.js';

@@ -1,6 +1,6 @@
 /**
  * All events of a gift's life, across streams: purchase, payment, issue, notifications, redemptions, vouchers, and
- * parked work (docs/decisions.md#shown-events).
+ * parked work (docs/support.md#shown-events).
  */
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { VoucherAssigned } from '../../domain/gift/events.js';

@@ -1,6 +1,6 @@
 /**
  * Replaces references to personal texts in events by the texts, for callers that may see them: receivers' numbers and
- * messages of purchases (docs/decisions.md#shown-events).
+ * messages of purchases (docs/support.md#shown-events).
  */
 import type { GiftReassigned } from '../../domain/gift/events.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';

@@ -1,4 +1,4 @@
-/** Whether the log's outward work is held, as the log records it (docs/decisions.md#outward-work). */
+/** Whether the log's outward work is held, as the log records it (docs/design.md#outward-work). */
 import { randomUUID } from 'node:crypto';
 import { type CommandContext, recordable } from '../../commands/context.js';
 import { append } from '../../commands/transact.js';

@@ -1,4 +1,4 @@
-/** Removes what records hold of a person; see docs/decisions.md#records-of-a-person. */
+/** Removes what records hold of a person; see docs/personal-data.md#records-of-a-person. */
 import { type AccessRequest, subjectOfCall } from '../../domain/access.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername } from '../../domain/precis.js';

@@ -1,4 +1,4 @@
-/** Finds gifts by what a caller at the support desk knows of them (docs/decisions.md#finding-gifts). */
+/** Finds gifts by what a caller at the support desk knows of them (docs/support.md#finding-gifts). */
 import { type Person, personId, personOf } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';

@@ -1,4 +1,4 @@
-/** Finds persons by what a caller at the support desk knows of them (docs/decisions.md#finding-people). */
+/** Finds persons by what a caller at the support desk knows of them (docs/support.md#finding-people). */
 import { readReservation } from '../../commands/readStreams.js';
 import { holderOf, ownerByPhone, phoneStream, type User, usernameStream } from '../../domain/account.js';
 import { type Person, personId } from '../../domain/erasure.js';
@@ -156,7 +156,7 @@ const found = (person: Person, more: Omit<FoundPerson, 'person' | 'kind'> = {}):
   ...more,
 });
 
-/** Receiver of a gift: a gift that was sent to a number is its owner's (docs/decisions.md#gift-owner). */
+/** Receiver of a gift: a gift that was sent to a number is its owner's (docs/api/gifts.md#gift-owner). */
 async function* receiverIn(
   events: FindDeps['events'],
   { user_id, phone_id }: Receiver,

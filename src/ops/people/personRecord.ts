@@ -1,6 +1,6 @@
 /**
  * Everything that is stored about a person, with where, why and how long (GDPR art. 15;
- * docs/decisions.md#finding-people).
+ * docs/support.md#finding-people).
  */
 import type { User } from '../../domain/account.js';
 import { type ErasureEvent, type Person, personId, personStream } from '../../domain/erasure.js';

@@ -16,7 +16,7 @@ export interface Whose {
   readonly phoneIds: ReadonlySet<string>;
   /**
    * Holders of other numbers in order of time, by the numbers' ids: a gift that was sent is its owner's
-   * (docs/decisions.md#gift-owner).
+   * (docs/api/gifts.md#gift-owner).
    */
   readonly held: ReadonlyMap<string, Reservation>;
 }

@@ -128,7 +128,7 @@ export function verifyErasure(
   };
 }
 
-/** Spellings of a value: as it was written, and as a search for persons reads it (docs/decisions.md#finding-people). */
+/** Spellings of a value: as it was written, and as a search for persons reads it (docs/support.md#finding-people). */
 function spellingsOf(value: string): string[] {
   const number = readPhoneNumber(value);
   const visible = value.replace(UNSEEN, '');

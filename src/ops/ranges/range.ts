@@ -3,7 +3,7 @@ import { withoutMark } from '../exports/csv.js';
 import { isWithin, timeBounds } from './timeBounds.js';
 import { TimeError, type TimeZone } from './times.js';
 
-/** Events between these positions whose own times are within `from` and `to` (docs/decisions.md#spans-of-time). */
+/** Events between these positions whose own times are within `from` and `to` (docs/support.md#spans-of-time). */
 export interface LogRange {
   /** Position before the range, exclusive; null where the range begins at the log's start. */
   readonly after: Position | null;

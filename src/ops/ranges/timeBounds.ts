@@ -1,7 +1,7 @@
 import type { EventStore, LogPart, Position, RecordedEvent, TimesWithin } from '../../ports/eventStore.js';
 
 /**
- * A part of the log that has every event of these times (docs/decisions.md#spans-of-time): the whole log where the
+ * A part of the log that has every event of these times (docs/support.md#spans-of-time): the whole log where the
  * engine has no index of times. Readers check each event (`isWithin`). `undefined` where there is no such event.
  */
 export async function timeBounds(events: EventStore, within: TimesWithin): Promise<LogPart | undefined> {
@@ -21,7 +21,7 @@ export function isWithin(
 }
 
 /**
- * The log as of a time: its events up to a position whose own times are not later (docs/decisions.md#spans-of-time).
+ * The log as of a time: its events up to a position whose own times are not later (docs/support.md#spans-of-time).
  */
 export interface AsOf {
   /** Time of the view: ISO 8601, UTC, milliseconds. */

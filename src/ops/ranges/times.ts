@@ -1,4 +1,4 @@
-/** Days and times of a time zone, as auditors write them (docs/decisions.md#spans-of-time). */
+/** Days and times of a time zone, as auditors write them (docs/support.md#spans-of-time). */
 import { inAscii, shortened } from '../../lib/quotedText.js';
 import { startOfDay, writtenTime } from '../../lib/writtenTime.js';
 

@@ -1,5 +1,5 @@
 /**
- * Events that a reset leaves in the log (docs/sandbox.md#starting-anew): those that imports wrote, and erasures of
+ * Events that a reset leaves in the log (docs/api/sandbox.md#starting-again): those that imports wrote, and erasures of
  * persons.
  */
 import { ACCOUNT_KINDS, type ReservationKind } from '../../domain/account.js';

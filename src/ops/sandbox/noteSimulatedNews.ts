@@ -1,6 +1,6 @@
 /**
  * Records events that a simulated provider reports by itself, as those of a real provider are recorded
- * (docs/sandbox.md#cards). Safe to repeat at any point, and in several processes at once.
+ * (docs/api/sandbox.md#cards). Safe to repeat at any point, and in several processes at once.
  */
 import type { CommandContext } from '../../commands/context.js';
 import { noteUndelivered } from '../../commands/noteDelivery.js';

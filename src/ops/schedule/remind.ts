@@ -1,5 +1,5 @@
 /**
- * Records hour by hour which holders of gifts must be reminded (docs/decisions.md#reminders). The resend process sends
+ * Records hour by hour which holders of gifts must be reminded (docs/api/gifts.md#reminders). The resend process sends
  * the messages. Safe to repeat at any point.
  */
 import type { ReminderDue } from '../../domain/gift/events.js';

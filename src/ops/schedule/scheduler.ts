@@ -1,5 +1,5 @@
 /**
- * Does scheduled work once, whatever is killed (docs/decisions.md#scheduled-work); of several processes, one does it,
+ * Does scheduled work once, whatever is killed (docs/design.md#scheduled-work); of several processes, one does it,
  * by a lease. The read model tells which streams to read; each decision is made from the streams.
  */
 import type { Logger } from 'pino';

@@ -1,4 +1,4 @@
-/** Sends the purchases whose time has come (docs/decisions.md#scheduled-sending). Safe to repeat at any point. */
+/** Sends the purchases whose time has come (docs/api/purchases.md#scheduled-sending). Safe to repeat at any point. */
 import { type Source, streamSource } from '../../commands/transact.js';
 import { fold } from '../../domain/decider.js';
 import { release } from '../../domain/gift/decisions.js';

@@ -1,5 +1,5 @@
 /**
- * Records once a day which gifts expire soon, and which have expired (docs/decisions.md#expiry-events). Safe to repeat
+ * Records once a day which gifts expire soon, and which have expired (docs/api/events.md#expiry-events). Safe to repeat
  * at any point.
  */
 import { EXPIRING_DAYS, expiryNews } from '../../domain/gift/expiry.js';

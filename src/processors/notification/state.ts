@@ -1,4 +1,4 @@
-/** The process of first notifications (docs/decisions.md#notifications). Pure. */
+/** The process of first notifications (docs/api/purchases.md#notifications). Pure. */
 import { type GiftIssued, isSomebody } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
 import type { WorkParked } from '../../domain/parked.js';

@@ -1,4 +1,4 @@
-/** The purchase process (docs/decisions.md#purchase-outcome). Pure. */
+/** The purchase process (docs/api/purchases.md#purchase-outcome). Pure. */
 import type { GiftIssued } from '../../domain/gift/events.js';
 import type { NotificationFailed, NotificationSent } from '../../domain/notification.js';
 import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';

@@ -28,13 +28,13 @@ export interface Catalogue {
   /** The product's present brand, not that of the purchase: gifts follow the catalogue. */
   brandOf(gift: { readonly product_id: string; readonly brand_id: string }): Brand | undefined;
   /**
-   * docs/decisions.md#valid-merchants: one of the merchant's brands is the product's, or lists it in
+   * docs/api/gifts.md#valid-merchants: one of the merchant's brands is the product's, or lists it in
    * `consolidated_products`.
    */
   validFor(gift: { readonly product_id: string; readonly brand_id: string }, merchantId: string): boolean;
   /**
-   * docs/decisions.md#sellable-products: product and brand are active, and the brand visible. `userId: undefined`: a
-   * client.
+   * docs/api/catalogue.md#sellable-products: product and brand are active, and the brand visible. `userId: undefined`:
+   * a client.
    */
   sellable(product: Product, userId: string | undefined): boolean;
   /** Whether the brand is active, and visible to the caller. */

@@ -1,4 +1,4 @@
-/** Names of the log's events in the event feed (docs/contract.md#event-types). */
+/** Names of the log's events in the event feed (docs/api/events.md#event-types). */
 import type { GiftEvent } from '../../domain/gift/events.js';
 import type { NotificationSent, ReminderSent } from '../../domain/notification.js';
 import type { PurchaseEvent } from '../../domain/purchase/events.js';

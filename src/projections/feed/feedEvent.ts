@@ -1,4 +1,4 @@
-/** The body of an event, the same in pages of the feed and in webhooks (docs/contract.md#list-events). */
+/** The body of an event, the same in pages of the feed and in webhooks (docs/api/events.md#list-events). */
 import { positionText } from '../../ports/positionText.js';
 import type { EntryType } from './entryTypes.js';
 import type { EntryData } from './feed.js';

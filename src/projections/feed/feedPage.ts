@@ -1,4 +1,4 @@
-/** A page of the event feed, as one viewer sees it (docs/decisions.md#event-feed). */
+/** A page of the event feed, as one viewer sees it (docs/api/events.md#event-feed). */
 import { ownerByPhone } from '../../domain/account.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
@@ -136,7 +136,7 @@ async function sourcesOf(feed: Feed, viewer: Viewer): Promise<Source[]> {
   ];
 }
 
-/** Sources of a user's numbers, which others may have held: a gift is the owner's (docs/decisions.md#gift-owner). */
+/** Sources of a user's numbers, which others may have held: a gift is the owner's (docs/api/gifts.md#gift-owner). */
 async function numbersOf(feed: Feed, userId: string): Promise<Source[]> {
   const { phone_ids = [] } = ((await feed.get(userNumbers(userId))) ?? {}) as Partial<UserNumbers>;
   const numbers = await feed.getMany(phone_ids.map(numberHolders));

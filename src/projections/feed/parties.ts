@@ -22,7 +22,7 @@ export interface GiftParties extends TransactionParties {
   readonly transaction_id: string;
   readonly holdings: readonly Holding[];
   readonly blocks: readonly { readonly from: Position; readonly cause: string; readonly blocked: boolean }[];
-  /** A scheduled gift has no holder before the event at `released` (docs/decisions.md#scheduled-sending). */
+  /** A scheduled gift has no holder before the event at `released` (docs/api/purchases.md#scheduled-sending). */
   readonly scheduled?: { readonly released?: Position };
 }
 
@@ -33,7 +33,7 @@ export function holdingOf(from: Position, since: string, { user_id, phone_id }: 
 
 export const userHolder = (userId: string): string => `user:${userId}`;
 
-/** Holder of gifts sent to a phone number, whoever owns it at the time (docs/decisions.md#gift-owner). */
+/** Holder of gifts sent to a phone number, whoever owns it at the time (docs/api/gifts.md#gift-owner). */
 export const phoneHolder = (phoneId: string): string => `phone:${phoneId}`;
 
 /** `n:{phoneId}`. Users who have held the phone number, in order of time. */

@@ -1,6 +1,6 @@
 /**
- * The offset of a sandbox's clock ahead of the system's (docs/sandbox.md#the-clock). All processes and threads follow
- * one record of it; the offset only grows.
+ * The offset of a sandbox's clock ahead of the system's (docs/api/sandbox.md#the-clock). All processes and threads
+ * follow one record of it; the offset only grows.
  */
 import { pause } from '../../lib/async/pause.js';
 import { clockOffset, moveClock } from '../../lib/clock.js';

@@ -1,7 +1,7 @@
 /**
  * Read-your-writes: a document by id shows all that its stream held at the request, whichever process appended it.
  * Writes do not wait. A read waits only if its document is behind, and only for a moment: then the document is folded
- * from its streams (docs/decisions.md#fresh-reads). Each read requests the log's end: locally without a round trip,
+ * from its streams (docs/design.md#fresh-reads). Each read requests the log's end: locally without a round trip,
  * else during the read of the document, shared with simultaneous reads. The document's own stream is read only if the
  * log has grown beyond the known progress of the read model.
  */

@@ -12,7 +12,7 @@ import type { HttpError } from '../../../src/api/pipeline/errors.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { TOKEN_KEY, aClient, aUser, hash } from './support.js';
 
-/** A token that was spent longer ago, in ms, is taken for a stolen one (docs/decisions.md#sessions). */
+/** A token that was spent longer ago, in ms, is taken for a stolen one (docs/api/tokens.md#sessions). */
 const GRACE_MS = 30_000;
 
 const test = suite<{ dir: string; stores: ReadStore[] }>('authentication over the embedded store');

@@ -1,4 +1,4 @@
-/** The token endpoint and what tokens open, over HTTP (docs/contract.md#authentication, docs/decisions.md#grants). */
+/** The token endpoint and what tokens open, over HTTP (docs/api/tokens.md). */
 import { hashedSubjects } from '../../support/fixtures/memorySubjects.js';
 import { createServer, request, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -138,7 +138,7 @@ test('who may not redeem', async () => {
   const gift = await buyOne(service);
   for (const user of ['bob', 'cat', 'till-cinema', 'till-nothing', 'sue'])
     refused(await redeem(service, gift, user), 403, 'Cannot redeem this gift.');
-  // Auditors write nothing: docs/decisions.md#staff-accounts.
+  // Auditors write nothing: docs/api/tokens.md#staff-accounts.
   refused(await redeem(service, gift, 'aud'), 403, 'Forbidden.');
 });
 

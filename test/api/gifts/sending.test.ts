@@ -1,4 +1,4 @@
-/** Scheduled purchases over HTTP, with a clock that is put forward (docs/decisions.md#scheduled-sending). */
+/** Scheduled purchases over HTTP, with a clock that is put forward (docs/api/purchases.md#scheduled-sending). */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../../src/domain/gift/events.js';

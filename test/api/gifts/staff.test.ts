@@ -1,4 +1,4 @@
-/** docs/decisions.md#staff-accounts, docs/decisions.md#what-opens-a-gift */
+/** docs/api/tokens.md#staff-accounts, docs/api/gifts.md#what-opens-a-gift */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { unharmed } from '../../support/service/answers.js';

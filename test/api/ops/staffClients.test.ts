@@ -1,4 +1,4 @@
-/** Through which clients staff have their roles, and on which port `/ops` is answered (docs/decisions.md#ops-roles). */
+/** Through which clients staff have their roles, and on which port `/ops` is answered (docs/support.md#ops-roles). */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { freePort } from '../../support/engines/serverProcess.js';

@@ -1,6 +1,6 @@
 /**
  * Which refusals an idempotency key gives again: those that only another act could change, none that time alone ends
- * (docs/decisions.md#kept-refusals).
+ * (docs/api/conventions.md#kept-refusals).
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';

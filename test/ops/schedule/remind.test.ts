@@ -1,4 +1,4 @@
-/** Reminders are sent once, in the hours of the receiver's day, whatever dies (docs/decisions.md#reminders). */
+/** Reminders are sent once, in the hours of the receiver's day, whatever dies (docs/api/gifts.md#reminders). */
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';

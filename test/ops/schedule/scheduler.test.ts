@@ -1,4 +1,4 @@
-/** Scheduled purchases are sent once, whatever dies (docs/decisions.md#scheduled-work). */
+/** Scheduled purchases are sent once, whatever dies (docs/design.md#scheduled-work). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';

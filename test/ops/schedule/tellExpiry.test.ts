@@ -1,4 +1,4 @@
-/** What is said of expiries, once, whatever dies (docs/decisions.md#expiry-events). */
+/** What is said of expiries, once, whatever dies (docs/api/events.md#expiry-events). */
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';

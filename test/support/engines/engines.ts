@@ -30,7 +30,7 @@ export interface TestEngines {
 /** The embedded ones alone, whatever TEST_ENGINES says. */
 export const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
 
-/** With an EventStoreDB nothing is made up (docs/decisions.md#providers): keys and providers are said. */
+/** With an EventStoreDB nothing is made up (docs/deployment.md#engines-of-your-own): keys and providers are said. */
 const SAID = {
   TOKEN_KEY: 'the key that signs the access tokens of tests',
   HASH_KEY: 'the key of the hashes in the stream names of tests',

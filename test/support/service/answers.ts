@@ -54,7 +54,7 @@ const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * Holds an answer against the rules of docs/decisions.md#general-errors; gives the error's message, `undefined` for a
+ * Holds an answer against the rules of docs/api/errors.md#general-errors; gives the error's message, `undefined` for a
  * success.
  * @param challenge the scheme that a 401 names: that of the request (RFC 6749 5.2)
  */

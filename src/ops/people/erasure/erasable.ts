@@ -9,7 +9,7 @@ import type { KeyStore } from '../../../ports/keyStore.js';
 import { userAggregate } from './retire.js';
 
 /**
- * Checks who may be erased by whom (docs/decisions.md#who-may-be-erased). `history` is the person's stream.
+ * Checks who may be erased by whom (docs/personal-data.md#who-may-be-erased). `history` is the person's stream.
  * @throws Refusal `person_not_found`, `another_user_required`, `erasure_of_staff`, `number_of_user`; UnavailableError
  */
 export async function refuseUnlessErasable(

@@ -1,6 +1,7 @@
 /**
- * ErasePerson (docs/decisions.md#erasure) destroys the keys of a person's data, records that in the log, then removes
- * everything that was derived from the data. The same call finishes an erasure that was killed at any point, or failed.
+ * ErasePerson (docs/personal-data.md#erasure) destroys the keys of a person's data, records that in the log, then
+ * removes everything that was derived from the data. The same call finishes an erasure that was killed at any point, or
+ * failed.
  */
 import type { CommandContext } from '../../../commands/context.js';
 import { type Person, personStream } from '../../../domain/erasure.js';

@@ -2,7 +2,7 @@ import { personId } from '../../../domain/erasure.js';
 import type { ErasureOutcome } from './erasePerson.js';
 import { type Erasure, isRequest } from './erasureRecord.js';
 
-/** Longest time in ms that backups of the key store are retained (docs/decisions.md#key-store). */
+/** Longest time in ms that backups of the key store are retained (docs/personal-data.md#key-store). */
 const BACKUPS_KEPT_MS = 30 * 86_400_000;
 
 /** An erasure that was carried out. Times are ISO 8601, UTC. */

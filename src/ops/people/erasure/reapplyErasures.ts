@@ -1,6 +1,6 @@
 /**
  * Repeats erasures after a log, a key store, or both were restored to an earlier time. Each store knows the erasures
- * that the other has lost; an external list knows those that both have lost (docs/decisions.md#erasure).
+ * that the other has lost; an external list knows those that both have lost (docs/personal-data.md#erasure).
  */
 import { randomUUID } from 'node:crypto';
 import { fold } from '../../../domain/decider.js';

@@ -1,5 +1,5 @@
 /**
- * Erasures that support requests (docs/decisions.md#requested-erasures). The log decides between a withdrawal and a
+ * Erasures that support requests (docs/personal-data.md#requested-erasures). The log decides between a withdrawal and a
  * start. The key store holds the request too, so that restoring an earlier log does not lose it.
  */
 import { type CommandContext, ownEvents } from '../../../commands/context.js';
