@@ -23,7 +23,7 @@ export const FEED_TYPES = feedTypes(MANAGERS);
 
 /**
  * Events that a process manager must follow. An undelivered message leads to no work: support may request a resend.
- * Scheduled gifts are released by `src/ops/schedule/`.
+ * Scheduled gifts are released by `schedule/`.
  */
 type FeedEvent =
   | Exclude<PurchaseEvent, SendingEvent>

@@ -4,8 +4,9 @@ import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import { type ErasureDeps, finishErasures } from '../ops/people/index.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
-import { startScheduler } from '../ops/schedule/scheduler.js';
+import { startScheduler } from '../processors/schedule/scheduler.js';
 import type { Processors } from '../processors/runner/index.js';
+import { dueGifts } from '../projections/dueGifts.js';
 import type { ReadModels } from '../projections/index.js';
 import type { Config } from './config.js';
 import { type ProcessesOptions, receiverLookups, startProcesses } from './processManagers.js';
@@ -74,8 +75,8 @@ function startOutwardWork(options: ProcessorRoleOptions): Outward {
   open.add(
     startScheduler({
       events: engines.events,
-      store: engines.store,
-      schedule: models.schedule,
+      records: engines.store.records,
+      due: dueGifts(engines.store, models.schedule),
       ...receiverLookups({ events: engines.events, accounts: models.accounts, subjects }),
       reminders: { days: config.reminderDays, hours: config.reminderHours },
       now: currentTime,

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { dueIds } from '../../src/ops/schedule/dueIds.js';
+import { dueIds } from '../../src/projections/dueGifts.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { extendedGift, type ScheduleDocument, scheduleProjection } from '../../src/projections/schedule.js';
 import { timeKey } from '../../src/projections/timeKey.js';

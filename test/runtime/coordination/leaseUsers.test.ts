@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { deferred } from '../../../src/lib/async/deferred.js';
 import { lastSignedHead } from '../../../src/ops/evidence/heads/signedHeads.js';
 import { startTreeKeeper } from '../../../src/ops/evidence/keeper/treeKeeper.js';
-import { type SchedulerOptions, startScheduler } from '../../../src/ops/schedule/scheduler.js';
+import { type SchedulerOptions, startScheduler } from '../../../src/processors/schedule/scheduler.js';
 import type { ReadStore, Records } from '../../../src/ports/readStore.js';
 import { PROCESS_LEASE } from '../../../src/processors/runner/run.js';
 import { giftsProjection } from '../../../src/projections/gifts.js';
@@ -94,16 +94,21 @@ test(
   withHouse(async (house) => {
     await house.work();
     house.process();
-    const due: string[] = [];
-    const schedule = {
-      find: async () => due.map((id) => ({ id, body: { send_due: 'past' } })),
-    } as unknown as SchedulerOptions['schedule'];
+    const bought: string[] = [];
+    const due: SchedulerOptions['due'] = {
+      serves: async () => true,
+      reached: async () => true,
+      async *toSend() {
+        yield bought.map((id) => ({ id }));
+      },
+      async *expiring() {},
+    };
     const gate = leaseGate(house.deps.records, 'lease/sending');
     const { events, contact, numberOf, logger } = house.deps;
     const scheduler = startScheduler({
       events,
-      store: { ...house.reads, records: gate.records, active: async () => 1 },
-      schedule,
+      records: gate.records,
+      due,
       contact,
       numberOf,
       reminders: { days: [], hours: { from: 0, to: 1_440 } },
@@ -114,10 +119,10 @@ test(
       leaseMs,
     });
     const cause = async (): Promise<void> => {
-      const { transactionId } = await house.buy([phone(due.length)], { sendAt: '2026-01-01T00:00:00.000Z' });
-      due.push(transactionId);
+      const { transactionId } = await house.buy([phone(bought.length)], { sendAt: '2026-01-01T00:00:00.000Z' });
+      bought.push(transactionId);
     };
-    const sent = async (): Promise<boolean> => (await house.all('SendFinished')).length === due.length;
+    const sent = async (): Promise<boolean> => (await house.all('SendFinished')).length === bought.length;
     await survives(
       gate,
       steady(cause, async () => house.until(sent)),

@@ -1,34 +1,41 @@
-import { inParallel } from '../../lib/async/inParallel.js';
-import type { Condition } from '../../ports/readStore.js';
-import type { ScheduleDocument } from '../../projections/schedule.js';
-import type { ReadModel } from '../../runtime/readmodels/index.js';
+/** What is due by the read model `schedule`. */
+import type { Condition, ReadStore } from '../ports/readStore.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
+import { extendedGift, type ScheduleDocument, scheduleProjection } from './schedule.js';
+import { timeKey } from './timeKey.js';
 
 const PAGE = 100;
-const AT_ONCE = 4;
 
-export type Schedule = Pick<ReadModel<ScheduleDocument>, 'find'>;
+type Schedule = Pick<ReadModel<ScheduleDocument>, 'find'>;
 
-/** Range of a schedule field: times or days, as the field has them. */
-export interface DueRange {
-  readonly gte?: string;
-  readonly lte: string;
+/** The due work of `processors/schedule`, which knows no read model. */
+export function dueGifts(
+  store: Pick<ReadStore, 'active'>,
+  schedule: Pick<ReadModel<ScheduleDocument>, 'find' | 'reached'>,
+) {
+  async function* due(
+    field: keyof ScheduleDocument,
+    range: DueRange,
+  ): AsyncGenerator<{ readonly id: string; readonly giftId?: string }[], void> {
+    for await (const ids of dueIds(schedule, field, range))
+      yield ids.map((id) => {
+        const giftId = extendedGift(id);
+        return giftId === undefined ? { id } : { id, giftId };
+      });
+  }
+
+  return {
+    serves: async () => (await store.active(scheduleProjection.name)) !== undefined,
+    reached: schedule.reached,
+    toSend: (now: string) => due('send_due', { lte: timeKey(now) }),
+    expiring: (range: DueRange) => due('expires_on', range),
+  };
 }
 
-/** Runs `work` for every due id; a failure does not hold up the others. @throws the first failure, in the end */
-export async function forEachDue(
-  schedule: Schedule,
-  field: keyof ScheduleDocument,
-  ranges: readonly DueRange[],
-  work: (id: string) => Promise<void>,
-  signal: AbortSignal,
-): Promise<void> {
-  const failures: unknown[] = [];
-  const attempt = async (id: string): Promise<void> => {
-    await work(id).catch((error: unknown) => void failures.push(error));
-  };
-  for (const range of ranges)
-    for await (const ids of dueIds(schedule, field, range)) await inParallel(ids, AT_ONCE, attempt, signal);
-  if (failures.length > 0) throw failures[0];
+/** Range of a schedule field: times or days, as the field has them. */
+interface DueRange {
+  readonly gte?: string;
+  readonly lte: string;
 }
 
 interface Due {

@@ -7,10 +7,11 @@ import { remind, remindedOf } from '../../domain/gift/reminders.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { dayWithin, type Hours, zonesOf } from '../../domain/receiverZone.js';
 import { daysAfter } from '../../lib/days.js';
-import { addressOf } from '../../processors/notification/address.js';
-import type { NotifyDeps } from '../../processors/notification/notifyStep.js';
-import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
+import { addressOf } from '../notification/address.js';
+import type { NotifyDeps } from '../notification/notifyStep.js';
+import type { GiftChangeDeps } from '../purchase/giftChanges.js';
 import { changeDueGifts } from './changeDueGifts.js';
+import type { Due } from './due.js';
 import { expiryRounds, type Round, type RoundDeps } from './expiryRounds.js';
 
 export interface ReminderSettings {
@@ -40,24 +41,24 @@ export function reminderRounds(deps: ReminderDeps): Round {
       // A receiver's day begins up to a day before that of UTC, and ends up to a day after it.
       return days.map((ahead) => ({ gte: daysAfter(from, ahead - 1), lte: daysAfter(today, ahead + 1) }));
     },
-    async work(id, now) {
-      const key = `${id} ${now.slice(0, 10)}`;
+    async work(due, now) {
+      const key = `${due.id} ${now.slice(0, 10)}`;
       if (settled.has(key)) return;
       if (settled.size > MOST_SETTLED) settled.clear();
-      if (!(await remindHolders(deps, id, now))) settled.add(key);
+      if (!(await remindHolders(deps, due, now))) settled.add(key);
     },
   });
 }
 
 /** @returns whether the day or hour of a holder has still to come */
-async function remindHolders(deps: ReminderDeps, id: string, now: string): Promise<boolean> {
+async function remindHolders(deps: ReminderDeps, gifts: Due, now: string): Promise<boolean> {
   let waits = false;
   const decide = async (gift: IssuedGift): Promise<ReminderDue[]> => {
     const decided = await decideReminder(deps, gift, now);
     if (decided === 'waits') waits = true;
     return decided === 'waits' ? [] : decided;
   };
-  await changeDueGifts(deps, id, { name: 'remind', at: now.slice(0, 13) }, decide);
+  await changeDueGifts(deps, gifts, { name: 'remind', at: now.slice(0, 13) }, decide);
   return waits;
 }
 

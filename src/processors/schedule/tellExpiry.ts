@@ -4,7 +4,7 @@
  */
 import { EXPIRING_DAYS, expiryNews } from '../../domain/gift/expiry.js';
 import { daysAfter } from '../../lib/days.js';
-import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
+import type { GiftChangeDeps } from '../purchase/giftChanges.js';
 import { changeDueGifts } from './changeDueGifts.js';
 import { expiryRounds, type Round, type RoundDeps } from './expiryRounds.js';
 
@@ -24,9 +24,9 @@ export function expiryNewsRounds(deps: GiftChangeDeps & RoundDeps): Round {
         gte: daysAfter(last ?? daysAfter(today, -LOOK_BACK), days),
         lte: daysAfter(today, days),
       })),
-    async work(id, now) {
+    async work(due, now) {
       const today = now.slice(0, 10);
-      await changeDueGifts(deps, id, { name: 'expiry', at: today }, (gift) => expiryNews(gift, today));
+      await changeDueGifts(deps, due, { name: 'expiry', at: today }, (gift) => expiryNews(gift, today));
     },
   });
 }

@@ -2,9 +2,10 @@
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import { expiryNewsRounds } from '../../../src/ops/schedule/tellExpiry.js';
+import { expiryNewsRounds } from '../../../src/processors/schedule/tellExpiry.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
+import { dueGifts } from '../../../src/projections/dueGifts.js';
 import { scheduleProjection } from '../../../src/projections/schedule.js';
 import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
@@ -37,9 +38,9 @@ async function known(store: ReadStore, id: string, expires_on: string): Promise<
 
 function rounds(house: House, deps: Pick<House['deps'], 'events' | 'records'> = house.deps) {
   const { events, records } = deps;
-  const schedule = { ...openReadModel(house.reads, scheduleProjection), reached: async () => true };
+  const due = dueGifts(house.reads, { ...openReadModel(house.reads, scheduleProjection), reached: async () => true });
   const writer = openWriter(events, Date.now);
-  const round = expiryNewsRounds({ events, records, writer, mayAct: () => undefined, schedule });
+  const round = expiryNewsRounds({ events, records, writer, mayAct: () => undefined, due });
   return async (now: string) => round(now, signal);
 }
 

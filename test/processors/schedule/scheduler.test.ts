@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import { type SchedulerOptions, startScheduler } from '../../../src/ops/schedule/scheduler.js';
+import { type SchedulerOptions, startScheduler } from '../../../src/processors/schedule/scheduler.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
 import { recordsOf, everyKillPoint } from '../../support/faults/killPoints.js';
 import { mortal } from '../../support/faults/mortal.js';
@@ -15,22 +15,26 @@ const test = houseSuite('scheduler');
 const PAST = '2026-01-01T00:00:00.000Z';
 
 /** The read model may be late: it names what was due once, whatever became of it. */
-const naming = (...bought: readonly Bought[]): SchedulerOptions['schedule'] =>
-  ({
-    find: async () => bought.map(({ transactionId: id }) => ({ id, body: { send_due: 'past' } })),
-  }) as unknown as SchedulerOptions['schedule'];
+const naming = (...bought: readonly Bought[]): SchedulerOptions['due'] => ({
+  serves: async () => true,
+  reached: async () => true,
+  async *toSend() {
+    yield bought.map(({ transactionId: id }) => ({ id }));
+  },
+  async *expiring() {},
+});
 
 let holders = 0;
 function schedule(
-  { deps, reads }: House,
-  schedule: SchedulerOptions['schedule'],
+  { deps }: House,
+  due: SchedulerOptions['due'],
   replaced: Partial<Pick<SchedulerOptions, 'events' | 'now'> & Pick<House['deps'], 'records'>> = {},
 ): { close(): Promise<void> } {
   const { logger } = deps;
   return startScheduler({
     events: replaced.events ?? deps.events,
-    store: { ...reads, records: replaced.records ?? deps.records, active: async () => 1 },
-    schedule,
+    records: replaced.records ?? deps.records,
+    due,
     contact: deps.contact,
     numberOf: deps.numberOf,
     reminders: { days: [], hours: { from: 0, to: 1_440 } },

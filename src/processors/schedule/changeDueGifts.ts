@@ -4,9 +4,9 @@ import type { GiftEvent } from '../../domain/gift/events.js';
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { purchaseAggregate } from '../../domain/purchase/state.js';
-import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { causeOf } from '../../processors/runner/index.js';
-import { extendedGift } from '../../projections/schedule.js';
+import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
+import { causeOf } from '../runner/index.js';
+import type { Due } from './due.js';
 
 /** Name and time of work on gifts. The same work at the same time is one command, and done once. */
 export interface DueWork {
@@ -19,18 +19,16 @@ function notThere(): never {
 }
 
 /**
- * Appends the events that `decide` returns for each gift of a schedule document. These are the gifts of a purchase,
- * once it is charged, or one extended gift. Safe to repeat.
- * @param id of the document
+ * Appends the events that `decide` returns for each due gift: the gifts of a purchase, once it is charged, or one
+ * extended gift. Safe to repeat.
  */
 export async function changeDueGifts(
   deps: GiftChangeDeps,
-  id: string,
+  { id, giftId }: Due,
   { name, at }: DueWork,
   decide: (gift: IssuedGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
 ): Promise<void> {
   const { events, writer, mayAct } = deps;
-  const giftId = extendedGift(id);
   const commandId = `${name}-${giftId ?? id}-${at}`;
   if (giftId === undefined) {
     const history = await events.read(transactionStream(id));

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import { reminderRounds } from '../../../src/ops/schedule/remind.js';
+import { reminderRounds } from '../../../src/processors/schedule/remind.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
+import { dueGifts } from '../../../src/projections/dueGifts.js';
 import { scheduleProjection } from '../../../src/projections/schedule.js';
 import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
@@ -63,7 +64,7 @@ function rounds(house: House, clock: Clock, deps: Pick<House['deps'], 'events' |
     records,
     writer: openWriter(events, () => Date.parse(clock.now)),
     mayAct: () => undefined,
-    schedule: { ...openReadModel(house.reads, scheduleProjection), reached: async () => true },
+    due: dueGifts(house.reads, { ...openReadModel(house.reads, scheduleProjection), reached: async () => true }),
     contact: house.deps.contact,
     numberOf: house.deps.numberOf,
     days: [30, 7],

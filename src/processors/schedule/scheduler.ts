@@ -5,27 +5,27 @@
 import type { Logger } from 'pino';
 import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { ReadStore } from '../../ports/readStore.js';
-import type { GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { openWriter } from '../../processors/runner/index.js';
-import { type ScheduleDocument, scheduleProjection } from '../../projections/schedule.js';
+import type { Records } from '../../ports/readStore.js';
+import type { GiftChangeDeps } from '../purchase/giftChanges.js';
+import { openWriter } from '../runner/index.js';
 import { NotOursError, whileHeld, workByLease } from '../../runtime/coordination/index.js';
-import type { ReadModel } from '../../runtime/readmodels/index.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
+import type { DueGifts } from './due.js';
 import type { Round } from './expiryRounds.js';
 import { type ReminderDeps, reminderRounds, type ReminderSettings } from './remind.js';
 import { sendDue } from './sendDue.js';
 import { expiryNewsRounds } from './tellExpiry.js';
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** First and longest wait before a restart, in ms: a round of a day may be long, and begins again after a failure. */
 const DAY_RESTART_MS = [500, 60_000] as const;
 
 export interface SchedulerOptions extends Pick<ReminderDeps, 'contact' | 'numberOf'> {
   readonly reminders: ReminderSettings;
   readonly events: EventStore;
-  readonly store: ReadStore;
-  readonly schedule: ReadModel<ScheduleDocument>;
+  /** Store of the leases, and of the last days that were done. */
+  readonly records: Records;
+  readonly due: DueGifts;
   /** Present time: ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
   /** See `LeaseOptions.holder`. */
@@ -37,29 +37,23 @@ export interface SchedulerOptions extends Pick<ReminderDeps, 'contact' | 'number
 }
 
 export function startScheduler(options: SchedulerOptions): { close(): Promise<void> } {
-  const { schedule, store, contact, numberOf } = options;
-  const sending = follow(
-    options,
-    'sending',
-    (deps) => async (now, signal) => sendDue({ ...deps, schedule }, now, signal),
-  );
-  const expiry = follow(
-    options,
-    'expiry',
-    (deps) => expiryNewsRounds({ ...deps, schedule, records: store.records }),
-    DAY_RESTART_MS,
-  );
-  const reminders = follow(
-    options,
-    'reminders',
-    (deps) => reminderRounds({ ...deps, ...options.reminders, contact, numberOf, schedule, records: store.records }),
-    DAY_RESTART_MS,
-  );
-  return { close: async () => void (await Promise.all([sending, expiry, reminders].map(async (one) => one.close()))) };
+  const { due, records, contact, numberOf, reminders } = options;
+  const work = [
+    follow(options, 'sending', (deps) => async (now, signal) => sendDue({ ...deps, due }, now, signal)),
+    follow(options, 'expiry', (deps) => expiryNewsRounds({ ...deps, due, records }), DAY_RESTART_MS),
+    follow(
+      options,
+      'reminders',
+      (deps) => reminderRounds({ ...deps, ...reminders, contact, numberOf, due, records }),
+      DAY_RESTART_MS,
+    ),
+  ];
+  return { close: async () => void (await Promise.all(work.map(async (one) => one.close()))) };
 }
 
+/** Follower and lease of this name: rounds of work, one after the other. */
 function follow(
-  { events, store, now, holder, logger, followers, leaseMs: ttlMs }: SchedulerOptions,
+  { events, records, due, now, holder, logger, followers, leaseMs: ttlMs }: SchedulerOptions,
   name: string,
   rounds: (deps: GiftChangeDeps) => Round,
   restartMs?: readonly [first: number, most: number],
@@ -69,15 +63,15 @@ function follow(
     name,
     async ({ signal: closing, onTrouble, well }) => {
       const options = { holder, signal: closing, logger, ttlMs, onTrouble };
-      await workByLease(store.records, name, options, async (lease, signal) => {
+      await workByLease(records, name, options, async (lease, signal) => {
         const round = rounds({ events, writer, mayAct: whileHeld(() => lease.held, signal) });
         try {
           while (!signal.aborted) {
             // While the read model is built for the first time nothing else is held up, so no process is unready for
             // it.
-            if ((await store.active(scheduleProjection.name)) !== undefined) await round(now(), signal);
+            if (await due.serves()) await round(now(), signal);
             well();
-            await pause(LOOK_MS, signal);
+            await pause(POLL_MS, signal);
           }
         } catch (error) {
           if (!signal.aborted && !(error instanceof NotOursError)) throw error;

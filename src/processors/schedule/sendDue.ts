@@ -6,20 +6,17 @@ import { transactionStream } from '../../domain/purchase/events.js';
 import { type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { finishSend, startSend } from '../../domain/sending.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
-import { changeGifts, type GiftChangeDeps } from '../../processors/purchase/giftChanges.js';
-import { causeOf } from '../../processors/runner/index.js';
-import type { ScheduleDocument } from '../../projections/schedule.js';
-import { timeKey } from '../../projections/timeKey.js';
-import type { ReadModel } from '../../runtime/readmodels/index.js';
-import { forEachDue } from './dueIds.js';
+import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
+import { causeOf } from '../runner/index.js';
+import { type DueGifts, forEachDue } from './due.js';
 
 export interface SendDeps extends GiftChangeDeps {
-  readonly schedule: Pick<ReadModel<ScheduleDocument>, 'find'>;
+  readonly due: Pick<DueGifts, 'toSend'>;
 }
 
 /** @param now ISO 8601, UTC @throws the first failure, in the end */
 export async function sendDue(deps: SendDeps, now: string, signal: AbortSignal): Promise<void> {
-  await forEachDue(deps.schedule, 'send_due', [{ lte: timeKey(now) }], async (id) => send(deps, id, now), signal);
+  await forEachDue([deps.due.toSend(now)], async ({ id }) => send(deps, id, now), signal);
 }
 
 async function send(deps: SendDeps, transactionId: string, now: string): Promise<void> {
