@@ -66,10 +66,10 @@ export function envExample(settings) {
     .join('\n\n')}\n`;
 }
 
-/** The page with this table in place of its own. */
+/** The page with this table in place of its own, which has the same header. */
 export function withTable(page, table) {
   const lines = page.split('\n');
-  const start = lines.findIndex((line) => /^\| Variable \|/.test(line));
+  const start = lines.indexOf(table[0]);
   const length = lines.slice(start).findIndex((line) => !line.startsWith('|'));
   return [...lines.slice(0, start), ...table, ...lines.slice(start + length)].join('\n');
 }

@@ -3,7 +3,8 @@
  * (docs/settings.md#while-it-runs).
  */
 import type { Middleware } from 'koa';
-import { CODE_HEADER } from './pipeline/errors.js';
+import { ERRORS } from '../domain/errors.js';
+import { CODE_HEADER, retryAfterOf } from './pipeline/errors.js';
 import { readOnly } from './pipeline/readOnly.js';
 
 export interface PartHealth {
@@ -31,10 +32,11 @@ export function health(readiness: Readiness, shown: 'parts' | 'status' = 'parts'
     }
     const { parts, simulated } = await readiness();
     const ready = Object.values(parts).every((part) => part.ready);
-    ctx.status = ready ? 200 : 503;
-    if (!ready) ctx.set({ 'Retry-After': '1', [CODE_HEADER]: 'unavailable' });
+    const [status, error] = ERRORS.unavailable;
+    ctx.status = ready ? 200 : status;
+    if (!ready) ctx.set({ ...retryAfterOf('unavailable'), [CODE_HEADER]: 'unavailable' });
     ctx.body = JSON.stringify({
-      ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }),
+      ...(ready ? { status: 'ready' } : { status: 'not ready', error }),
       ...(shown === 'parts' ? { parts, simulated } : {}),
     });
     return undefined;

@@ -1,5 +1,6 @@
 /** Refusals on the command line: the API's message, and a remedy. */
-import { Refusal, type RefusalCode } from '../domain/refusal.js';
+import type { RefusalCode } from '../domain/errors.js';
+import { Refusal } from '../domain/refusal.js';
 import { CommandFailure } from './terminal.js';
 
 const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {

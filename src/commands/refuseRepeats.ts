@@ -1,4 +1,5 @@
-import { Refusal, type RefusalCode } from '../domain/refusal.js';
+import type { RefusalCode } from '../domain/errors.js';
+import { Refusal } from '../domain/refusal.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 
 /**

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ERRORS } from '../../src/api/pipeline/errors.js';
+import { ERRORS } from '../../src/domain/errors.js';
 import { type Json, startService } from '../support/service/service.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));

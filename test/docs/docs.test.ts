@@ -10,7 +10,7 @@ import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { suite } from 'uvu';
-import { ERRORS } from '../../src/api/pipeline/errors.js';
+import { ERRORS } from '../../src/domain/errors.js';
 import { program } from '../../src/cli/program.js';
 import { ConfigError, loadConfig } from '../../src/service/config.js';
 import { type Json, startService } from '../support/service/service.js';

@@ -76,7 +76,7 @@ export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>
   return {
     async wait({ caller, sources, position, ms, left }) {
       const own = byCaller.get(caller) ?? 0;
-      if (own >= MOST_WAITING.perCaller) throw new HttpError('too_many_requests', { headers: { 'Retry-After': '1' } });
+      if (own >= MOST_WAITING.perCaller) throw new HttpError('too_many_requests');
       if (all.size >= MOST_WAITING.inAll) throw new UnavailableError('too many requests wait for events');
       if (looking && (position ?? '') < seen) return true;
       byCaller.set(caller, own + 1);

@@ -1,7 +1,8 @@
 /** The answer 402 `Payment needs authentication.`, with the data for the buyer's app. */
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
-import { ERRORS, HttpError } from '../pipeline/errors.js';
+import { ERRORS } from '../../domain/errors.js';
+import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { record } from '../representation/schemas.js';
 

@@ -3,30 +3,20 @@
  * connection (RFC 9112 9.3.2).
  */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type ErrorCode, ERRORS } from '../../domain/errors.js';
+import { CODE_HEADER, retryAfterOf } from '../pipeline/errors.js';
 import type { Lingering } from './lingering.js';
 
 /** How long a refusal waits for earlier answers, ms: the time limit of a request's arrival. */
 const TURN_MS = 60_000;
 
-/** Status and message of each error code. Codes of the application mean the same here (docs/api/errors.md). */
-export const EARLY_ERRORS = {
-  malformed_request: ['400 Bad Request', 'Malformed request.'],
-  not_found: ['404 Not Found', 'Not found.'],
-  request_timed_out: ['408 Request Timeout', 'Request timed out.'],
-  request_too_large: ['413 Content Too Large', 'Request too large.'],
-  headers_too_large: ['431 Request Header Fields Too Large', 'Request too large.'],
-  unavailable: ['503 Service Unavailable', 'Service unavailable.'],
-} as const;
-
-export type EarlyError = keyof typeof EARLY_ERRORS;
-
 export interface Refusals {
   /** Whether the application may have this request: not after a refusal that ends its connection. */
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /** Refuses and ends the connection after the answers to all complete requests; only its first refusal counts. */
-  refuse(connection: Duplex, as: EarlyError): void;
+  refuse(connection: Duplex, as: ErrorCode): void;
   /** Ends a new connection with 503, because there are too many. */
   turnAway(connection: Duplex): void;
   /**
@@ -115,8 +105,8 @@ function onceSent(response: ServerResponse | undefined, then: () => void): void 
   else response.once('finish', then);
 }
 
-function answerText(as: EarlyError): string {
-  const [status, error] = EARLY_ERRORS[as];
+function answerText(as: ErrorCode): string {
+  const [status, error] = ERRORS[as];
   const body = JSON.stringify({ error });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
@@ -125,15 +115,15 @@ function answerText(as: EarlyError): string {
     Date: new Date().toUTCString(),
     Connection: 'close',
     'X-Request-Id': randomUUID(),
-    'Error-Code': as,
+    [CODE_HEADER]: as,
     'Content-Security-Policy': "default-src 'none'",
     'Referrer-Policy': 'no-referrer',
     'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'SAMEORIGIN',
-    ...(as === 'unavailable' ? { 'Retry-After': '1' } : {}),
+    ...retryAfterOf(as),
   };
-  return `HTTP/1.1 ${status}\r\n${Object.entries(headers)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n${body}`;
 }

@@ -2,6 +2,7 @@
 import { type IncomingMessage, type Server, ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { peerNetwork } from '../auth/address.js';
+import type { ErrorCode } from '../../domain/errors.js';
 import { inFlight } from '../../lib/inFlight.js';
 import { announcesBody } from '../pipeline/askForBody.js';
 import {
@@ -13,7 +14,7 @@ import {
   TOLD_CONNECTIONS,
 } from './admission.js';
 import { type Lingering, lingering } from './lingering.js';
-import { type EarlyError, type Refusals, refusals } from './earlyRefusals.js';
+import { type Refusals, refusals } from './earlyRefusals.js';
 
 /** Time for running requests at a stop, ms. */
 const GRACE_MS = 8_000;
@@ -38,7 +39,7 @@ export interface Listener {
 const HEADERS_MS = 15_000;
 
 /** Refusals by the HTTP parser's error code; all other codes are malformed requests. */
-const REFUSED: Readonly<Record<string, EarlyError>> = {
+const REFUSED: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'request_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timed_out',

@@ -1,5 +1,5 @@
-import { CODE_HEADER, ERRORS, type ErrorCode, FIELD_HEADER } from '../pipeline/errors.js';
-import { retryAfterOf } from '../pipeline/repeats.js';
+import { ERRORS, type ErrorCode } from '../../domain/errors.js';
+import { CODE_HEADER, FIELD_HEADER, retryAfterOf } from '../pipeline/errors.js';
 import { bodyLimits } from '../pipeline/bodyLimits.js';
 import { commonErrors } from '../pipeline/pipeline.js';
 import {
@@ -261,12 +261,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
   if (status === 415) Object.assign(headers, ACCEPTED);
-  if (
-    status === 409 ||
-    status === 429 ||
-    status === 503 ||
-    errors.some(({ code }) => 'Retry-After' in retryAfterOf(code))
-  )
+  if (status === 409 || errors.some(({ code }) => 'Retry-After' in retryAfterOf(code)))
     headers['Retry-After'] = header('RetryAfter');
   if (route.giftParam !== undefined && (status === 404 || status === 429)) Object.assign(headers, LIMIT_HEADERS);
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {

@@ -236,7 +236,6 @@ function inWords(error: unknown): never {
   if (error instanceof ErasureWaitsError)
     throw new HttpError('erasure_waits', {
       message: `${error.message}.`,
-      headers: { 'Retry-After': '60' },
       more: { waits_for: error.waitsFor },
     });
   throw error;

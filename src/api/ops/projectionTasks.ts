@@ -55,9 +55,7 @@ interface VerificationResult extends BuildId {
 export const explains = (error: unknown): boolean =>
   error instanceof MaintenanceRefusedError || error instanceof AlteredEventError;
 
-export function busy(message: string): HttpError {
-  return new HttpError('projection_busy', { message, headers: { 'Retry-After': '5' } });
-}
+export const busy = (message: string): HttpError => new HttpError('projection_busy', { message });
 
 export function taskRoutes({
   of,

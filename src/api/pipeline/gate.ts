@@ -12,8 +12,7 @@ export function gate(width: number, places: number): Gate {
   const slots = openSlots(width);
   return {
     async run(work) {
-      if (slots.taken === width && slots.waiting >= places)
-        throw new HttpError('too_many_requests', { headers: { 'Retry-After': '1' } });
+      if (slots.taken === width && slots.waiting >= places) throw new HttpError('too_many_requests');
       const free = await slots.take();
       try {
         return await work();

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { UnavailableError } from '../../ports/unavailable.js';
+import type { ErrorCode } from '../../domain/errors.js';
 import { isGiftId } from '../../domain/giftIds.js';
 import { READ_BY_ALL } from '../../projections/index.js';
-import { type ErrorCode, HttpError, answerOf } from './errors.js';
+import { HttpError, answerOf, basisOf, isKept } from './errors.js';
 import { Exchange, type PipelineDeps } from './exchange.js';
 import type { HeldKey, StoredAnswer } from './idempotency.js';
 import { hasLongList } from './json.js';
 import { POSITION_HEADER, waitUntilProjected } from './positions.js';
-import { basisOf, isKept } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { allowOf, respond } from './respond.js';
 import { type Answer, type Route, type RouteDescription, mustNotBeCached, provesItself } from './route.js';

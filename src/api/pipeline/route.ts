@@ -2,10 +2,11 @@
 import type { Readable } from 'node:stream';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
+import type { ErrorCode } from '../../domain/errors.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { ReadBySome } from '../../projections/index.js';
 import type { Principal } from './principal.js';
-import type { ErrorAnswer, ErrorCode } from './errors.js';
+import type { ErrorAnswer } from './errors.js';
 import type { Follower } from './positions.js';
 
 /**

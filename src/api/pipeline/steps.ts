@@ -6,17 +6,17 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { clockMs } from '../../lib/clock.js';
 import { shortened } from '../../lib/quotedText.js';
+import type { ErrorCode } from '../../domain/errors.js';
 import { rolesOf } from './principal.js';
 import { readBody, readBytes } from './body.js';
 import { bodyLimits } from './bodyLimits.js';
-import { answerOf, type ErrorCode, fieldHeader, HttpError } from './errors.js';
+import { answerOf, fieldHeader, HttpError } from './errors.js';
 import type { Exchange, PipelineDeps } from './exchange.js';
 import { firstPiece } from './firstPiece.js';
 import { bodyHashOf, idempotencyKey, keyedCommandId, keyRoute, randomCommandId, takeKey } from './idempotency.js';
 import { POSITION_HEADER } from './positions.js';
 import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import type { RequestState } from './requestState.js';
-import { retryAfterOf } from './repeats.js';
 import { replay, reportFault } from './respond.js';
 import { type Route, type RouteDescription, type Schema, bodyOf, isLimited, takesKeys } from './route.js';
 import { bodyValidator, dropNulls, queryValidator } from './validation.js';
@@ -303,7 +303,7 @@ export const refuseHeld: Step = {
     outward === undefined || outwardHeld === undefined
       ? undefined
       : () => {
-          if (outwardHeld()) throw new HttpError('outward_work_held', { headers: retryAfterOf('outward_work_held') });
+          if (outwardHeld()) throw new HttpError('outward_work_held');
         },
 };
 

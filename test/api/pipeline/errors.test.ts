@@ -8,7 +8,8 @@ import { gzipSync } from 'node:zlib';
 import pino from 'pino';
 import { suite } from 'uvu';
 import { CallerLeftError } from '../../../src/api/pipeline/callerLeft.js';
-import { ERRORS, HttpError, PASSING, answerOf as toldOf } from '../../../src/api/pipeline/errors.js';
+import { HttpError, PASSING, answerOf as toldOf, retryAfterOf } from '../../../src/api/pipeline/errors.js';
+import { ERRORS, type ErrorCode } from '../../../src/domain/errors.js';
 import { application } from '../../../src/api/pipeline/server.js';
 import { Refusal } from '../../../src/domain/refusal.js';
 import { listen } from '../../../src/api/listener/listener.js';
@@ -803,10 +804,10 @@ test("warns of a response that breaks off by the service's fault, not by its cal
 
 test('every error has its status and message', () => {
   for (const [code, [status, message]] of Object.entries(ERRORS)) {
-    const told = toldOf(new HttpError(code as keyof typeof ERRORS, { message: message === '' ? 'said' : message }));
+    const told = toldOf(new HttpError(code as ErrorCode, { message: message === '' ? 'said' : message }));
     assert.deepEqual(
       [told.status, told.message, told.unforeseen, told.headers],
-      [status, message === '' ? 'said' : message, false, { 'Error-Code': code }],
+      [status, message === '' ? 'said' : message, false, { 'Error-Code': code, ...retryAfterOf(code as ErrorCode) }],
     );
   }
   assert.equal(toldOf(new Refusal('gift_expired')).message, 'gift is expired and cannot be redeemed.');

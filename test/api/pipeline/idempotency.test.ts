@@ -9,7 +9,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { recordable } from '../../../src/commands/context.js';
 import type { Principal } from '../../../src/api/pipeline/principal.js';
 import { type HeldKey, bodyHashOf, keyOwner, keyedCommandId, takeKey } from '../../../src/api/pipeline/idempotency.js';
-import { isKept } from '../../../src/api/pipeline/repeats.js';
+import { isKept } from '../../../src/api/pipeline/errors.js';
 import { farLog } from '../../support/faults/farLog.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/service/giftFlow.js';

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { ERRORS, type ErrorCode } from '../../../src/api/pipeline/errors.js';
-import { isKept, retryAfterOf } from '../../../src/api/pipeline/repeats.js';
+import { isKept, retryAfterOf } from '../../../src/api/pipeline/errors.js';
+import { ERRORS, type ErrorCode } from '../../../src/domain/errors.js';
 import { buy, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';
 import { type Reply, type Service, startService } from '../../support/service/service.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';

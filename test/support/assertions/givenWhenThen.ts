@@ -1,7 +1,8 @@
 /** Reads as a specification: given these events, when this is decided, then these events or this refusal. */
 import assert from 'node:assert/strict';
 import { type Aggregate, type DomainEvent, type Happened, fold } from '../../../src/domain/decider.js';
-import { Refusal, type RefusalCode } from '../../../src/domain/refusal.js';
+import type { RefusalCode } from '../../../src/domain/errors.js';
+import { Refusal } from '../../../src/domain/refusal.js';
 
 /** When the given events happened, unless they say otherwise. */
 export const GIVEN_AT = '2026-03-01T09:00:00.000Z';

@@ -1,7 +1,6 @@
 /** What holds for every answer, whatever was asked. */
 import assert from 'node:assert/strict';
-import { EARLY_ERRORS } from '../../../src/api/listener/earlyRefusals.js';
-import { ERRORS } from '../../../src/api/pipeline/errors.js';
+import { type ErrorCode, ERRORS } from '../../../src/domain/errors.js';
 import type { Service } from './service.js';
 
 /** An answer, as far as these rules care. */
@@ -36,14 +35,6 @@ export const PASSING: ReadonlySet<string> = new Set([
   "gift's payment is disputed.",
 ]);
 
-/** Status and message by code; a message that is made where the error is raised is empty. */
-const CODES: ReadonlyMap<string, readonly [status: number, message: string]> = new Map([
-  ...Object.entries(EARLY_ERRORS).map(
-    ([code, [status, message]]) => [code, [Number.parseInt(status, 10), message]] as const,
-  ),
-  ...Object.entries(ERRORS),
-]);
-
 /** The secure headers that every answer of the application carries. */
 const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
   'x-content-type-options': /^nosniff$/,
@@ -71,7 +62,7 @@ export function checked(answer: AnyAnswer, what = '', challenge = /^Bearer$/): s
   const body = JSON.parse(answer.text) as { readonly error?: unknown };
   assert.deepEqual(Object.keys(body), ['error'], told);
   assert.ok(typeof body.error === 'string' && body.error !== '' && body.error.length <= 300, told);
-  const [status, message] = CODES.get(answer.header('error-code') ?? '') ?? [];
+  const [status, message] = ERRORS[answer.header('error-code') as ErrorCode] ?? [];
   assert.equal(answer.status, status, `Error-Code ${answer.header('error-code')}: ${told}`);
   if (message !== '') assert.equal(body.error, message, told);
   if (answer.status === 401) assert.match(answer.header('www-authenticate') ?? '', challenge, told);
