@@ -10,7 +10,7 @@ import {
 } from '../../projections/accounts.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { within } from '../../lib/async/within.js';
-import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
+import { type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 
 export interface SessionAccounts {
@@ -63,8 +63,8 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
   const inLog: ReadAccount = async (stream) => accountInLog(log, stream);
   const client = async (id: string): Promise<ClientDocument | undefined> => clientOf(read, id);
   const user = async (id: string): Promise<UserDocument | undefined> => userOf(read, id);
-  const clients = freshCache({ max: CACHED, maxAgeMs: FRESH_MS, now, look: client });
-  const users = freshCache({ max: CACHED, maxAgeMs: FRESH_MS, now, look: user });
+  const clients = freshCache({ max: CACHED, now, look: client });
+  const users = freshCache({ max: CACHED, now, look: user });
   return {
     user,
     async isCurrent(document) {

@@ -11,7 +11,7 @@ import { accessTokens } from './accessTokens.js';
 import { type CallerAddress, callerAddress } from './address.js';
 import { type Authenticator, authenticator } from './authenticate.js';
 import { clientAuthentication } from './clients.js';
-import { FRESH_MS, freshCache } from './freshCache.js';
+import { freshCache } from './freshCache.js';
 import { grants } from './grants.js';
 import { oauthRoutes } from './oauth.js';
 import { loginHashes } from './loginHashes.js';
@@ -92,7 +92,6 @@ export function createAuth(options: AuthOptions): Auth {
 function storedCosts(model: Pick<ReadModel<object>, 'find'>, now: () => number): () => Promise<readonly string[]> {
   const cache = freshCache<readonly string[]>({
     max: 1,
-    maxAgeMs: FRESH_MS,
     now,
     look: async () => (await model.find({})).map(({ id }) => id),
   });

@@ -1,4 +1,4 @@
-/** Short-lived cache: at most one look-up of a key in `maxAgeMs`, so changes show that much later. */
+/** Short-lived cache: at most one look-up of a key in `FRESH_MS`, so changes show that much later. */
 import { LRUCache } from 'lru-cache';
 
 /** How long a session, user or client stays fresh, ms. Together with other delays, changes count within a second. */
@@ -14,45 +14,51 @@ export interface FreshCache<V> {
   forget(key: string): void;
 }
 
-/** An entry's age counts from the start of its look-up. `now`: milliseconds. */
+interface Entry<V> {
+  readonly at: number;
+  readonly look: Promise<V>;
+  found?: { readonly value: V };
+}
+
+/**
+ * An entry's age counts from the start of its look-up. `now`: milliseconds. `fetchMethod` of lru-cache can't replace this:
+ * it shares a look-up however old that is, counts the age from its end, and stores no `undefined`.
+ */
 export function freshCache<V>(options: {
   max: number;
-  maxAgeMs: number;
   now: () => number;
   look: (key: string) => Promise<V>;
 }): FreshCache<V> {
-  const { maxAgeMs, now, look } = options;
-  const entries = new LRUCache<string, { readonly at: number; readonly value: V }>({ max: options.max });
-  const loading = new Map<string, { readonly at: number; readonly value: Promise<V> }>();
-  // A clock that is set back must not keep old entries fresh for longer.
-  const fresh = (at: number): boolean => {
-    const age = now() - at;
-    return age >= 0 && age < maxAgeMs;
+  const { max, now, look } = options;
+  const entries = new LRUCache<string, Entry<V>>({ max });
+  const fresh = (key: string): Entry<V> | undefined => {
+    const entry = entries.get(key);
+    if (entry === undefined) return undefined;
+    // A clock that is set back must not keep old entries fresh for longer.
+    const age = now() - entry.at;
+    return age >= 0 && age < FRESH_MS ? entry : undefined;
   };
   return {
-    peek(key) {
-      const entry = entries.get(key);
-      return entry !== undefined && fresh(entry.at) ? entry : undefined;
-    },
-    async load(key) {
-      const already = loading.get(key);
-      if (already !== undefined && fresh(already.at)) return already.value;
-      const load = { at: now(), value: look(key) };
-      loading.set(key, load);
-      try {
-        const value = await load.value;
-        if (loading.get(key) === load) entries.set(key, { at: load.at, value });
-        return value;
-      } finally {
-        if (loading.get(key) === load) loading.delete(key);
-      }
+    peek: (key) => fresh(key)?.found,
+    load(key) {
+      const already = fresh(key);
+      if (already !== undefined) return already.look;
+      const entry: Entry<V> = { at: now(), look: look(key) };
+      entries.set(key, entry);
+      entry.look.then(
+        (value) => {
+          entry.found = { value };
+        },
+        () => {
+          if (entries.peek(key) === entry) entries.delete(key);
+        },
+      );
+      return entry.look;
     },
     set(key, value) {
-      loading.delete(key);
-      entries.set(key, { at: now(), value });
+      entries.set(key, { at: now(), look: Promise.resolve(value), found: { value } });
     },
     forget(key) {
-      loading.delete(key);
       entries.delete(key);
     },
   };

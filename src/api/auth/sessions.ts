@@ -6,7 +6,7 @@ import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { ClientDocument, UserDocument } from '../../projections/accounts.js';
 import type { AccessClaims, AccessTokens } from './accessTokens.js';
-import { FRESH_MS, freshCache } from './freshCache.js';
+import { freshCache } from './freshCache.js';
 import { newRefreshToken, readRefreshToken, type RefreshToken } from './refreshTokens.js';
 import { decideRefresh, type Session } from './rotation.js';
 
@@ -73,7 +73,6 @@ export function sessions(options: {
   const { records, tokens, hash, ttl, now } = options;
   const cache = freshCache<StoredRecord<Session> | undefined>({
     max: CACHED,
-    maxAgeMs: FRESH_MS,
     now,
     look: async (key) => records.get<Session>(key),
   });

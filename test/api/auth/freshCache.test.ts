@@ -11,7 +11,6 @@ function setUp(max = 10) {
   const answers: { key: string; resolve: (value: number) => void; reject: (error: Error) => void }[] = [];
   const cache = freshCache<number>({
     max,
-    maxAgeMs: 500,
     now: clock.now,
     look: async (key) => new Promise((resolve, reject) => answers.push({ key, resolve, reject })),
   });
