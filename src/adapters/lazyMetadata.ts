@@ -24,5 +24,5 @@ const GETTER = {
  * hidden class.
  */
 export function withMetadata(event: LazyEvent): RecordedEvent {
-  return Object.defineProperty(event, 'metadata', GETTER) as unknown as RecordedEvent;
+  return Object.defineProperty(event, 'metadata', GETTER) as LazyEvent & RecordedEvent;
 }

@@ -38,7 +38,7 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): P
     if (bar === undefined) {
       bar = new SingleBar(
         {
-          stream: stderr as unknown as NodeJS.WriteStream,
+          stream: stderr as Terminal['stderr'] & NodeJS.WriteStream,
           clearOnComplete: true,
           hideCursor: false,
           fps: 10,

@@ -11,7 +11,7 @@ import {
 } from '../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase/events.js';
 import { Refusal } from '../domain/refusal.js';
-import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
@@ -150,7 +150,7 @@ async function searched(events: EventStore, ids: ReadonlySet<string>): Promise<F
 
 export function foundWork(id: string, name: ParkedName, history: readonly RecordedEvent[], revision: number): Found {
   const work = history.reduce<ParkedWork | undefined>(
-    (before, event) => evolveParked(before, event as unknown as ParkedEvent),
+    (before, event) => evolveParked(before, event as Recorded<ParkedEvent>),
     undefined,
   );
   if (work === undefined) throw new Error('parked work has no event');

@@ -7,7 +7,7 @@ import {
   notificationStream,
   type NotificationUndelivered,
 } from '../domain/notification.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Recorded } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
@@ -37,7 +37,7 @@ export async function noteUndelivered(
     let settled = true;
     const stream = notificationStream(giftId);
     const { own, replayed } = await transact(events, notificationAggregate, stream, context, (_, history) => {
-      const recorded = history as unknown as NotificationEvent[];
+      const recorded = history as readonly Recorded<NotificationEvent>[];
       const undelivered = failDelivery(recorded, failed);
       const decided = undelivered ?? (over ? failAttempt(recorded, attempt, failed.cause) : []);
       settled = undelivered !== undefined || decided.length > 0;

@@ -11,11 +11,11 @@ import {
   reservationAggregate,
 } from '../domain/account.js';
 import type { CatalogueKinds } from '../domain/catalogue.js';
-import type { Aggregate, DomainEvent, Happened } from '../domain/decider.js';
+import type { Aggregate, DomainEvent } from '../domain/decider.js';
 import { type Entry, evolveEntry } from '../domain/entry.js';
 import { idOf, kindOf } from '../domain/streamName.js';
 import { type VoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
-import type { EventStore, RecordedEvent, StreamAppend } from '../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent, StreamAppend } from '../ports/eventStore.js';
 import { readableFields } from '../runtime/personal/index.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
 import { REFERENCES } from './referenceFields.js';
@@ -116,7 +116,7 @@ function evolve(kind: string, state: unknown, event: RecordedEvent): unknown {
 }
 
 function folded<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, state: unknown, event: RecordedEvent): S {
-  return aggregate.evolve(state === undefined ? aggregate.initial : (state as S), event as unknown as Happened<E>);
+  return aggregate.evolve(state === undefined ? aggregate.initial : (state as S), event as Recorded<E>);
 }
 
 /** Changes the map in place: a wallet may have very many events. */

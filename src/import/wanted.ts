@@ -150,18 +150,13 @@ export async function subjectsIn(file: CheckedFile): Promise<readonly PersonName
 }
 
 export async function wantedOf(file: CheckedFile, hash: KeyedHash, idOf: ReservedIds): Promise<WantedImport> {
-  const wanted: Partial<Record<ArrayName, Wanted<unknown>[]>> = {};
+  const wanted: Partial<Record<ArrayName, Of<ArrayName>[]>> = {};
   for (const array of Object.keys(file) as ArrayName[]) {
-    const made: Wanted<unknown>[] = [];
-    const make = MAKERS[array] as (
-      entry: unknown,
-      index: number,
-      hash: KeyedHash,
-      idOf: ReservedIds,
-    ) => Wanted<unknown>;
+    const made: Of<ArrayName>[] = [];
+    const make = MAKERS[array] as (entry: unknown, index: number, hash: KeyedHash, idOf: ReservedIds) => Of<ArrayName>;
     const entries: readonly Placed<unknown>[] = file[array] ?? [];
     await inSlices(entries, ({ entry, index }) => made.push(make(entry, index, hash, idOf)));
     wanted[array] = made;
   }
-  return wanted as unknown as WantedImport;
+  return wanted as WantedImport;
 }

@@ -78,6 +78,9 @@ export interface RecordedEvent extends NewEvent {
   readonly position: Position;
 }
 
+/** A recorded event of known types: those of the aggregate whose stream it is in, or of the filter of its read. */
+export type Recorded<E extends Pick<RecordedEvent, 'type' | 'data'>> = RecordedEvent & E;
+
 /**
  * An event whose data and metadata are the texts that the log stores: the appended JSON, with its members in their
  * order. In an altered log they may be no JSON at all.

@@ -12,10 +12,9 @@ import {
   reservationAggregate,
 } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
-import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventTypes, evolveEntry } from '../domain/entry.js';
 import { kindOf } from '../domain/streamName.js';
-import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent } from '../ports/eventStore.js';
 import { foldDocument, type Projection, type ReadModel, typesOf } from '../runtime/readmodels/index.js';
 
 /** `user-{id}`. `credential` rises when the user's sessions end: with a new password, or when disabled. */
@@ -80,7 +79,7 @@ export const accountsProjection: Projection<AccountDocument> = {
         const holders = (document as PhoneDocument | undefined)?.holders ?? [];
         return {
           entry: 'phone',
-          holders: reservationAggregate.evolve(holders, event as unknown as Happened<AccountEvent>),
+          holders: reservationAggregate.evolve(holders, event as Recorded<AccountEvent>),
         };
       }
       default:

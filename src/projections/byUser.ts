@@ -5,10 +5,9 @@
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
 import type { PaymentMethod, PaymentMethodEvent, PhoneTaken } from '../domain/account.js';
-import type { Happened } from '../domain/decider.js';
 import type { GiftsPurchased } from '../domain/purchase/events.js';
 import { idOf } from '../domain/streamName.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Recorded, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 type Folded = GiftsPurchased | PhoneTaken | Extract<PaymentMethodEvent, { type: `${string}${'Added' | 'Changed'}` }>;
@@ -37,7 +36,7 @@ export const byUserProjection: Projection<object> = {
   }),
   creates: ['GiftsPurchased', 'PhoneTaken', 'PaymentMethodAdded', 'PaymentMethodChanged'],
   documentIds(event: RecordedEvent): readonly string[] {
-    const folded = event as unknown as Happened<Folded>;
+    const folded = event as Recorded<Folded>;
     switch (folded.type) {
       case 'GiftsPurchased':
         return [`${boughtBy(folded.data.buyer_id)}${timeKey(folded.at)}/${folded.data.transaction_id}`];

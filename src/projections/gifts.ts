@@ -9,7 +9,7 @@ import type { GiftsPurchased } from '../domain/purchase/events.js';
 import { receiverOf } from '../domain/purchase/decisions.js';
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Recorded, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** The latest redemption. Times are ISO 8601, UTC, milliseconds. */
@@ -118,7 +118,7 @@ function extendedVoucher(
 
 export function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
   let voucher: VoucherDocument | undefined;
-  for (const event of history as unknown as readonly Folded[]) {
+  for (const event of history as readonly Recorded<Folded>[]) {
     if (event.type === 'VoucherAssigned') voucher = assignedVoucher(event);
     else if (event.type === 'GiftExtended' && voucher !== undefined) voucher = extendedVoucher(voucher, event);
   }
@@ -221,11 +221,11 @@ function makeGifts(
     types: [...FIRST_TYPES, ...later],
     creates: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
-      const folded = event as unknown as Folded;
+      const folded = event as Recorded<Folded>;
       return folded.type === 'GiftsPurchased' ? idsOf(folded).map((ids) => ids.gift_id) : [idOf(event.stream)];
     },
     evolve(document: GiftDocument | undefined, event: RecordedEvent, _id: string, index: number): GiftDocument {
-      const folded = event as unknown as Folded;
+      const folded = event as Recorded<Folded>;
       if (folded.type !== 'GiftsPurchased') {
         if (document === undefined) throw new Error(`${folded.type} of a gift that was never bought`);
         return evolveGift(document, folded, held);
@@ -245,7 +245,7 @@ const gifts2 = makeGifts({ version: 2, indexes: [] }, () => undefined);
 function makeGifts3(): Projection<GiftDocument> {
   const keyOf = lastTimeKey();
   return makeGifts(
-    { version: 3, indexes: [{ fields: ['held'] }], previous: [gifts2 as unknown as Projection] },
+    { version: 3, indexes: [{ fields: ['held'] }], previous: [gifts2] },
     (receiver, at) => heldSince(receiver, keyOf(at)),
     typesOf<Later>({ ReminderSent: true }),
   );

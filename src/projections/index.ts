@@ -56,7 +56,7 @@ const BY_SOME = [
  */
 export type ReadBySome = (typeof BY_SOME)[number];
 
-export const PROJECTIONS = Object.values(ALL) as unknown as readonly Projection[];
+export const PROJECTIONS: readonly Projection[] = Object.values(ALL);
 
 /** Read models whose documents hold personal data in the clear. */
 export const PERSONAL_READ_MODELS: readonly string[] = PROJECTIONS.flatMap(({ name, personal }) =>
@@ -74,10 +74,7 @@ export type ReadModels = {
 export function openReadModels(store: ReadStore, events: LogEnds & Pick<EventStore, 'read' | 'readAll'>): ReadModels {
   const hurry = events.hurry?.bind(events);
   const models = Object.fromEntries(
-    Object.entries(ALL).map(([name, projection]) => [
-      name,
-      openReadModel(store, projection as unknown as Projection, hurry),
-    ]),
+    Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection, hurry)]),
   ) as ReadModels;
   return {
     ...models,

@@ -8,7 +8,7 @@ import {
   parkedNameOf,
   type ParkedWork,
 } from '../domain/parked.js';
-import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Caller, Position, Recorded, RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /** `{parkedId}`. */
@@ -40,7 +40,7 @@ export const parkedProjection: Projection<ParkedDocument> = {
     return [parkedId(nameOf(event), (event.data as ParkedEvent['data']).entity)];
   },
   evolve(document, event) {
-    const parked = event as unknown as ParkedEvent;
+    const parked = event as Recorded<ParkedEvent>;
     const work = evolveParked(document, parked);
     const { entity, transaction_id, step, cause, times, state } = work;
     return {

@@ -1,9 +1,9 @@
 /** Money refunded of each purchase; a purchase without refunds and disputes has no document. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
-import type { Happened } from '../domain/decider.js';
 import { evolveGivenBack, type GivenBack, type GivenBackEvent } from '../domain/purchase/status.js';
 import { idOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
+import type { Recorded } from '../ports/eventStore.js';
 
 /** `{transactionId}`. */
 export const reversalsProjection: Projection<GivenBack> = {
@@ -19,5 +19,5 @@ export const reversalsProjection: Projection<GivenBack> = {
     DisputeClosed: true,
   }),
   documentIds: (event) => [idOf(event.stream)],
-  evolve: (document, event) => evolveGivenBack(document, event as unknown as Happened<GivenBackEvent>),
+  evolve: (document, event) => evolveGivenBack(document, event as Recorded<GivenBackEvent>),
 };

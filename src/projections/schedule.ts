@@ -10,6 +10,7 @@ import type { GiftsPurchased, PaymentCharged } from '../domain/purchase/events.j
 import type { SendingEvent } from '../domain/sending.js';
 import { idOf, kindOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
+import type { Recorded } from '../ports/eventStore.js';
 
 type Folded = Happened<GiftsPurchased | PaymentCharged | SendingEvent | GiftExtended>;
 
@@ -50,7 +51,7 @@ export const scheduleProjection: Projection<ScheduleDocument> = {
   creates: ['GiftsPurchased', 'GiftExtended'],
   documentIds: ({ stream }) => [kindOf(stream) === GIFT ? extendedId(idOf(stream)) : idOf(stream)],
   evolve(document, event) {
-    const folded = event as unknown as Folded;
+    const folded = event as Recorded<Folded>;
     switch (folded.type) {
       case 'GiftsPurchased': {
         const { expires_on, send_at } = folded.data;

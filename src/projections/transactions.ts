@@ -12,7 +12,7 @@ import type {
 import type { SendingEvent } from '../domain/sending.js';
 import type { SealedText } from '../lib/seal.js';
 import { idOf } from '../domain/streamName.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Recorded, RecordedEvent } from '../ports/eventStore.js';
 import { foldDocument, type Projection, typesOf } from '../runtime/readmodels/index.js';
 
 /**
@@ -112,7 +112,7 @@ function makeTransactions(
     isFinal: (document) => document.payment === 'declined' || (document.payment === 'charged' && !isUnsent(document)),
     documentIds: (event: RecordedEvent) => [idOf(event.stream)],
     evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
-      const folded = event as unknown as Settling | Sending;
+      const folded = event as Recorded<Settling | Sending>;
       if (folded.type === 'GiftsPurchased') {
         const bought = made(folded);
         const { send_at } = folded.data;
@@ -130,7 +130,7 @@ function makeTransactions(
 const transactions2 = makeTransactions({ version: 2 }, []);
 
 export const transactionsProjection = makeTransactions(
-  { version: 3, previous: [transactions2 as unknown as Projection] },
+  { version: 3, previous: [transactions2] },
   typesOf<Sending['type']>({ SendRescheduled: true, SendStarted: true }),
 );
 

@@ -1,7 +1,6 @@
 /** Voucher codes of imported pools (docs/api/vouchers.md#voucher-codes), which are too large for memory. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { createHash } from 'node:crypto';
-import type { Happened } from '../domain/decider.js';
 import {
   type VoucherCode,
   type VoucherCodeEvent,
@@ -9,6 +8,7 @@ import {
   voucherCodeOfStream,
 } from '../domain/voucherCode.js';
 import { type Projection, type ReadModel, typesOf } from '../runtime/readmodels/index.js';
+import type { Recorded } from '../ports/eventStore.js';
 
 /** `voucherCode-{segmentId}-{hash}`. Secret: `code`, `pin`. */
 export interface VoucherCodeDocument {
@@ -36,7 +36,7 @@ export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
   evolve(document, event, id) {
     const next = voucherCodeAggregate.evolve(
       document === undefined ? { status: 'none' } : stateOf(document),
-      event as unknown as Happened<VoucherCodeEvent>,
+      event as Recorded<VoucherCodeEvent>,
     );
     if (next.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
     return {

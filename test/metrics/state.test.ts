@@ -11,7 +11,7 @@ import { showState } from '../../src/metrics/state.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { processTally } from '../../src/processors/runner/status.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
-import { checkpointName, type Projection } from '../../src/runtime/readmodels/projection.js';
+import { checkpointName } from '../../src/runtime/readmodels/projection.js';
 import { recordQuarantine } from '../../src/runtime/readmodels/quarantine.js';
 import { transactionsProjection } from '../../src/projections/transactions.js';
 import { event } from '../support/engines/eventStoreEvents.js';
@@ -19,7 +19,7 @@ import { exposed } from '../support/service/exposed.js';
 import { type Installation, installation } from '../support/fixtures/projecting.js';
 
 const test = suite<{ house: Installation }>('installation');
-const PROJECTIONS = [giftsProjection, transactionsProjection] as unknown as readonly Projection[];
+const PROJECTIONS = [giftsProjection, transactionsProjection];
 const BUS = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
 
 test.before.each(async (context) => {

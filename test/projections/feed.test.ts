@@ -11,14 +11,14 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { type FeedDocument, type FeedEntry, feedProjection } from '../../src/projections/feed/feed.js';
 import { repair } from '../../src/runtime/readmodels/maintenance/repair.js';
 import { verifyAll, type VerifyOptions, verifySample } from '../../src/runtime/readmodels/maintenance/verify.js';
-import { checkpointName, collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
+import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { FULL_SPEED } from '../support/faults/fullSpeed.js';
 import { append, buy, type Installation, installed, redeem } from '../support/fixtures/projecting.js';
 import { depsFor } from '../support/fixtures/rebuilding.js';
 import { until } from '../support/assertions/until.js';
 
 const test = suite('projections/feed');
-const FEED = feedProjection as unknown as Projection;
+const FEED = feedProjection;
 const COLLECTION = collectionOf(feedProjection);
 const never = new AbortController().signal;
 

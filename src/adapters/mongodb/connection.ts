@@ -91,6 +91,7 @@ export function openConnection({ store, newClient, database, logger }: Connectio
           collection = db.collection(name);
           collections.set(name, collection);
         }
+        // A collection has any document: the caller knows which.
         return collection as unknown as Collection<D>;
       },
     };

@@ -47,7 +47,7 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
       errors: [],
       async handle(call) {
         const user = userOf(call);
-        const { data: gifts, next } = await ownGifts(deps, user.id, call.query as unknown as OwnGiftsRequest);
+        const { data: gifts, next } = await ownGifts(deps, user.id, call.query as OwnGiftsRequest);
         const viewer = viewing(deps, user);
         const data = gifts.map((gift) => giftEntity(gift, viewer));
         return { status: 200, body: cursorBody({ data, next }) };

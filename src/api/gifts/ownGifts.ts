@@ -15,11 +15,11 @@ import { findGifts, type GiftModels, type JoinedGift } from '../../entities/join
 export const GIFT_ROLES = ['holder', 'sender'] as const;
 export type GiftRole = (typeof GIFT_ROLES)[number];
 
-export interface OwnGiftsRequest extends CursorRequest {
+export type OwnGiftsRequest = CursorRequest & {
   /** Role of the user; absent: gifts of both roles. */
   readonly as?: GiftRole;
   readonly status?: GiftStatus;
-}
+};
 
 export interface OwnGiftDeps extends GiftModels {
   readonly byUser: ReadModel<object>;

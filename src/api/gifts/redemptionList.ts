@@ -1,7 +1,6 @@
 /** Route that lists the redemptions of a gift (docs/api/gifts.md#list-redemptions). */
-import type { Happened } from '../../domain/decider.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
+import type { Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { RedemptionDocument } from '../../projections/gifts.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
@@ -14,7 +13,7 @@ import { redemptionExample, redemptionSchema } from './schemas.js';
 /** Redemptions in a gift's history, as they are now, the latest first. */
 export function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocument[] {
   const redemptions = new Map<string, RedemptionDocument>();
-  for (const event of history as unknown as readonly Happened<GiftEvent>[]) {
+  for (const event of history as readonly Recorded<GiftEvent>[]) {
     const { at: updated_at } = event;
     if (event.type === 'GiftRedeemed') {
       const { redemption_id: id, location_id } = event.data;

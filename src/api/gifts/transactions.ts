@@ -124,7 +124,7 @@ const RESCHEDULE_BODY: Schema = {
 
 export const PURCHASE_ROUTE = { method: 'POST', path: '/api/v2/transactions' } as const;
 
-interface PurchaseBody {
+type PurchaseBody = {
   readonly payment: { readonly reference: string };
   readonly purchase: {
     readonly reference: string;
@@ -132,7 +132,7 @@ interface PurchaseBody {
     readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
     readonly send_at?: string;
   };
-}
+};
 
 const TRANSACTION_ANSWER = {
   schema: {
@@ -362,7 +362,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         const earlier =
           early.bodyHash === undefined ? undefined : await findPurchase(deps, context, early.firstPosition);
         return async ({ body, embeds }) => {
-          const { payment, purchase } = body as unknown as PurchaseBody;
+          const { payment, purchase } = body as PurchaseBody;
           const request = {
             product_id: purchase.reference,
             payment_reference: payment.reference,
@@ -438,7 +438,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         const { id } = await find(early);
         const context = contextOf(early, deps.now());
         return async ({ body }) => {
-          const { send_at } = body as unknown as { readonly send_at: string | null };
+          const { send_at } = body as { readonly send_at: string | null };
           const changed = await rescheduleSend(deps, id, context, send_at);
           const transaction = transactionIn(upToOwn(changed));
           if (transaction === undefined) throw new Error('a purchase was changed and is not there');

@@ -97,7 +97,7 @@ export function normalizedPath(path: string): string {
  * Pattern and methods of a path that no route answers with the request's method; `undefined`: no route has this path.
  */
 export function otherMethods(ctx: Context): { readonly path: string; readonly allow: string } | undefined {
-  const [first, ...others] = (ctx as unknown as RouterContext).matched ?? [];
+  const [first, ...others] = (ctx as Context & Partial<Pick<RouterContext, 'matched'>>).matched ?? [];
   if (first === undefined) return undefined;
   const methods = new Set([first, ...others].flatMap((layer) => layer.methods));
   return { path: String(first.path), allow: [...methods].sort().join(', ') };

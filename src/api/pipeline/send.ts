@@ -13,6 +13,7 @@ function secureHeaders(): [string, string][] {
     setHeader: (name: string, value: string) => headers.set(name, value),
     removeHeader: (name: string) => headers.delete(name),
   };
+  // Helmet uses nothing else of a context.
   void helmet()({ req: {}, request: {}, res: response, response: {} } as unknown as Context, async () => undefined);
   if (headers.size === 0) throw new Error('helmet set no header');
   return [...headers];

@@ -3,10 +3,10 @@ import { TIME_KEY_LENGTH } from '../../projections/timeKey.js';
 import type { Schema } from '../pipeline/route.js';
 import { listSchema, record } from './schemas.js';
 
-export interface CursorRequest {
+export type CursorRequest = {
   readonly limit: number;
   readonly after: string | undefined;
-}
+};
 
 /** Entries of one page, and the `after` of the next page; null on the last. */
 export interface CursorPage<T> {
@@ -29,8 +29,7 @@ export function cursorParameters(pattern: string): Readonly<Record<'limit' | 'af
   };
 }
 
-export const cursorRequest = (query: Readonly<Record<string, unknown>>): CursorRequest =>
-  query as unknown as CursorRequest;
+export const cursorRequest = (query: Readonly<Record<string, unknown>>): CursorRequest => query as CursorRequest;
 
 export function cursorSchema(items: Schema): Schema {
   return record({

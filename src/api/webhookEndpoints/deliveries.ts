@@ -20,10 +20,10 @@ import { attemptExample } from './schemas.js';
 
 const EVENT_ID = { type: 'string', minLength: 1, maxLength: 64 } as const;
 
-interface Wanted {
+type Wanted = {
   readonly event_id: string;
   readonly position?: string;
-}
+};
 
 /** The position that a text names; `undefined`: a position in another log. @throws HttpError `schema` */
 function placeIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>): Position | undefined {
@@ -151,7 +151,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         example: { event_id: attemptExample.event_id },
       },
       async ({ body }, own) => {
-        const wanted = body as unknown as Wanted;
+        const wanted = body as Wanted;
         const { event_id } = wanted;
         const position = await placeOfEvent(deps, own, wanted);
         return {

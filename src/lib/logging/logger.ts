@@ -161,7 +161,7 @@ export function createLogger(settings: LoggerSettings): Logger {
   };
   const logger = pino(options, settings.destination ?? openLogDestination(1));
   // Bindings of a child logger bypass the formatters, so they are cleaned here.
-  const child = Reflect.get(logger, 'child') as unknown as (...given: unknown[]) => Logger;
+  const child = Reflect.get(logger, 'child') as (...given: never[]) => unknown;
   Reflect.set(logger, 'child', function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
     return Reflect.apply(child, this, [clean(bindings), ...rest]);
   });

@@ -152,10 +152,10 @@ type EventLine = readonly [
 ];
 
 function eventOf(line: Buffer, number: number): RecordedEvent {
-  const found = parsed(line);
+  const found = parsed(line) as EventLine | undefined;
   if (!Array.isArray(found) || found.length !== 7)
     throw new BackupDamagedError(`has been altered: line ${number + 1} is no event`);
-  const [stream, revision, id, type, at, data, metadata] = found as unknown as EventLine;
+  const [stream, revision, id, type, at, data, metadata] = found;
   return { stream, revision, id, type, at, data, metadata, position: positionOf(number) };
 }
 

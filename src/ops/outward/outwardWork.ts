@@ -7,9 +7,10 @@ import { currentTime } from '../../lib/clock.js';
 import {
   type Caller,
   ConflictError,
-  LogSealedError,
   type EventStore,
+  LogSealedError,
   type Position,
+  type Recorded,
   type RecordedEvent,
 } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -41,7 +42,7 @@ const NOT_STARTED = 'that it begins could not be recorded yet';
 const SERVICE: Caller = { user: 'system:service' };
 
 function after(known: Known, event: RecordedEvent): Known {
-  const owner = ownerAfter(event as unknown as OutwardEvent);
+  const owner = ownerAfter(event as Recorded<OutwardEvent>);
   return { owner, resumedAt: event.type === 'OutwardWorkResumed' ? event.position : known.resumedAt };
 }
 

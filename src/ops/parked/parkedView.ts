@@ -6,7 +6,7 @@ import {
   PARKED_NAMES,
   parkedStream,
 } from '../../domain/parked.js';
-import type { Caller, EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Caller, EventStore, Position, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import { foldDocument } from '../../runtime/readmodels/index.js';
 import { type ParkedDocument, parkedProjection } from '../../projections/parked.js';
 import type { FoundWork } from '../../commands/findParked.js';
@@ -80,7 +80,7 @@ export async function parkedWithEvents(events: EventStore, found: FoundWork, sig
 
 /** Reason of the last retry or discard; null where there was none. @throws UnavailableError */
 export function lastReason(history: readonly RecordedEvent[]): string | null {
-  const decided = (history as unknown as readonly ParkedEvent[]).findLast(({ type }) => type !== 'WorkParked');
+  const decided = (history as readonly Recorded<ParkedEvent>[]).findLast(({ type }) => type !== 'WorkParked');
   return decided === undefined || decided.type === 'WorkParked' ? null : decided.data.reason;
 }
 

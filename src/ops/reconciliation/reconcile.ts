@@ -9,7 +9,7 @@ import { type PaymentCharged, transactionStream } from '../../domain/purchase/ev
 import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
 import { idOf } from '../../domain/streamName.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed } from '../ranges/spanFeed.js';
 
@@ -186,7 +186,7 @@ export async function reconcile(
 const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string }): string => `${kind} ${id}`;
 
 function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
-  const known = event as unknown as PaymentCharged | GiftsRefunded | RefundedAtProvider;
+  const known = event as Recorded<PaymentCharged | GiftsRefunded | RefundedAtProvider>;
   const transactionId = idOf(event.stream);
   const { provider, amount } = known.data;
   const one = { provider, transactionId, amount, at: event.at };

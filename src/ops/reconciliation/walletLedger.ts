@@ -1,7 +1,7 @@
 import type { WalletEvent } from '../../domain/wallet.js';
 import { walletStream } from '../../domain/wallet.js';
 import { type PurchaseEvent, transactionStream } from '../../domain/purchase/events.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { openSpanFeed, type SpanFeed } from '../ranges/spanFeed.js';
 
@@ -27,7 +27,7 @@ export async function walletLedger(
     },
     async find(kind, id, transactionId) {
       const [bought] = await events.read(transactionStream(transactionId), { limit: 1 });
-      const purchase = bought as unknown as PurchaseEvent | undefined;
+      const purchase = bought as Recorded<PurchaseEvent> | undefined;
       if (purchase?.type !== 'GiftsPurchased') return undefined;
       const history = await events.read(walletStream(purchase.data.payment_reference));
       return history.flatMap(entriesOf).find((entry) => entry.kind === kind && entry.id === id);
@@ -37,7 +37,7 @@ export async function walletLedger(
 }
 
 function entriesOf(event: RecordedEvent): LedgerEntry[] {
-  const known = event as unknown as WalletEvent;
+  const known = event as Recorded<WalletEvent>;
   const common = { currency: 'gbp', at: event.at, moved: true, status: 'booked' };
   if (known.type === 'WalletDebited') {
     const { transaction_id: transactionId, amount } = known.data;

@@ -1,5 +1,5 @@
 import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../../domain/parked.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { EventStore, Recorded } from '../../ports/eventStore.js';
 
 const PAGE = 500;
 
@@ -13,7 +13,7 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
       for (let full = true; full;) {
         const page = await events.read(parkedStream(name), { from: state.next, limit: PAGE });
         for (const event of page) {
-          const { type, data } = event as unknown as ParkedEvent;
+          const { type, data } = event as Recorded<ParkedEvent>;
           if (type === 'WorkParked') state.open.add(data.entity);
           else state.open.delete(data.entity);
           state.next = event.revision + 1;

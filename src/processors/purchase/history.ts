@@ -4,7 +4,7 @@ import { attemptOf, type NotificationEvent } from '../../domain/notification.js'
 import { parkedStream, type WorkParked } from '../../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { PurchaseTrigger } from './state.js';
 
 const READS_AT_ONCE = 32;
@@ -38,7 +38,7 @@ async function giftEvents(events: EventStore, giftIds: readonly string[]): Promi
     const [gift, notification] = await readGiftAndNotification(events, giftId);
     found.push(
       ...gift.filter(({ type }) => type === 'GiftIssued'),
-      ...notification.filter((event) => attemptOf(event as unknown as NotificationEvent) === 1),
+      ...notification.filter((event) => attemptOf(event as Recorded<NotificationEvent>) === 1),
     );
   });
   return found;

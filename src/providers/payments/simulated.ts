@@ -222,5 +222,6 @@ function replyOf<R extends object>({
   reference: _reference,
   ...reply
 }: SimulatedEntry<R> & { readonly reference?: string }): R {
+  // The compiler can't tell that an entry without these fields is its reply.
   return reply as unknown as R;
 }

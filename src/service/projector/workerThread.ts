@@ -68,7 +68,7 @@ export function projectOnThread({
   endMs = END_MS,
   ...data
 }: ThreadProjectorOptions): ThreadProjector {
-  const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
+  const lines = (logger as Logger & { readonly [symbols.streamSym]: DestinationStream })[symbols.streamSym];
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
   let lastHealth: readonly FollowerHealth[] = PARTS;
   followers.include(() => lastHealth);

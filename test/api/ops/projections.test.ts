@@ -11,7 +11,7 @@ import { type GiftDocument, giftsProjection } from '../../../src/projections/gif
 import type { SignedLog } from '../../../src/ops/readmodels/refuseAlteredLog.js';
 import { tileFolder } from '../../../src/ops/evidence/tree/tileFolder.js';
 import { event as newEvent } from '../../support/engines/eventStoreEvents.js';
-import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
+import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
 import { requestRebuild, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { previousBuildOf } from '../../../src/runtime/readmodels/previousBuilds.js';
 import { putRebuild, rebuildOf } from '../../../src/runtime/readmodels/rebuildRecord.js';
@@ -405,7 +405,7 @@ const ALTERED_LOG: SignedLog = {
 const tasks = (): Tasks => openTasks(store, silent, () => new Date().toISOString());
 
 function routesOfRebuilds(signedLog = ALTERED_LOG): ReturnType<typeof rebuildRoutes> {
-  const projection = transactionsProjection as unknown as Projection;
+  const projection = transactionsProjection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };
   return rebuildRoutes({
     of: () => ({ projection, deps, asked: ASKED }),
@@ -475,7 +475,7 @@ test("records who asks and why before anything is done; does nothing that it can
     await store.versions(name),
     (await rebuildOf(store, name))?.value.target,
   ];
-  await requestRebuild(store, transactionsProjection as unknown as Projection, ASKED, true);
+  await requestRebuild(store, transactionsProjection, ASKED, true);
   const before = await status();
   for (const { path, handle } of routes) {
     const failed = await handle({} as Call, { personal: false }, async () =>

@@ -507,8 +507,8 @@ test('shows what readers use while a deployed version is built, and who keeps it
       ),
     );
     const release: Projection = {
-      ...(giftsProjection as unknown as Projection),
-      previous: [{ ...(giftsProjection as unknown as Projection), version: V - 1 }],
+      ...giftsProjection,
+      previous: [{ ...giftsProjection, version: V - 1 }],
     };
     // What it builds is never stored.
     let go: () => void = () => undefined;
@@ -566,26 +566,22 @@ test('shows that no process builds a new version while an earlier release leads'
   await stores(dir, async (engines) => {
     await servesEarlier(engines);
     await engines.store.drop(GIFTS);
-    await leadsBeside(
-      engines,
-      { ...(giftsProjection as unknown as Projection), version: V - 1, previous: [] },
-      async () => {
-        const { out } = await gift(dir, ['projections', 'status']);
-        assert.match(out, new RegExp(`^gifts +${V} +no +none .*no process$`, 'm'));
-        assert.match(
-          out,
-          new RegExp(
-            `gifts: readers use version ${V - 1} until version ${V} is built, which starts once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
-          ),
-        );
-      },
-    );
+    await leadsBeside(engines, { ...giftsProjection, version: V - 1, previous: [] }, async () => {
+      const { out } = await gift(dir, ['projections', 'status']);
+      assert.match(out, new RegExp(`^gifts +${V} +no +none .*no process$`, 'm'));
+      assert.match(
+        out,
+        new RegExp(
+          `gifts: readers use version ${V - 1} until version ${V} is built, which starts once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
+        ),
+      );
+    });
   });
 });
 
 test('says in every command which version it is about, after an earlier release was brought back', async ({ dir }) => {
   await stores(dir, async (engines) => {
-    const present = giftsProjection as unknown as Projection;
+    const present = giftsProjection;
     await leadsBeside(engines, { ...present, version: V + 1, previous: [present] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(

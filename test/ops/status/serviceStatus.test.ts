@@ -4,7 +4,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { giftsProjection } from '../../../src/projections/gifts.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
-import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../../src/processors/runner/checkpoint.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { FailingPart, ProcessManagerStatus, ReadModelStatus } from '../../../src/ops/status/status.js';
@@ -23,7 +22,7 @@ test(
     await buy(events);
     const projector = await project();
     await settled(projector, events);
-    const look = openServiceStatus({ events, store, projections: [giftsProjection as unknown as Projection] });
+    const look = openServiceStatus({ events, store, projections: [giftsProjection] });
     const holder = async (): Promise<string | null | undefined> =>
       (await look.look()).find((one): one is ReadModelStatus => one.kind === 'projection')?.holder;
     assert.is(await holder(), 'projector 1');
@@ -113,7 +112,7 @@ test(
       const look = openServiceStatus({
         events,
         store,
-        projections: [giftsProjection, transactionsProjection] as unknown as readonly Projection[],
+        projections: [giftsProjection, transactionsProjection],
       });
       const found = await look.look();
       await look.close();

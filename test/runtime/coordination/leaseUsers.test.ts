@@ -16,7 +16,7 @@ import { LEASE_MS } from '../../../src/runtime/coordination/lease.js';
 import { requestRebuild } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { startRebuilder } from '../../../src/runtime/readmodels/maintenance/rebuilder.js';
 import { keeperLease } from '../../../src/runtime/readmodels/orphanedModels.js';
-import { checkpointName, type Projection } from '../../../src/runtime/readmodels/projection.js';
+import { checkpointName } from '../../../src/runtime/readmodels/projection.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
 import { until } from '../../support/assertions/until.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
@@ -165,7 +165,7 @@ test(
           return store.write(batches);
         },
       },
-      projections: [later, transactionsProjection as unknown as Projection],
+      projections: [later, transactionsProjection],
       leaseMs: 20_000,
     });
     await until(() => leader.kept().length > 0);

@@ -29,7 +29,7 @@ const counts: Projection<{ count: number }> = {
 
 function newBuild(): RunningBuild {
   return {
-    projection: counts as unknown as Projection,
+    projection: counts,
     collection: collectionOf(counts),
     checkpoint: 'counts@1',
     types: new Set(counts.types),

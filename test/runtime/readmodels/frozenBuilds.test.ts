@@ -5,7 +5,6 @@ import type { ReadStore } from '../../../src/ports/readStore.js';
 import { dropFrozenBuilds } from '../../../src/runtime/readmodels/frozenBuilds.js';
 import { requestRollback } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { putPreviousBuild } from '../../../src/runtime/readmodels/previousBuilds.js';
-import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { putRebuild } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { accountsProjection } from '../../../src/projections/accounts.js';
 import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
@@ -15,7 +14,7 @@ import { embeddedFixture } from '../../support/engines/readStoreEmbedded.js';
 const test = suite('frozen builds');
 
 const NUMBER = '+447700900001';
-const projection = accountsProjection as unknown as Projection;
+const projection = accountsProjection;
 /** Rebuilds of version 1: in use is the second one. */
 const [FIRST, SERVING, TARGET, NEXT_VERSION] = [1, 1_000_002, 1_000_003, 2];
 

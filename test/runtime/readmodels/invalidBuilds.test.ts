@@ -29,7 +29,7 @@ import { giftStream } from '../../../src/domain/gift/events.js';
 import { until } from '../../support/assertions/until.js';
 
 const test = suite('projector: checkpoints that are no place in the log');
-const GIFTS = giftsProjection as unknown as Projection;
+const GIFTS = giftsProjection;
 const NOW = '2026-03-01T10:00:00.000Z';
 
 /** A stored checkpoint is never lowered, so each of these replaces a valid one. */

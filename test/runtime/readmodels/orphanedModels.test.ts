@@ -24,12 +24,9 @@ const leaseMs = 2_000;
 /** The version of `gifts`. */
 const V = giftsProjection.version;
 /** A release whose engineer forgot the previous fold. */
-const FORGETFUL: readonly Projection[] = [
-  { ...(giftsProjection as unknown as Projection), version: V + 1 },
-  transactionsProjection as unknown as Projection,
-];
+const FORGETFUL: readonly Projection[] = [{ ...giftsProjection, version: V + 1 }, transactionsProjection];
 /** A release from before `transactions` was added. */
-const PREVIOUS: readonly Projection[] = [giftsProjection as unknown as Projection];
+const PREVIOUS: readonly Projection[] = [giftsProjection];
 const NEXT = FORGETFUL[0] as Projection;
 const SERVED = checkpointName(giftsProjection);
 
@@ -133,7 +130,7 @@ test(
     slow.go();
     await project({ projections: FORGETFUL, leaseMs });
     await until(async () => (await house.store.active('gifts')) === V + 1, 'the later version to be in use');
-    assert.equal(await readyOf(house, giftsProjection as unknown as Projection), {
+    assert.equal(await readyOf(house, giftsProjection), {
       ready: true,
       detail: `version ${V + 1} serves and has caught up, until no process of its release leads`,
     });
@@ -244,10 +241,7 @@ test(
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ name: 'gifts', version, indexes: [] });
     await store.activate('gifts', V);
-    const [serving, frozen] = [
-      await openBuild(store, giftsProjection as unknown as Projection),
-      await openBuild(store, NEXT),
-    ];
+    const [serving, frozen] = [await openBuild(store, giftsProjection), await openBuild(store, NEXT)];
     frozen.state = 'ready';
     await store.activate('gifts', V + 2);
     const woken = await swapIn(frozen, [serving, frozen], V, { store, lease: { held: true }, logger: silent }).catch(

@@ -68,8 +68,8 @@ test(
         return store.ensure(...args);
       },
     };
-    const last = { ...transactionsProjection, last: true } as unknown as Projection;
-    const projector = await project({ store: slow, projections: [giftsProjection as unknown as Projection, last] });
+    const last = { ...transactionsProjection, last: true as const };
+    const projector = await project({ store: slow, projections: [giftsProjection, last] });
     await opening.promise;
     const closing = projector.close().then(() => 'closed');
     goOn.resolve();
@@ -647,7 +647,7 @@ test(
     const old = await project();
     await settled(old, events);
     await old.close();
-    const next: Projection = { ...giftsVersion(V + 1), previous: [giftsProjection as unknown as Projection] };
+    const next: Projection = { ...giftsVersion(V + 1), previous: [giftsProjection] };
     const leader = await project({ projections: [next], retireMs: 0 });
     await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
     const { target } = await rebuild(depsFor(events, store), { projection: next });

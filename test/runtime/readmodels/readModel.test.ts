@@ -4,7 +4,6 @@ import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { listQuarantined } from '../../../src/runtime/readmodels/quarantine.js';
 import { installed } from '../../support/fixtures/projecting.js';
 import { until } from '../../support/assertions/until.js';
@@ -78,7 +77,7 @@ test(
     await store.activate('things', 1);
     const model = openReadModel<Thing>(store, {
       ...second,
-      previous: [before as unknown as Projection],
+      previous: [{ ...before, hidden: new Set(), types: [], documentIds: () => [], evolve: () => ({}) }],
     });
     assert.is((await model.get('id-a'))?.name, 'a');
     assert.is((await model.find({ where: { id: { prefix: 'id-' } } })).length, 1);

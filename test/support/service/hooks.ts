@@ -37,7 +37,6 @@ import {
   endpointDocument,
   webhookEndpointsProjection,
 } from '../../../src/projections/webhookEndpoints.js';
-import type { Projection } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel, type ReadModel } from '../../../src/runtime/readmodels/readModel.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
 import { deferred } from '../../../src/lib/async/deferred.js';
@@ -118,7 +117,7 @@ async function withHooks(work: (hooks: Hooks) => Promise<void>): Promise<void> {
 export async function openHooks(): Promise<Hooks> {
   const house = await installation();
   const { events, store } = house;
-  const projections = [feedProjection, webhookEndpointsProjection] as unknown as readonly Projection[];
+  const projections = [feedProjection, webhookEndpointsProjection];
   await house.project({ projections, leaseMs: LEASE_MS });
   const feed = openReadModel(store, feedProjection);
   const endpoints = openReadModel(store, webhookEndpointsProjection);

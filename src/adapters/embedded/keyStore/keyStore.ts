@@ -119,7 +119,7 @@ export async function openEmbeddedKeyStore({
         for (const { id, lookup, secret } of some)
           if (!present.has(lookup) && !gone.has(id)) present.set(lookup, { id, lookup, secret });
         for (const other of parts(added.others, ROW_FIELDS)) {
-          const row = subjectOf(other as unknown as Row);
+          const row = subjectOf(other as Row);
           present.set(row.lookup, row);
         }
       }

@@ -5,7 +5,7 @@ import { giftStream } from '../../../../src/domain/gift/events.js';
 import type { ReadStore } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
-import { collectionOf, type Projection } from '../../../../src/runtime/readmodels/projection.js';
+import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { lastProgress } from '../../../../src/runtime/readmodels/maintenance/progress.js';
 import {
   abortRebuild,
@@ -548,7 +548,7 @@ test(
       await openBuild(store, asBuild(GIFTS_PROJECTION, target)),
     ];
     // Of another read model, under the number of the one in use.
-    const other = await openBuild(store, asBuild(transactionsProjection as unknown as Projection, V));
+    const other = await openBuild(store, asBuild(transactionsProjection, V));
     joining.state = 'ready';
     joining.requested = true;
     const swap = async (): ReturnType<typeof swapIn> =>
