@@ -9,6 +9,21 @@ import { type ErrorCode, type ErrorRow, ERRORS } from '../../domain/errors.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { ReadModels } from '../../projections/index.js';
 
+/** The compiler checks here that the table names read models that exist. */
+const rowOf = (code: ErrorCode): ErrorRow<keyof ReadModels> => ERRORS[code];
+
+/** Whether an idempotency key keeps the error as its answer. */
+export const isKept = (code: ErrorCode): boolean => rowOf(code)[2] === 'kept';
+
+/** The read models from which the error is decided. */
+export const basisOf = (code: ErrorCode): readonly (keyof ReadModels)[] => rowOf(code)[3] ?? [];
+
+/** The header `Retry-After`, in seconds (RFC 9110 10.2.3); empty for errors without a waiting time. */
+export function retryAfterOf(code: ErrorCode): Readonly<Record<string, string>> {
+  const [, , repeat] = rowOf(code);
+  return typeof repeat === 'number' ? { 'Retry-After': String(repeat) } : {};
+}
+
 /** An error that is answered with its code's status. `message` is for codes without a message in the table. */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
@@ -24,24 +39,9 @@ export class HttpError extends Error {
   ) {
     super(options.message ?? ERRORS[code][1]);
     this.code = code;
-    this.headers = options.headers ?? {};
+    this.headers = { ...retryAfterOf(code), ...options.headers };
     this.more = options.more;
   }
-}
-
-/** The compiler checks here that the table names read models that exist. */
-const rowOf = (code: ErrorCode): ErrorRow<keyof ReadModels> => ERRORS[code];
-
-/** Whether an idempotency key keeps the error as its answer. */
-export const isKept = (code: ErrorCode): boolean => rowOf(code)[2] === 'kept';
-
-/** The read models from which the error is decided. */
-export const basisOf = (code: ErrorCode): readonly (keyof ReadModels)[] => rowOf(code)[3] ?? [];
-
-/** The header `Retry-After`, in seconds (RFC 9110 10.2.3); empty for errors without a waiting time. */
-export function retryAfterOf(code: ErrorCode): Readonly<Record<string, string>> {
-  const [, , repeat] = rowOf(code);
-  return typeof repeat === 'number' ? { 'Retry-After': String(repeat) } : {};
 }
 
 /** Header with the code of an error, on every error answer (docs/api/errors.md). */
@@ -102,19 +102,20 @@ export interface ErrorAnswer {
 export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof HttpError)
     return { ...answerWith(error.code, error.headers), message: error.message, more: error.more };
-  if (error instanceof Refusal) return answerWith(error.code, fieldHeader(error.field));
+  if (error instanceof Refusal)
+    return answerWith(error.code, { ...retryAfterOf(error.code), ...fieldHeader(error.field) });
   if (error instanceof EventTooLargeError) return answerWith('request_too_large');
   const passing = Object.values(PASSING).some((type) => error instanceof type);
   return { ...answerWith(passing ? 'unavailable' : 'internal'), unforeseen: true };
 }
 
-function answerWith(code: ErrorCode, headers: Readonly<Record<string, string>> = {}): ErrorAnswer {
+function answerWith(code: ErrorCode, headers = retryAfterOf(code)): ErrorAnswer {
   const [status, message] = ERRORS[code];
   return {
     status,
     code,
     message,
-    headers: { [CODE_HEADER]: code, ...retryAfterOf(code), ...headers },
+    headers: { [CODE_HEADER]: code, ...headers },
     unforeseen: false,
   };
 }

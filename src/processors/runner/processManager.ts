@@ -1,11 +1,9 @@
 /** The shape of a process manager, which docs/process-managers.md explains. */
 import type { DomainEvent } from '../../domain/decider.js';
 import type { ParkedName, ParkedWork } from '../../domain/parked.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { Cause } from './cause.js';
 import type { Job, ParkAs } from './jobs.js';
-
-export type Recorded<E extends DomainEvent = DomainEvent> = E & Omit<RecordedEvent, 'type' | 'data'>;
 
 export interface Intent {
   readonly do: string;
