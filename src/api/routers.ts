@@ -2,7 +2,7 @@
 import { systemTime } from '../lib/clock.js';
 import type { Resources } from '../lib/async/resources.js';
 import type { SignedLog } from '../ops/readmodels/refuseAlteredLog.js';
-import type { ErasureDeps } from '../ops/people/index.js';
+import type { Erasures } from '../ops/people/index.js';
 import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
@@ -27,7 +27,7 @@ import { endpointRoutes } from './webhookEndpoints/endpoints.js';
 import { webhookRouter } from './webhooks/webhookRouter.js';
 
 export interface RouterOptions extends PartsOptions {
-  readonly erasure: ErasureDeps;
+  readonly erasures: Erasures;
   readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
   /** Opens a store for the temporary copy of a verification. */
   readonly openScratch: () => Promise<ScratchStore>;
@@ -125,7 +125,7 @@ function staffRouters(
         signedLog: evidence,
       },
       payments: config,
-      erasure: options.erasure,
+      erasures: options.erasures,
       erasureDelayMs: config.erasureDelay * 1_000,
       takeDaily,
     },

@@ -5,6 +5,8 @@ import pino from 'pino';
 import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { type Config, loadConfig } from '../service/config.js';
 import { openReadStore, openStoredEvents, readable, refuseForeignFiles } from '../service/engines.js';
+import { findHashKey } from '../service/keys.js';
+import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import type { Log } from '../service/personal.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
@@ -53,6 +55,10 @@ export async function withLog<T>(
     await open.close();
   }
 }
+
+/** Refuses keys that are not the log's. @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError */
+export const refuseOtherKeys = async (opened: OpenedLog): Promise<void> =>
+  refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
 
 /**
  * Joins the sandbox's clock, so that events appended in a sandbox have its time (docs/api/sandbox.md#the-clock).

@@ -6,10 +6,8 @@ import { TICKET_ID } from '../commands/blockGift.js';
 import type { ReassignDeps } from '../commands/reassignGift.js';
 import { isGiftId, isShortcode } from '../domain/giftIds.js';
 import { Refusal } from '../domain/refusal.js';
-import { refuseUnlessKeysFit } from '../service/keysCheck.js';
-import { findHashKey } from '../service/keys.js';
 import { commandLineContext } from './caller.js';
-import { withStores } from './engines.js';
+import { refuseOtherKeys, withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { giftNamed } from './giftNamed.js';
 import { examples, jsonLine } from './output.js';
@@ -164,9 +162,9 @@ async function runAction(
   const flags = toPhone === undefined ? given : { ...given, toPhone: await orStandardInput(terminal, toPhone) };
   const context = commandLineContext();
   const view = await withStores(terminal, async (opened) => {
-    const { events, models, config, subjects } = opened;
+    const { events, models, subjects } = opened;
     if (notifies === true) await refuseWhileHeld(events);
-    await refuseUnlessKeysFit(opened, () => findHashKey(config));
+    await refuseOtherKeys(opened);
     const giftId = await giftNamed(opened, gift);
     const deps: ReassignDeps = { events, gifts: models.gifts, accounts: models.accounts, subjects };
     return (await supportGift(deps, giftId, context, action(flags), reason)).gift;

@@ -4,11 +4,9 @@ import { currentTime } from '../lib/clock.js';
 import { backupKeys, checkKeysBackup, restoreKeys, rewrapKeys } from '../ops/people/index.js';
 import { BackupDamagedError } from '../ops/backup/backupLines.js';
 import { loadConfig } from '../service/config.js';
-import { findHashKey } from '../service/keys.js';
-import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { openPersonal } from '../service/personal.js';
 import { backupFailureOf, refuseUnlessNew } from './backupFile.js';
-import { withLog } from './engines.js';
+import { refuseOtherKeys, withLog } from './engines.js';
 import { eraseAgain, IF_BOTH_ARE_OLDER, openLines, refuseFailed } from './people/eraseAgain.js';
 import { recordTaking } from './exports.js';
 import { notStandard } from './fileNames.js';
@@ -67,7 +65,7 @@ async function runBackup(terminal: Terminal, path: string): Promise<void> {
   refuseUnlessNew(path);
   await withLog(terminal, async (log) => {
     // A backup of another installation's key store, or of an empty one, would be of no use.
-    await refuseUnlessKeysFit(log, () => findHashKey(log.config));
+    await refuseOtherKeys(log);
     await recordTaking(terminal, log.events, 'gift keys backup', { file: path }, null);
     const { signal } = terminal;
     const rows = await backupKeys(log.keys, path, { takenAt: currentTime(), signal }).catch((error: unknown) => {

@@ -54,3 +54,11 @@ export function ownEvents(
   if (own.some((event) => event.metadata.bodyHash !== context.bodyHash)) throw new Refusal('idempotency_key_reused');
   return own;
 }
+
+/**
+ * Context of a part of a larger command. A repeat is recognised by the state of its stream, not by the command's id.
+ */
+export function partOf(context: CommandContext): CommandContext {
+  const { bodyHash: _, ...part } = context;
+  return { ...part, commandId: randomUUID() };
+}

@@ -55,6 +55,12 @@ export const erasureRequestAggregate: Aggregate<ErasureRequest, ErasureEvent> = 
   },
 };
 
+/** Whether a person is erased: an import that raced with the erasure may have added them again. */
+export const erasedAggregate: Aggregate<boolean, DomainEvent> = {
+  initial: false,
+  evolve: (erased, { type }) => type === 'PersonErased' || (erased && type !== 'UserAdded'),
+};
+
 /** Reason in the event that retires the entry of an erased user. */
 export const ERASURE_REASON = 'erasure';
 

@@ -22,7 +22,7 @@ import type { Subjects } from '../runtime/personal/index.js';
 import type { Listener } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { verifiersOf } from '../ops/evidence/index.js';
-import { erasureDeps } from '../ops/people/index.js';
+import { openErasures } from '../ops/people/index.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
 import type { RequestTally } from '../metrics/requests.js';
@@ -184,12 +184,15 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       logger.warn(
         `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
       );
-    const erasure = erasureDeps({ ...engines, keys: keyStore, subjects, hash, models });
+    const erasures = openErasures(
+      { events: engines.events, keys: keyStore, subjects },
+      { store: engines.store, models, hash },
+    );
     processor = config.roles.has('processor')
       ? startProcessorRole(
           {
             config,
-            erasure,
+            erasures,
             engines,
             models,
             subjects,
@@ -242,7 +245,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           hash,
           shortcodes,
           subjects,
-          erasure,
+          erasures,
           evidence: {
             stored,
             folder: treeFolder(treeDir(config), stored.logId),
@@ -326,10 +329,11 @@ async function openWithKeys(config: Config, logger: Logger, open: Resources): Pr
   const { subjects, keys: keyStore, stored, ...engines } = await openEngines(config, logger, open);
   // The sandbox's clock is set before anything is appended.
   if (config.sandbox) await openSharedClock(engines.store.records, engines.events);
-  await refuseUnlessKeysFit({ events: engines.events, keys: keyStore, subjects }, () => findHashKey(config));
+  const log = { events: engines.events, keys: keyStore, subjects };
+  await refuseUnlessKeysFit(log, () => findHashKey(config));
   await keyStore.ping();
   const keys = loadKeys(config);
-  const erasing = { events: engines.events, keys: keyStore, subjects, hash: keyedHash(keys.hashKey) };
-  await repeatErasures(erasing, engines.store.records, logger);
+  const derived = { records: engines.store.records, hash: keyedHash(keys.hashKey) };
+  await repeatErasures(openErasures(log), { now: currentTime(), derived }, logger);
   return { engines, subjects, keyStore, stored, keys };
 }

@@ -2,7 +2,7 @@
 import { type Deliveries, startWebhooks } from '../deliveries/index.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
-import { type ErasureDeps, finishErasures } from '../ops/people/index.js';
+import { type Erasures, finishErasures } from '../ops/people/index.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
 import { startScheduler } from '../processors/schedule/scheduler.js';
 import type { Processors } from '../processors/runner/index.js';
@@ -17,7 +17,7 @@ export interface ProcessorRoleOptions extends ProcessesOptions {
     'reminderDays' | 'reminderHours' | 'webhookPrivateAddresses' | 'webhookRefusedNetworks'
   >;
   readonly models: Pick<ReadModels, 'accounts' | 'catalogue' | 'feed' | 'schedule' | 'webhookEndpoints'>;
-  readonly erasure: ErasureDeps;
+  readonly erasures: Erasures;
   readonly outward: Pick<OutwardWork, 'state' | 'onChange'>;
   readonly version: string;
 }
@@ -35,8 +35,8 @@ interface Outward {
 }
 
 export function startProcessorRole(options: ProcessorRoleOptions, open: Resources): ProcessorRole {
-  const { erasure, followers, outward, logger } = options;
-  open.add(followers.start('erasures', async (run) => finishErasures(erasure, currentTime, run)));
+  const { erasures, followers, outward, logger } = options;
+  open.add(followers.start('erasures', async (run) => finishErasures(erasures, currentTime, run)));
   let working: Outward | undefined;
   let closed = false;
   let last: Promise<void> = Promise.resolve();

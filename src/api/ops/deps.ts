@@ -7,7 +7,7 @@ import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { ScratchStore } from '../../ops/readmodels/verifyReadModel.js';
 import type { SignedLog } from '../../ops/readmodels/refuseAlteredLog.js';
-import type { ErasureDeps } from '../../ops/people/index.js';
+import type { Erasures } from '../../ops/people/index.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 import type { TakeDaily } from '../limits/dailyLimits.js';
 
@@ -18,7 +18,7 @@ export interface OpsDeps {
   readonly models: ReadModels;
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
   readonly upkeep: Upkeep;
-  readonly erasure: ErasureDeps;
+  readonly erasures: Erasures;
   readonly erasureDelayMs: number;
   readonly takeDaily: TakeDaily;
 }

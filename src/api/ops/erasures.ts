@@ -3,25 +3,15 @@ import type { CommandContext } from '../../commands/context.js';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { Refusal } from '../../domain/refusal.js';
 import { ID_PATTERN } from '../../import/schemas.js';
-import {
-  erasePerson,
-  erasureRequestView,
-  type ErasureRequestView,
-  erasureView,
-  type ErasureView,
-  ErasureWaitsError,
-  isFinished,
-  latestOf,
-  openErasure,
-  requestErasure,
-  storedErasures,
-  withdrawErasure,
-} from '../../ops/people/index.js';
+import { type Erasures, ErasureWaitsError } from '../../ops/people/index.js';
 import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
-import { type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+
+type ErasureView = Awaited<ReturnType<Erasures['erase']>>['view'];
+type ErasureRequestView = Awaited<ReturnType<Erasures['request']>>['view'];
 
 const TIME: Schema = { type: 'string', format: 'date-time' };
 
@@ -54,7 +44,7 @@ const NUMBER = /^phone:[\w-]{22}$/;
 const USER = new RegExp(ID_PATTERN);
 
 /** @throws Refusal `person_not_found` for a malformed id */
-export function personAsked(id: string): Person {
+export function requestedPerson(id: string): Person {
   const person = personOf(id);
   if (!(person.kind === 'number' ? NUMBER : USER).test(id)) throw new Refusal('person_not_found');
   return person;
@@ -100,9 +90,9 @@ const withReason = {
 
 const PATH = '/ops/people/:personId/erasure';
 
-export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsRoute[] {
-  const asked = (call: Call): readonly [Person, CommandContext, string] => [
-    personAsked(call.params['personId'] ?? ''),
+export function erasureRoutes({ gifts, erasures, erasureDelayMs }: OpsDeps): OpsRoute[] {
+  const commandIn = (call: Call): readonly [Person, CommandContext, string] => [
+    requestedPerson(call.params['personId'] ?? ''),
     supportContextOf(call, gifts.now()),
     (call.body['reason'] as string).trim(),
   ];
@@ -133,12 +123,9 @@ export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsR
       ],
       errors: ['person_not_found', 'number_of_user', 'erasure_of_staff', 'another_user_required'],
       async handle(call) {
-        const [person, context, reason] = asked(call);
-        const requested = await requestErasure(erasure, person, context, { reason, delayMs: erasureDelayMs });
-        const status = requested.done_at === undefined ? 202 : 200;
-        const replayed = requested.at !== context.now;
-        const position = await latestOf(erasure, person);
-        return { status, body: { data: erasureRequestView(requested) }, replayed, shown: 1, position };
+        const [person, context, reason] = commandIn(call);
+        const requested = await erasures.request(person, context, { reason, delayMs: erasureDelayMs });
+        return answer(requested, requested.view.erased_at === null ? 202 : 200);
       },
     },
     {
@@ -161,17 +148,7 @@ export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsR
         'erasure_waits',
       ],
       async handle(call) {
-        const [person, context, reason] = asked(call);
-        const { by } = await openErasure(erasure, person);
-        if (by.user === context.by.user) throw new Refusal('another_user_required');
-        const outcome = await erasePerson(erasure, person, context, reason).catch(inWords);
-        return {
-          status: 200,
-          body: { data: erasureView(outcome) },
-          replayed: outcome.already,
-          shown: 1,
-          position: outcome.position,
-        };
+        return answer(await erasures.approve(...commandIn(call)).catch(throwWaits));
       },
     },
     {
@@ -192,17 +169,13 @@ export function erasureRoutes({ gifts, erasure, erasureDelayMs }: OpsDeps): OpsR
       ],
       errors: ['person_not_found', 'erasure_not_found', 'erasure_started'],
       async handle(call) {
-        const [person, ...by] = asked(call);
-        const withdrawn = await withdrawErasure(erasure, person, ...by);
-        const position = await latestOf(erasure, person);
-        const replayed = withdrawn.withdrawn_at !== by[0].now;
-        return { status: 200, body: { data: erasureRequestView(withdrawn) }, replayed, shown: 1, position };
+        return answer(await erasures.withdraw(...commandIn(call)));
       },
     },
   ];
 }
 
-export function openErasureRoutes({ erasure }: Pick<OpsDeps, 'erasure'>): OpsRoute[] {
+export function openErasureRoutes({ erasures }: Pick<OpsDeps, 'erasures'>): OpsRoute[] {
   return [
     {
       method: 'GET',
@@ -222,17 +195,21 @@ export function openErasureRoutes({ erasure }: Pick<OpsDeps, 'erasure'>): OpsRou
       ],
       errors: [],
       async handle() {
-        const open: ErasureRequestView[] = [];
-        for await (const one of storedErasures(erasure.keys)) if (!isFinished(one)) open.push(erasureRequestView(one));
-        const dueAt = ({ due_at, requested_at }: ErasureRequestView): string => due_at ?? requested_at;
-        open.sort((one, other) => (dueAt(one) < dueAt(other) ? -1 : 1));
+        const open = await erasures.unfinished();
         return { status: 200, body: { data: open }, shown: open.length };
       },
     },
   ];
 }
 
-function inWords(error: unknown): never {
+function answer(
+  { view, replayed, position }: Awaited<ReturnType<Erasures['erase' | 'request']>>,
+  status = 200,
+): OpsAnswer {
+  return { status, body: { data: view }, replayed, shown: 1, position };
+}
+
+function throwWaits(error: unknown): never {
   if (error instanceof ErasureWaitsError)
     throw new HttpError('erasure_waits', {
       message: `${error.message}.`,

@@ -1,14 +1,13 @@
 import { accessRecorder } from '../../commands/recordAccess.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
 import { accessRoutes } from './access.js';
-import { foundGiftRoutes } from './foundGifts.js';
 import { giftAuditRoutes } from './gifts.js';
 import { supportActionRoutes } from './supportActions.js';
 import { erasureRoutes, openErasureRoutes } from './erasures.js';
 import type { OpsDeps } from './deps.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
-import { peopleRoutes } from './people.js';
+import { foundGiftRoutes, peopleRoutes } from './people.js';
 import { projectionRoutes } from './projections.js';
 import { reconciliationRoutes } from './reconciliation.js';
 import { redemptionAuditRoutes } from './redemptions.js';

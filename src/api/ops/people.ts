@@ -1,25 +1,18 @@
-/** Routes that find persons and show what is stored about them (docs/support.md#finding-people). */
-import {
-  findPeople,
-  type FoundPerson,
-  KNOWN,
-  MAX_FOUND,
-  type PersonRecord,
-  personRecord,
-  type RecordPart,
-  shortest,
-} from '../../ops/people/index.js';
+/** Routes that find persons and their gifts, and show what is stored about persons (docs/support.md#finding-people). */
+import { type FoundGift, type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
+import { giftExample } from '../gifts/schemas.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
 import type { OpsDeps } from './deps.js';
-import { personAsked } from './erasures.js';
+import { requestedPerson } from './erasures.js';
 import type { OpsRoute } from './frame.js';
+import { limitParameter, nextPageSchema } from './nextPages.js';
 
 const TEXT: Schema = { type: 'string' };
 
 /** Query parameters that searches for persons and for gifts share. */
-export const knownParameters = {
+const knownParameters = {
   phone: { ...TEXT, maxLength: 64, description: 'A phone number; without a country code a British one.' },
   username: { ...TEXT, minLength: 1, maxLength: 256, description: 'The whole username.' },
   charge: { ...TEXT, minLength: 1, maxLength: 256, description: 'The payment provider’s id of a charge.' },
@@ -27,7 +20,7 @@ export const knownParameters = {
 } as const satisfies Record<string, Schema>;
 
 /** @throws HttpError `schema` unless exactly one is given */
-export function oneOf<K extends string>(known: readonly K[], query: Readonly<Record<string, unknown>>): K {
+function oneOf<K extends string>(known: readonly K[], query: Readonly<Record<string, unknown>>): K {
   const [given, ...others] = known.filter((name) => query[name] !== undefined);
   if (given === undefined || others.length > 0)
     throw new HttpError('schema', { message: `give exactly one of ${known.join(', ')}` });
@@ -62,7 +55,7 @@ const partSchema = record({
   until: { ...TEXT, description: 'How long it is kept.' },
   count: { type: 'integer' },
   records: listSchema({ type: 'object', additionalProperties: true }),
-} satisfies Record<keyof RecordPart | 'count', Schema>);
+} satisfies Record<keyof PersonRecord['parts'][number] | 'count', Schema>);
 
 const recordSchema = record({
   person: TEXT,
@@ -86,15 +79,15 @@ const example = (records: object[]): object => ({
     },
   ],
 });
-const giftExample = {
-  gift_id: '5f2c9d6a1b7e4c80d3a1',
-  transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+const foundGiftExample = {
+  gift_id: giftExample.id,
+  transaction_id: giftExample.transaction_id,
   at: '2026-05-04T12:30:00.000Z',
   as: 'receiver',
 };
 
 export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }: OpsDeps): OpsRoute[] {
-  const deps = { events, subjects, records: store.records };
+  const people = openPeople({ events, subjects });
   const personRoute = (
     below: string,
     most: number,
@@ -112,12 +105,12 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         status: 200,
         description: 'What is kept.',
         schema: dataSchema(recordSchema),
-        example: { data: example([giftExample]) },
+        example: { data: example([foundGiftExample]) },
       },
     ],
     errors: ['person_not_found'],
     async handle({ params: { personId = '' } }) {
-      const { parts, ...person } = await personRecord(deps, personAsked(personId));
+      const { parts, ...person } = await people.record(requestedPerson(personId), store.records);
       const counted = parts.map(({ records, ...part }) => ({
         ...part,
         count: records.length,
@@ -132,16 +125,16 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       path: '/ops/people',
       operation: 'findPeople',
       summary: 'Find a person',
-      description: `By exactly one of what is known of them. At most ${MAX_FOUND} are answered.`,
+      description: `By exactly one of what is known of them. At most ${SEARCH.mostPeople} are answered.`,
       tag: 'People',
       roles: ['support'],
       allPersonal: true,
-      unrecorded: KNOWN.filter((known) => known !== 'charge' && known !== 'message_id'),
+      unrecorded: SEARCH.peopleBy.filter((by) => by !== 'charge' && by !== 'message_id'),
       query: {
         type: 'object',
         properties: {
           ...knownParameters,
-          name: { ...TEXT, minLength: shortest('name'), maxLength: 256, description: 'A part of a name.' },
+          name: { ...TEXT, minLength: SEARCH.shortestName, maxLength: 256, description: 'A part of a name.' },
         },
       },
       answers: [
@@ -154,10 +147,10 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       ],
       errors: ['invalid_phone_number', 'schema'],
       async handle({ query }) {
-        const known = oneOf(KNOWN, query);
-        const { people, has_more } = await findPeople(deps, known, query[known] as string);
-        const recorded = { by: known, found: people.map(({ person }) => person) };
-        return { status: 200, body: { data: people, has_more }, shown: people.length, recorded };
+        const by = oneOf(SEARCH.peopleBy, query);
+        const { people: found, has_more } = await people.find(by, query[by] as string);
+        const recorded = { by, found: found.map(({ person }) => person) };
+        return { status: 200, body: { data: found, has_more }, shown: found.length, recorded };
       },
     },
     personRoute('', SHOWN, {
@@ -171,5 +164,71 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
       summary: 'Everything that is kept of a person',
       description: 'As `GET /ops/people/{id}`, with all records: to be handed to the person (GDPR art. 15).',
     }),
+  ];
+}
+
+const foundGiftSchema = {
+  title: 'FoundGift',
+  ...record(
+    {
+      gift_id: TEXT,
+      transaction_id: TEXT,
+      at: { ...TEXT, format: 'date-time', description: 'When it was bought, claimed or reassigned.' },
+      as: {
+        type: 'string',
+        enum: ['buyer', 'receiver', 'claimer', 'later receiver'],
+        description: 'How it is the person’s. Absent in a search by a charge or a message.',
+      },
+    } satisfies Record<keyof FoundGift, Schema>,
+    ['gift_id', 'transaction_id', 'at'],
+  ),
+};
+
+export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: OpsDeps): OpsRoute[] {
+  const people = openPeople({ events, subjects });
+  return [
+    {
+      method: 'GET',
+      path: '/ops/gifts',
+      operation: 'findGifts',
+      summary: 'Find gifts',
+      description:
+        'By exactly one of what a caller at the support desk knows, the latest first: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message.',
+      tag: 'Support',
+      roles: ['support'],
+      allPersonal: true,
+      unrecorded: ['phone', 'username'],
+      query: {
+        type: 'object',
+        properties: {
+          person: { ...TEXT, minLength: 1, maxLength: 256, description: 'As `GET /ops/people` names them.' },
+          ...knownParameters,
+          ...limitParameter,
+          after: { ...TEXT, pattern: SEARCH.giftsPosition, maxLength: 64, description: 'Only gifts after this place.' },
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'The gifts.',
+          schema: nextPageSchema(foundGiftSchema, 'string'),
+          example: {
+            data: [foundGiftExample],
+            next: null,
+          },
+        },
+      ],
+      errors: ['invalid_phone_number', 'person_not_found', 'schema'],
+      async handle({ query }) {
+        const by = oneOf(SEARCH.giftsBy, query);
+        const text = query[by] as string;
+        const search = by === 'person' ? { person: requestedPerson(text) } : { by, text };
+        const { limit, after } = query as { readonly limit: number; readonly after?: string };
+        const { gifts, next, people: found } = await people.findGifts(search, { limit, after });
+        // The access record names the persons found, or the one purchase that a charge or a message belongs to.
+        const about = found.length > 0 ? { found } : { transactionId: gifts[0]?.transaction_id };
+        return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by, ...about } };
+      },
+    },
   ];
 }

@@ -5,24 +5,17 @@ import { Command } from 'commander';
 import { KEY_STORE_FILE } from '../../adapters/embedded/keyStore/file.js';
 import { personId } from '../../domain/erasure.js';
 import { currentTime } from '../../lib/clock.js';
-import {
-  type Erasure,
-  ErasureWaitsError,
-  type OpenErasure,
-  parseErasureLine,
-  reapplyErasures,
-} from '../../ops/people/index.js';
+import { type Erasures, ErasureWaitsError, openErasures, parseErasureLine } from '../../ops/people/index.js';
 import { loadConfig } from '../../service/config.js';
 import { findHashKey } from '../../service/keys.js';
-import { refuseUnlessKeysFit } from '../../service/keysCheck.js';
 import { isEmbedded } from '../../service/personal.js';
 import { hasEventLog } from '../dataFolder.js';
-import { type OpenedLog, withLog } from '../engines.js';
+import { refuseOtherKeys, withLog } from '../engines.js';
 import { inputFile, nameOf, readInputText } from '../fileNames.js';
 import { examples } from '../output.js';
 import { refusalInWords } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
-import { hashOf } from './personAsked.js';
+import { hashOf } from './person.js';
 
 /** Erasures repeated after a restore, for its report. */
 export interface ErasedAgain {
@@ -51,16 +44,14 @@ export async function eraseAgain(terminal: Terminal): Promise<ErasedAgain> {
   if (eventStoreUrl === undefined && !hasEventLog(dataDir)) return NONE;
   // A missing key store is not made for this.
   if (isEmbedded(config) && !existsSync(join(dataDir, KEY_STORE_FILE))) return NONE;
-  return withLog(terminal, async (opened) => (findHashKey(opened.config) === undefined ? NONE : eraseAllAgain(opened)));
+  return withLog(terminal, async (opened) =>
+    findHashKey(opened.config) === undefined
+      ? NONE
+      : erasedAgain(await openErasures(opened).repeat({ now: currentTime() })),
+  );
 }
 
-async function eraseAllAgain(opened: OpenedLog, listed: readonly Erasure[] = []): Promise<ErasedAgain> {
-  const { events, keys, subjects } = opened;
-  // No service runs on the log yet; a service that starts finishes what it finds unfinished.
-  const nothing = async (): Promise<void> => undefined;
-  const afterwards = { settle: nothing, removeRecords: nothing, removeDerived: nothing };
-  const deps = { events, keys, subjects, hash: hashOf(opened), ...afterwards };
-  const { again, open } = await reapplyErasures(deps, currentTime(), { listed });
+function erasedAgain({ again, open }: Awaited<ReturnType<Erasures['repeat']>>): ErasedAgain {
   return {
     again,
     open: open.map(({ erasure, error }) => ({ person: personId(erasure.person), why: whyOpen(error) })),
@@ -68,7 +59,7 @@ async function eraseAllAgain(opened: OpenedLog, listed: readonly Erasure[] = [])
   };
 }
 
-function whyOpen(error: OpenErasure['error']): string {
+function whyOpen(error: Error): string {
   if (error instanceof ErasureWaitsError)
     return `it waits for ${error.waitsFor.join(', ')}; a service with the role processor finishes it once that is settled`;
   const inWords = refusalInWords(error);
@@ -96,18 +87,8 @@ export function eraseAgainCommand(terminal: Terminal): Command {
 }
 
 async function runEraseAgain(terminal: Terminal, file: string): Promise<void> {
-  const listed = await readList(terminal, file);
-  const erased = await withLog(terminal, async (opened) => {
-    await refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
-    return eraseAllAgain(opened, listed);
-  });
-  await writeLines(terminal.stdout, [`${erased.again} persons were erased again`, ...openLines(erased)]);
-  refuseFailed(erased);
-}
-
-async function readList(terminal: Terminal, file: string): Promise<readonly Erasure[]> {
   const text = await readInputText(terminal, file);
-  return text.split('\n').flatMap((line, index) => {
+  const listed = text.split('\n').flatMap((line, index) => {
     if (line.trim() === '') return [];
     const erasure = parseErasureLine(line);
     if (erasure === undefined)
@@ -116,4 +97,11 @@ async function readList(terminal: Terminal, file: string): Promise<readonly Eras
       );
     return [erasure];
   });
+  const erased = await withLog(terminal, async (opened) => {
+    await refuseOtherKeys(opened);
+    hashOf(opened);
+    return erasedAgain(await openErasures(opened).repeat({ now: currentTime(), listed }));
+  });
+  await writeLines(terminal.stdout, [`${erased.again} persons were erased again`, ...openLines(erased)]);
+  refuseFailed(erased);
 }

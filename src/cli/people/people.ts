@@ -1,13 +1,10 @@
 import { Command } from 'commander';
 import { examples } from '../output.js';
 import type { Terminal } from '../terminal.js';
-import { findCommand } from './find.js';
-import { exportCommand, showCommand } from './show.js';
-import { eraseCommand } from './erase.js';
 import { eraseAgainCommand } from './eraseAgain.js';
-import { erasuresCommand } from './erasures.js';
+import { eraseCommand, erasuresCommand, withdrawErasureCommand } from './erasures.js';
+import { exportCommand, findCommand, showCommand } from './records.js';
 import { verifyErasureCommand } from './verifyErasure.js';
-import { withdrawErasureCommand } from './withdrawErasure.js';
 
 export function peopleCommand(terminal: Terminal): Command {
   const group = new Command('people')

@@ -7,7 +7,7 @@ import pino from 'pino';
 import { hasReadStore } from '../../adapters/embedded/readStore/file.js';
 import { trimmed } from '../../lib/invisible.js';
 import { TEMPORARY_FOLDERS } from '../../lib/files/folders.js';
-import { type ErasureVerification, type Finding, verifyErasure } from '../../ops/people/index.js';
+import { verifyErasure } from '../../ops/people/index.js';
 import { type Config, loadConfig } from '../../service/config.js';
 import { openReadStore } from '../../service/engines.js';
 import { withLog } from '../engines.js';
@@ -38,7 +38,7 @@ interface Value {
 const SHORTEST = 3;
 const MAX_VALUES = 1_000;
 const MAX_BYTES = 4_000_000;
-const scanned = notStandard('Standard input has the values: name a folder or file');
+const folderOrFile = notStandard('Standard input has the values: name a folder or file');
 
 export function verifyErasureCommand(terminal: Terminal): Command {
   return outputOptions(
@@ -52,7 +52,7 @@ Values are read as gift people find reads them: in any capitals, with blanks or 
       .option(
         '--also <folder>',
         'a folder or file beside these, such as logs and exports; may be repeated',
-        (folder: string, before: readonly string[] | undefined) => [...(before ?? []), scanned(folder)],
+        (folder: string, before: readonly string[] | undefined) => [...(before ?? []), folderOrFile(folder)],
       ),
     { csv: false },
   )
@@ -66,34 +66,36 @@ async function runVerify(terminal: Terminal, { also = [], json }: VerifyFlags): 
   const missing = also.find((path) => !existsSync(path));
   if (missing !== undefined) throw usageFailure(`--also ${missing}: there is no such folder or file`);
   const found = new Set<number>();
-  const onFinding = async ({ value, in: where, place }: Finding): Promise<void> => {
-    const { line } = values[value] as Value;
-    found.add(line);
-    await writeLines(terminal.stdout, [
-      json === true ? jsonLine({ found: { line, in: where, place } }) : `line ${line} is in the ${where}: ${place}`,
-    ]);
-  };
-  const unread: string[] = [];
-  const onUnread = async (place: string): Promise<void> => {
-    unread.push(place);
-    await writeLines(terminal.stdout, [
-      json === true ? jsonLine({ unread: { place } }) : `${place} was altered: it could not be looked into`,
-    ]);
-  };
+  let unreadable = 0;
+  const print = async (record: object, text: string): Promise<void> =>
+    writeLines(terminal.stdout, [json === true ? jsonLine(record) : text]);
   const verification = verifyErasure(
     values.map(({ text }) => text),
-    { signal, onFinding, onUnread },
+    {
+      signal,
+      async onFinding({ value, in: where, location: place }) {
+        const { line } = values[value] as Value;
+        found.add(line);
+        await print({ found: { line, in: where, place } }, `line ${line} is in the ${where}: ${place}`);
+      },
+      async onUnreadable(place) {
+        unreadable += 1;
+        await print({ unread: { place } }, `${place} was altered: it could not be looked into`);
+      },
+    },
   );
   try {
-    await lookEverywhere(terminal, verification, also, values.length);
+    await scanStores(terminal, verification.stores, { values: values.length, also });
+    // Files are read only after the stores are closed: reading the files of an open store would drop its locks.
+    for (const path of [...(await ownFolders(loadConfig(terminal.env))), ...also]) await verification.files(path);
   } catch (error) {
     throw signal.aborted ? interrupted('interrupted; not everything was looked at') : error;
   }
-  await writeLines(terminal.stdout, [
-    json === true
-      ? jsonLine({ looked_at: verification.lookedAt, found: found.size, unread: unread.length })
-      : lookedAtText(verification),
-  ]);
+  const { events, read_store, keys, erasures, files, bytes } = verification.scanned;
+  await print(
+    { looked_at: verification.scanned, found: found.size, unread: unreadable },
+    `looked at ${events} events, ${read_store} rows of the read store, ${keys} rows of the key store, ${erasures} erasures, ${files} files with ${bytes} bytes`,
+  );
   if (found.size > 0)
     throw new CommandFailure(
       `${found.size} of ${values.length} values ${found.size === 1 ? 'was' : 'were'} found: erase the person again, and remove backups, exports and logs that hold them`,
@@ -117,27 +119,24 @@ async function valuesOf(terminal: Terminal): Promise<readonly Value[]> {
   return values;
 }
 
-async function lookEverywhere(
+async function scanStores(
   terminal: Terminal,
-  verification: ErasureVerification,
-  also: readonly string[],
-  count: number,
+  scan: ReturnType<typeof verifyErasure>['stores'],
+  request: { readonly values: number; readonly also: readonly string[] },
 ): Promise<void> {
   await withLog(
     terminal,
     async ({ config, open, events, keys, master }) => {
-      await recordTaking(terminal, events, 'gift people verify-erasure', { values: count, also }, null);
+      await recordTaking(terminal, events, 'gift people verify-erasure', request, null);
       // A missing read store is not made.
       const store =
         config.mongodbUrl !== undefined || hasReadStore(config.dataDir)
           ? open.add(await openReadStore(config, events, pino({ level: 'silent' })))
           : undefined;
-      await verification.stores({ events, store, keys, master });
+      await scan({ events, store, keys, master });
     },
     { asStored: true },
   );
-  // Files are read only after the stores are closed: reading the files of an open store would drop its locks.
-  for (const path of [...(await ownFolders(loadConfig(terminal.env))), ...also]) await verification.files(path);
 }
 
 async function ownFolders({ dataDir }: Config): Promise<readonly string[]> {
@@ -145,9 +144,4 @@ async function ownFolders({ dataDir }: Config): Promise<readonly string[]> {
     TEMPORARY_FOLDERS.some((prefix) => name.startsWith(prefix)),
   );
   return [...(existsSync(dataDir) ? [dataDir] : []), ...temporary.map((name) => join(tmpdir(), name))];
-}
-
-function lookedAtText({ lookedAt }: ErasureVerification): string {
-  const { events, read_store, keys, erasures, files, bytes } = lookedAt;
-  return `looked at ${events} events, ${read_store} rows of the read store, ${keys} rows of the key store, ${erasures} erasures, ${files} files with ${bytes} bytes`;
 }

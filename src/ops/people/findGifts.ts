@@ -2,13 +2,14 @@
 import { type Person, personId, personOf } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
-import { type FindDeps, findPeople, notifiedGifts, purchasesCharged } from './findPeople.js';
-import { type GotGifts, readTraces } from './personTraces.js';
-import { whoIs } from './who.js';
+import { findPeople, notifiedGifts, purchasesCharged, SEARCH } from './findPeople.js';
+import { type GotGifts, identityOf, type PeopleLog, readTraces } from './personTraces.js';
 
-/** Kinds of search text: a person, the number or username of a holder, or an id of the payment or message provider. */
-export const GIFTS_BY = ['person', 'phone', 'username', 'charge', 'message_id'] as const;
-export type GiftsBy = (typeof GIFTS_BY)[number];
+type GiftsBy = (typeof SEARCH.giftsBy)[number];
+
+/** A person, or text of a kind by which gifts are found. */
+export type GiftSearch =
+  { readonly person: Person } | { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string };
 
 export interface FoundGift {
   readonly gift_id: string;
@@ -28,15 +29,9 @@ export interface FoundGifts {
   readonly people: readonly string[];
 }
 
-/**
- * Position between pages: a time, and how many of its gifts were answered. New gifts move no page: they come before it,
- * or last of their time.
- */
-export const PLACE = '^(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\.(\\d{1,9})$';
-
 export interface GiftsPage {
   readonly limit: number;
-  /** Position where the page starts; matches `PLACE`. */
+  /** Position where the page starts; matches `SEARCH.giftsPosition`. */
   readonly after?: string | undefined;
 }
 
@@ -46,15 +41,11 @@ export interface GiftsPage {
  * receiver's.
  * @throws Refusal `invalid_phone_number`; UnavailableError
  */
-export async function findGifts(
-  deps: FindDeps,
-  asked: { readonly by: Exclude<GiftsBy, 'person'>; readonly text: string } | { readonly person: Person },
-  { limit, after }: GiftsPage,
-): Promise<FoundGifts> {
+export async function findGifts(log: PeopleLog, search: GiftSearch, { limit, after }: GiftsPage): Promise<FoundGifts> {
   const { found, people } =
-    'person' in asked ? await giftsOfAll(deps, [personId(asked.person)]) : await FINDERS[asked.by](deps, asked.text);
+    'person' in search ? await giftsOfAll(log, [personId(search.person)]) : await FINDERS[search.by](log, search.text);
   found.sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0));
-  const start = after === undefined ? 0 : placeIn(found, after);
+  const start = after === undefined ? 0 : indexAfter(found, after);
   const end = start + limit;
   const last = end < found.length ? found[end - 1] : undefined;
   return {
@@ -64,52 +55,52 @@ export async function findGifts(
   };
 }
 
-function placeIn(found: readonly FoundGift[], after: string): number {
-  const [, at = '', answered] = new RegExp(PLACE).exec(after) ?? [];
+function indexAfter(found: readonly FoundGift[], after: string): number {
+  const [, at = '', answered] = new RegExp(SEARCH.giftsPosition).exec(after) ?? [];
   const later = found.findIndex((gift) => gift.at <= at);
   return later < 0 ? found.length : later + (found[later]?.at === at ? Number(answered) : 0);
 }
 
-interface Search {
+interface Found {
   readonly found: FoundGift[];
   readonly people: readonly string[];
 }
 
-type Finder = (deps: FindDeps, text: string) => Promise<Search>;
+type Finder = (log: PeopleLog, text: string) => Promise<Found>;
 
-async function giftsOfAll(deps: FindDeps, people: readonly string[]): Promise<Search> {
+async function giftsOfAll(log: PeopleLog, people: readonly string[]): Promise<Found> {
   const found: FoundGift[] = [];
-  for (const person of people) found.push(...(await giftsOf(deps, personOf(person))));
+  for (const person of people) found.push(...(await giftsOf(log, personOf(person))));
   return { found, people };
 }
 
 const ofPeople =
-  (known: 'phone' | 'username'): Finder =>
-  async (deps, text) =>
+  (by: 'phone' | 'username'): Finder =>
+  async (log, text) =>
     giftsOfAll(
-      deps,
-      (await findPeople(deps, known, text)).people.map(({ person }) => person),
+      log,
+      (await findPeople(log, by, text)).people.map(({ person }) => person),
     );
 
 const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
   phone: ofPeople('phone'),
   username: ofPeople('username'),
-  async charge(deps, text) {
+  async charge(log, text) {
     const gifts: FoundGift[] = [];
-    for await (const { data, at } of purchasesCharged(deps.events, text)) gifts.push(...boughtIn(data, at));
+    for await (const { data, at } of purchasesCharged(log.events, text)) gifts.push(...boughtIn(data, at));
     return { found: gifts, people: [] };
   },
-  async message_id(deps, text) {
+  async message_id(log, text) {
     const gifts: FoundGift[] = [];
-    for await (const { giftId: gift_id, issued, at } of notifiedGifts(deps.events, text))
+    for await (const { giftId: gift_id, issued, at } of notifiedGifts(log.events, text))
       gifts.push({ gift_id, transaction_id: issued.transaction_id, at });
     return { found: gifts, people: [] };
   },
 };
 
-async function giftsOf(deps: FindDeps, person: Person): Promise<FoundGift[]> {
+async function giftsOf(log: PeopleLog, person: Person): Promise<FoundGift[]> {
   const gifts: FoundGift[] = [];
-  const reading = readTraces(deps.events, await whoIs(deps, person), {
+  const reading = readTraces(log.events, await identityOf(log, person), {
     bought(purchase, at) {
       for (const gift of boughtIn(purchase, at)) gifts.push({ ...gift, as: 'buyer' });
     },

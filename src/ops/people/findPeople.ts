@@ -16,12 +16,28 @@ import { normaliseUsername } from '../../domain/precis.js';
 import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/events.js';
 import { Refusal } from '../../domain/refusal.js';
 import { idOf } from '../../domain/streamName.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
-import { readableFields, type Subjects } from '../../runtime/personal/index.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
+import { readableFields } from '../../runtime/personal/index.js';
+import type { PeopleLog } from './personTraces.js';
 
-/** Kinds of search text: a number, a username, a part of a name, or an id of the payment or message provider. */
-export const KNOWN = ['phone', 'username', 'name', 'charge', 'message_id'] as const;
-export type Known = (typeof KNOWN)[number];
+/** What support searches by, and how far a search goes. */
+export const SEARCH = {
+  /** Kinds of text that find persons: a number, a username, a part of a name, ids of the payment or message provider. */
+  peopleBy: ['phone', 'username', 'name', 'charge', 'message_id'],
+  /** Kinds of text that find gifts; `person`: an id as in paths, the others are as for persons. */
+  giftsBy: ['person', 'phone', 'username', 'charge', 'message_id'],
+  /** Least number of characters of a part of a name. */
+  shortestName: 2,
+  /** Number of persons that are found at most. */
+  mostPeople: 100,
+  /**
+   * Position between pages of gifts: a time, and how many of its gifts were answered. New gifts move no page: they come
+   * before it, or last of their time.
+   */
+  giftsPosition: '^(\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z)\\.(\\d{1,9})$',
+} as const;
+
+export type PeopleBy = (typeof SEARCH.peopleBy)[number];
 
 export interface FoundPerson {
   /** Id of the person, as in paths under `/ops/people`. */
@@ -35,35 +51,26 @@ export interface FoundPerson {
 
 export interface FoundPeople {
   readonly people: readonly FoundPerson[];
-  /** Whether there are more than `MAX_FOUND` persons. */
+  /** Whether there are more than `SEARCH.mostPeople` persons. */
   readonly has_more: boolean;
 }
-
-export interface FindDeps {
-  readonly events: Pick<EventStore, 'read' | 'readAll'>;
-  readonly subjects: Pick<Subjects, 'find'>;
-}
-
-export const MAX_FOUND = 100;
-/** Least number of characters of a search text. */
-export const shortest = (known: Known): number => (known === 'name' ? 2 : 1);
 
 /**
  * Searches for names, charges and messages take one reading of the log.
  * @throws Refusal `invalid_phone_number`; UnavailableError
  */
-export async function findPeople(deps: FindDeps, known: Known, text: string): Promise<FoundPeople> {
+export async function findPeople(log: PeopleLog, by: PeopleBy, text: string): Promise<FoundPeople> {
   const found: FoundPerson[] = [];
-  for await (const person of FINDERS[known](deps, text)) {
-    if (found.length === MAX_FOUND) return { people: found, has_more: true };
+  for await (const person of FINDERS[by](log, text)) {
+    if (found.length === SEARCH.mostPeople) return { people: found, has_more: true };
     found.push(person);
   }
   return { people: found, has_more: false };
 }
 
-type Finder = (deps: FindDeps, text: string) => AsyncIterable<FoundPerson>;
+type Finder = (log: PeopleLog, text: string) => AsyncIterable<FoundPerson>;
 
-const FINDERS: Readonly<Record<Known, Finder>> = {
+const FINDERS: Readonly<Record<PeopleBy, Finder>> = {
   async *phone({ events, subjects }, text) {
     const number = readPhoneNumber(text);
     if (number === undefined) throw new Refusal('invalid_phone_number', 'phone');
@@ -80,7 +87,7 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
   },
 
   async *name({ events }, text) {
-    const wanted = text.toLocaleLowerCase();
+    const part = text.toLocaleLowerCase();
     const names = new Map<string, string>();
     for await (const { stream, data } of eventsOf(events, ['UserAdded', 'UserChanged'])) {
       // A search leaves out a name that was altered.
@@ -88,7 +95,7 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
       if (name !== undefined) names.set(idOf(stream), name);
     }
     for (const [userId, name] of names)
-      if (name.toLocaleLowerCase().includes(wanted)) yield found({ kind: 'user', userId });
+      if (name.toLocaleLowerCase().includes(part)) yield found({ kind: 'user', userId });
   },
 
   async *charge({ events }, text) {
@@ -110,7 +117,7 @@ const FINDERS: Readonly<Record<Known, Finder>> = {
 
 /** Purchases of a charge; `at` is the time of the purchase. */
 export async function* purchasesCharged(
-  events: FindDeps['events'],
+  events: PeopleLog['events'],
   chargeId: string,
 ): AsyncGenerator<{ readonly data: GiftsPurchased['data']; readonly at: string }> {
   for await (const { stream, data } of eventsOf(events, ['PaymentCharged'])) {
@@ -137,7 +144,7 @@ function givenTo(given: RecordedEvent | undefined): Receiver | undefined {
   return (given?.data as GiftReassigned['data'] | undefined)?.receiver;
 }
 
-export async function* notifiedGifts(events: FindDeps['events'], messageId: string): AsyncGenerator<NotifiedGift> {
+export async function* notifiedGifts(events: PeopleLog['events'], messageId: string): AsyncGenerator<NotifiedGift> {
   for await (const { stream, data, position } of eventsOf(events, ['NotificationSent', 'ReminderSent'])) {
     if ((data as NotificationSent['data']).message_id !== messageId) continue;
     const giftId = idOf(stream);
@@ -158,7 +165,7 @@ const found = (person: Person, more: Omit<FoundPerson, 'person' | 'kind'> = {}):
 
 /** Receiver of a gift: a gift that was sent to a number is its owner's (docs/api/gifts.md#gift-owner). */
 async function* receiverIn(
-  events: FindDeps['events'],
+  events: PeopleLog['events'],
   { user_id, phone_id }: Receiver,
   sentAt: string,
   about: Pick<FoundPerson, 'transaction_id' | 'gift_id'>,
@@ -169,6 +176,6 @@ async function* receiverIn(
   else if (phone_id !== undefined) yield found({ kind: 'number', phoneId: phone_id }, { role: 'receiver', ...about });
 }
 
-async function* eventsOf(events: FindDeps['events'], types: readonly string[]): AsyncGenerator<RecordedEvent> {
+async function* eventsOf(events: PeopleLog['events'], types: readonly string[]): AsyncGenerator<RecordedEvent> {
   for await (const batch of events.readAll(undefined, { types })) yield* batch.events;
 }

@@ -6,13 +6,12 @@ import type { User } from '../../domain/account.js';
 import { type ErasureEvent, type Person, personId, personStream } from '../../domain/erasure.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
 import { Refusal } from '../../domain/refusal.js';
-import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
-import { openText, type Subjects } from '../../runtime/personal/index.js';
-import { allRecords } from './allRecords.js';
-import { readTraces } from './personTraces.js';
-import { type Who, whoIs } from './who.js';
-import { writtenTexts } from './writtenTexts.js';
+import { openText } from '../../runtime/personal/index.js';
+import { allRecords } from './erasure/derivedData.js';
+import { type Identity, identityOf, type PeopleLog, readTraces } from './personTraces.js';
+import { writtenTexts } from './supportTexts.js';
 
 /** Part of a person's record. `where`, `why` and `until` are sentences for the person. */
 export interface RecordPart {
@@ -33,12 +32,6 @@ export interface PersonRecord {
   readonly parts: readonly RecordPart[];
 }
 
-export interface PersonDeps {
-  readonly events: Pick<EventStore, 'read' | 'readAll'>;
-  readonly subjects: Pick<Subjects, 'find' | 'secrets'>;
-  readonly records: Records;
-}
-
 const ERASURE_EVENTS: ReadonlySet<string> = new Set<ErasureEvent['type']>([
   'ErasureRequested',
   'ErasureStarted',
@@ -52,13 +45,13 @@ const LOG_AND_KEYS = 'event log, encrypted; its keys in the key store';
  * Record of a person, without secret fields. Reads the log once.
  * @throws Refusal `person_not_found`; UnavailableError
  */
-export async function personRecord(deps: PersonDeps, person: Person): Promise<PersonRecord> {
-  const history = await deps.events.read(personStream(person));
-  const number = person.kind === 'number' ? await numberOf(deps, person.phoneId) : '';
+export async function personRecord(log: PeopleLog, person: Person, records: Records): Promise<PersonRecord> {
+  const history = await log.events.read(personStream(person));
+  const number = person.kind === 'number' ? await numberOf(log, person.phoneId) : '';
   if (history.length === 0 && number === '') throw new Refusal('person_not_found');
   const erased = history.findLast(({ type }) => type === 'PersonErased');
-  const who = await whoIs(deps, person);
-  const traces = await tracesIn(deps, who);
+  const identity = await identityOf(log, person);
+  const traces = await tracesIn(log, identity);
   return {
     person: personId(person),
     erased_at: erased?.at ?? null,
@@ -75,7 +68,10 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         where: 'key store',
         why: 'to be found by username and number, and to keep both unique',
         until: UNTIL_ERASED,
-        records: [...who.usernames.map((username) => ({ username })), ...who.numbers.map((n) => ({ phone_number: n }))],
+        records: [
+          ...identity.usernames.map((username) => ({ username })),
+          ...identity.numbers.map((phone_number) => ({ phone_number })),
+        ],
       },
       {
         part: 'payment methods',
@@ -116,7 +112,7 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
         where: 'records of the read store',
         why: 'to stay logged in',
         until: 'until they end, at most as long as SESSION_MAX_AGE',
-        records: await sessionsOf(deps.records, person),
+        records: await sessionsOf(records, person),
       },
       {
         part: 'erasures',
@@ -132,7 +128,7 @@ export async function personRecord(deps: PersonDeps, person: Person): Promise<Pe
 }
 
 /** The phone number in the clear; empty once it was erased. */
-async function numberOf({ subjects }: PersonDeps, phoneId: string): Promise<string> {
+async function numberOf({ subjects }: PeopleLog, phoneId: string): Promise<string> {
   return (await subjects.secrets([phoneId])).get(phoneId)?.toString() ?? '';
 }
 
@@ -155,11 +151,11 @@ interface PersonTraces {
   readonly texts: readonly object[];
 }
 
-async function tracesIn({ events, subjects }: PersonDeps, who: Who): Promise<PersonTraces> {
+async function tracesIn({ events, subjects }: PeopleLog, identity: Identity): Promise<PersonTraces> {
   const purchases: object[] = [];
   const gifts: object[] = [];
-  const texts = writtenTexts(who);
-  const reading = readTraces(events, who, {
+  const texts = writtenTexts(identity);
+  const reading = readTraces(events, identity, {
     ...texts,
     async bought(purchase, at) {
       await texts.bought(purchase, at);

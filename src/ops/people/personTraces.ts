@@ -1,15 +1,27 @@
-/** What the log holds of a person besides their own stream, from one reading of it. */
-import { evolvePaymentMethod, ownerByPhone, type PaymentMethod, type Reservation } from '../../domain/account.js';
+/** What the log holds of a person besides their own stream, from one reading of it; and by which ids it names them. */
+import { readReservation } from '../../commands/readStreams.js';
+import {
+  accountStream,
+  evolvePaymentMethod,
+  ownerByPhone,
+  type PaymentMethod,
+  phoneStream,
+  type Reservation,
+  type User,
+} from '../../domain/account.js';
 import type { Entry } from '../../domain/entry.js';
-import { personOfStream } from '../../domain/erasure.js';
+import { type Person, personOfStream } from '../../domain/erasure.js';
 import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
+import { phoneSubject } from '../../domain/personalFields.js';
+import { normaliseUsername } from '../../domain/precis.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { idOf } from '../../domain/streamName.js';
-import { readableFields } from '../../runtime/personal/index.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { readableFields, type Subjects } from '../../runtime/personal/index.js';
 
-export interface Whose {
+/** Ids by which gifts, purchases and payment methods are recognised as a person's. */
+export interface Identity {
   /** Id of the user; absent where the person is a number. */
   readonly userId?: string;
   /** Ids of numbers that count as the person's at any time. */
@@ -18,7 +30,37 @@ export interface Whose {
    * Holders of other numbers in order of time, by the numbers' ids: a gift that was sent is its owner's
    * (docs/api/gifts.md#gift-owner).
    */
-  readonly held: ReadonlyMap<string, Reservation>;
+  readonly numberHolders: ReadonlyMap<string, Reservation>;
+}
+
+/** All names by which a user was ever found: usernames normalised, numbers in E.164. */
+export interface Names {
+  readonly usernames: readonly string[];
+  readonly numbers: readonly string[];
+}
+
+/** A log, and the subjects of its personal data. */
+export interface PeopleLog {
+  readonly events: Pick<EventStore, 'read' | 'readAll'>;
+  readonly subjects: Pick<Subjects, 'find' | 'rowsForErasure' | 'secrets'>;
+}
+
+/** A person's names, and the numbers by which gifts were ever theirs. @throws UnavailableError */
+export async function identityOf({ events, subjects }: PeopleLog, person: Person): Promise<Identity & Names> {
+  if (person.kind === 'number')
+    return { phoneIds: new Set([person.phoneId]), numberHolders: new Map(), usernames: [], numbers: [] };
+  const { userId } = person;
+  const usernames = new Set<string>();
+  const numbers = new Set<string>();
+  for (const { data } of await events.read(accountStream('user', userId))) {
+    const { username = '', phone_number = null } = data as Partial<User>;
+    if (username !== '') usernames.add(normaliseUsername(username));
+    if (phone_number !== null) numbers.add(phone_number);
+  }
+  const numberHolders = new Map<string, Reservation>();
+  for (const id of await subjects.find([...numbers].map(phoneSubject)))
+    if (id !== undefined) numberHolders.set(id, await readReservation(events, phoneStream(id)));
+  return { userId, phoneIds: new Set(), numberHolders, usernames: [...usernames], numbers: [...numbers] };
 }
 
 /** Gifts of one purchase that the person got, at a time (ISO 8601, UTC). */
@@ -66,7 +108,7 @@ const TYPES: readonly string[] = [
 
 export function readTraces(
   events: Pick<EventStore, 'read' | 'readAll'>,
-  { userId, phoneIds, held }: Whose,
+  { userId, phoneIds, numberHolders }: Identity,
   visitor: TraceVisitor,
 ): TraceReading {
   const methods = new Map<string, Entry<PaymentMethod>>();
@@ -77,7 +119,7 @@ export function readTraces(
 
   const isTheirs = ({ user_id, phone_id }: Receiver, sentAt: string): boolean => {
     if (phone_id !== undefined && phoneIds.has(phone_id)) return true;
-    const owner = phone_id === undefined ? user_id : ownerByPhone(held.get(phone_id) ?? [], sentAt);
+    const owner = phone_id === undefined ? user_id : ownerByPhone(numberHolders.get(phone_id) ?? [], sentAt);
     return owner !== undefined && owner === userId;
   };
 

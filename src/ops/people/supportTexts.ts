@@ -1,8 +1,15 @@
-/** Texts that support wrote about a person: their search keys, and whether a text is about the person. */
+/** Reasons and tickets that support wrote about a person: their search keys, whose they are, and their texts. */
 import { type AccessRequest, foundBy, subjectOfCall } from '../../domain/access.js';
-import { type Person, personId } from '../../domain/erasure.js';
+import { type Person, personId, personStream } from '../../domain/erasure.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedId, parkedNameOf, type WorkRetried } from '../../domain/parked.js';
-import type { RecordedEvent } from '../../ports/eventStore.js';
+import { PERSONAL_FIELDS } from '../../domain/personalFields.js';
+import type { RefundRequested } from '../../domain/refund.js';
+import { idOf, kindOf, shownStream } from '../../domain/streamName.js';
+import { MASK } from '../../lib/mask.js';
+import type { Caller, RecordedEvent } from '../../ports/eventStore.js';
+import { AlteredDataError } from '../../runtime/personal/index.js';
+import type { Identity, TraceVisitor } from './personTraces.js';
 
 /** Types of calls under /ops, whose reasons are about a person by what the call requested or found. */
 export const CALLS: readonly string[] = ['RecordsShown', 'OperationStarted'];
@@ -39,3 +46,102 @@ export const peopleOf = (userId: string | undefined, phoneIds: Iterable<string>)
   ...(userId === undefined ? [] : [{ kind: 'user', userId } as const]),
   ...[...phoneIds].map((phoneId) => ({ kind: 'number', phoneId }) as const),
 ];
+
+export interface WrittenText {
+  readonly at: string;
+  readonly by: Caller;
+  readonly type: string;
+  /** Name of the stream, with keyed hashes masked. */
+  readonly stream: string;
+  /** Name of a call under /ops or of the command line. */
+  readonly what?: string;
+  readonly reason?: string;
+  readonly ticket?: string;
+  /** True where the text was altered, and is unreadable. */
+  readonly altered?: true;
+}
+
+export interface WrittenTexts extends Required<TraceVisitor> {
+  /** Texts about the person; `methods` has the references of the person's payment methods. */
+  about(methods: ReadonlySet<string>): readonly WrittenText[];
+}
+
+const TYPES = Object.entries(PERSONAL_FIELDS).flatMap(([type, { fields }]) => ('reason' in fields ? [type] : []));
+
+/**
+ * Texts that were written while a gift was the person's, or about gifts that they bought; of texts on refunds, those of
+ * their gifts. Erased texts are left out.
+ */
+export function writtenTexts({ userId, phoneIds }: Identity): WrittenTexts {
+  const people = peopleOf(userId, phoneIds);
+  const bought = new Set<string>();
+  const boughtGifts = new Set<string>();
+  const gifts = new Set<string>();
+  const named = new Set(people.map(personStream));
+  const found: RecordedEvent[] = [];
+  let lost: string | undefined;
+
+  const isTheirs = (giftId: string): boolean => gifts.has(giftId) || boughtGifts.has(giftId);
+
+  function isAbout(event: RecordedEvent): boolean {
+    const { type, stream, data } = event;
+    const id = idOf(stream);
+    if (CALLS.includes(type)) {
+      const about = subjectOfCall(data as AccessRequest);
+      if (about === undefined) return false;
+      return named.has(about) || bought.has(about) || isTheirs(about) || searchFor(event, people) !== undefined;
+    }
+    if (DECIDED_WORK.includes(type)) return isWorkOf(event, { has: isTheirs }, bought);
+    switch (kindOf(stream)) {
+      case 'gift':
+      case 'notification':
+        return isTheirs(id);
+      case 'transaction':
+        return bought.has(id) || (data as RefundRequested['data']).gift_ids.some((giftId) => gifts.has(giftId));
+      case 'user':
+        return id === userId;
+      default:
+        return kindOf(stream) === 'paymentMethod';
+    }
+  }
+
+  return {
+    others: TYPES,
+    bought({ transaction_id, seed, receivers }) {
+      bought.add(transaction_id);
+      for (const { gift_id } of deriveGiftIds(seed, receivers.length)) boughtGifts.add(gift_id);
+    },
+    got({ giftIds }) {
+      for (const giftId of giftIds()) gifts.add(giftId);
+    },
+    lost(giftId) {
+      lost = giftId;
+    },
+    see(event) {
+      if (isAbout(event)) {
+        if (DECIDED_WORK.includes(event.type)) for (const name of namesOfWork(event)) named.add(name);
+        found.push(event);
+      }
+      // A text written with the loss of a gift is about both receivers, so the gift counts until here.
+      if (lost !== undefined) gifts.delete(lost);
+      lost = undefined;
+    },
+    about: (methods) =>
+      found
+        .filter(({ stream }) => kindOf(stream) !== 'paymentMethod' || methods.has(idOf(stream)))
+        .flatMap((event) => textIn(event) ?? []),
+  };
+}
+
+function textIn({ at, type, stream, data, metadata: { by } }: RecordedEvent): WrittenText | undefined {
+  const { what } = data as Partial<AccessRequest>;
+  const where = { at, by, type, stream: shownStream(stream, MASK), ...(what === undefined ? {} : { what }) };
+  try {
+    const { reason, ticket = '' } = data as { readonly reason: string | null; readonly ticket?: string };
+    if ((reason ?? '') === '' && ticket === '') return undefined;
+    return { ...where, reason: reason ?? '', ...(ticket === '' ? {} : { ticket }) };
+  } catch (error) {
+    if (error instanceof AlteredDataError) return { ...where, altered: true };
+    throw error;
+  }
+}

@@ -17,10 +17,10 @@ export interface Finding {
   /** Index of the value among those searched for. */
   readonly value: number;
   readonly in: 'event log' | 'read store' | 'key store' | 'erasures' | 'file';
-  readonly place: string;
+  readonly location: string;
 }
 
-export interface LookedAt {
+export interface Scanned {
   events: number;
   /** Number of documents, records and other texts of the read store. */
   read_store: number;
@@ -43,12 +43,12 @@ export interface VerifyOptions {
   readonly signal: AbortSignal;
   readonly onFinding: (finding: Finding) => Promise<void>;
   /** Called with a location that could not be searched, because it was altered. */
-  readonly onUnread: (place: string) => Promise<void>;
+  readonly onUnreadable: (location: string) => Promise<void>;
 }
 
 /** A search whose methods scan once. All methods throw UnavailableError, and the signal's reason. */
 export interface ErasureVerification {
-  readonly lookedAt: Readonly<LookedAt>;
+  readonly scanned: Readonly<Scanned>;
   stores(stores: SearchedStores): Promise<void>;
   /** Searches a file, or all files below a folder; see `searchFiles`. */
   files(path: string): Promise<void>;
@@ -61,55 +61,56 @@ const HIDDEN = '(its name holds the value)';
 /** @param values of at least 3 characters, without blanks around them */
 export function verifyErasure(
   values: readonly string[],
-  { signal, onFinding, onUnread }: VerifyOptions,
+  { signal, onFinding, onUnreadable }: VerifyOptions,
 ): ErasureVerification {
   const search = byteSearch(values.map(spellingsOf));
-  const lookedAt: LookedAt = { events: 0, read_store: 0, keys: 0, erasures: 0, files: 0, bytes: 0 };
+  const scanned: Scanned = { events: 0, read_store: 0, keys: 0, erasures: 0, files: 0, bytes: 0 };
 
-  async function look(bytes: Uint8Array, where: Finding['in'], place: string): Promise<void> {
-    for (const { text } of search.in(bytes)) await onFinding({ value: text, in: where, place: shown(search, place) });
+  async function scan(bytes: Uint8Array, where: Finding['in'], location: string): Promise<void> {
+    for (const { text } of search.in(bytes))
+      await onFinding({ value: text, in: where, location: shown(search, location) });
   }
 
-  async function lookIntoRow({ id, secret }: SubjectRow, master: MasterKeys): Promise<void> {
+  async function scanRow({ id, secret }: SubjectRow, master: MasterKeys): Promise<void> {
     let opened: Buffer;
     try {
       opened = master.open(secret, id);
     } catch (error) {
       if (!(error instanceof AlteredDataError)) throw error;
-      await onUnread(`row ${id} of the key store`);
+      await onUnreadable(`row ${id} of the key store`);
       return;
     }
-    await look(opened, 'key store', `subject ${id}`);
+    await scan(opened, 'key store', `subject ${id}`);
   }
 
   return {
-    lookedAt,
+    scanned,
     async stores({ events, store, keys, master }) {
       for await (const batch of events.readAll(undefined))
         for (const event of batch.events) {
           signal.throwIfAborted();
-          lookedAt.events += 1;
-          await look(Buffer.from(JSON.stringify(event)), 'event log', `event at ${event.position}`);
+          scanned.events += 1;
+          await scan(Buffer.from(JSON.stringify(event)), 'event log', `event at ${event.position}`);
         }
       for await (const texts of store?.texts() ?? [])
         for (const { place, text } of texts) {
           signal.throwIfAborted();
-          lookedAt.read_store += 1;
-          await look(Buffer.from(text), 'read store', place);
+          scanned.read_store += 1;
+          await scan(Buffer.from(text), 'read store', place);
         }
       for (let after: string | undefined; ;) {
         signal.throwIfAborted();
         const rows = await keys.page(after, PAGE);
-        for (const row of rows) await lookIntoRow(row, master);
-        lookedAt.keys += rows.length;
+        for (const row of rows) await scanRow(row, master);
+        scanned.keys += rows.length;
         after = rows.at(-1)?.id;
         if (after === undefined) break;
       }
       for (let after: string | undefined; ;) {
         signal.throwIfAborted();
         const rows = await keys.erasures(after, PAGE);
-        for (const { id, text } of rows) await look(Buffer.from(text), 'erasures', `erasure ${id}`);
-        lookedAt.erasures += rows.length;
+        for (const { id, text } of rows) await scan(Buffer.from(text), 'erasures', `erasure ${id}`);
+        scanned.erasures += rows.length;
         after = rows.at(-1)?.id;
         if (after === undefined) break;
       }
@@ -119,11 +120,11 @@ export function verifyErasure(
         path,
         search,
         async ({ text, file, at }) =>
-          onFinding({ value: text, in: 'file', place: `${shown(search, file)}, byte ${at}` }),
+          onFinding({ value: text, in: 'file', location: `${shown(search, file)}, byte ${at}` }),
         signal,
       );
-      lookedAt.files += files;
-      lookedAt.bytes += bytes;
+      scanned.files += files;
+      scanned.bytes += bytes;
     },
   };
 }
@@ -136,5 +137,5 @@ function spellingsOf(value: string): string[] {
   return [value, visible, normaliseUsername(value), ...numbers];
 }
 
-const shown = (search: ByteSearch, place: string): string =>
-  search.in(Buffer.from(place)).length > 0 ? HIDDEN : place;
+const shown = (search: ByteSearch, location: string): string =>
+  search.in(Buffer.from(location)).length > 0 ? HIDDEN : location;

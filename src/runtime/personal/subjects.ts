@@ -64,6 +64,8 @@ export interface Subjects {
   stand(proposals: readonly Proposal[]): Promise<boolean>;
   /** The secrets of ids; a subject that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
+  /** The key store's rows of the names, also of subjects that are being erased. @throws UnavailableError */
+  rowsForErasure(names: readonly SubjectName[]): Promise<readonly (SubjectRow | undefined)[]>;
   /**
    * As `secrets`, but also of subjects that are being erased, and never from the cache. An altered row yields the error
    * for which it can't be read. @throws UnavailableError
@@ -78,6 +80,12 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
     const lookups: string[] = [];
     await inSlices(names, (name) => lookups.push(lookupOf(name)));
     return lookups;
+  };
+
+  const rowsOf = async (names: readonly SubjectName[]): Promise<readonly (SubjectRow | undefined)[]> => {
+    const lookups = await lookupsOf(names);
+    const rows = await store.byLookup(lookups);
+    return lookups.map((lookup) => rows.get(lookup));
   };
 
   const propose = async (names: readonly SubjectName[]): Promise<readonly Proposal[]> => {
@@ -132,14 +140,8 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
         return kept.id;
       });
     },
-    async find(names) {
-      const lookups = await lookupsOf(names);
-      const rows = await store.byLookup(lookups);
-      return lookups.map((lookup) => {
-        const row = rows.get(lookup);
-        return row?.fenced === true ? undefined : row?.id;
-      });
-    },
+    find: async (names) => (await rowsOf(names)).map((row) => (row?.fenced === true ? undefined : row?.id)),
+    rowsForErasure: rowsOf,
     async keep(proposals) {
       const known = new Set(proposals.flatMap(({ id, row }) => (row === undefined ? [id] : [])));
       if (!(await allStand([...known]))) return false;

@@ -4,7 +4,7 @@ import { deriveGiftIds } from '../../../src/domain/giftIds.js';
 import { phoneSubject } from '../../../src/domain/personalFields.js';
 import { findPeople } from '../../../src/ops/people/findPeople.js';
 import { type PersonRecord, personRecord } from '../../../src/ops/people/personRecord.js';
-import type { WrittenText } from '../../../src/ops/people/writtenTexts.js';
+import type { WrittenText } from '../../../src/ops/people/supportTexts.js';
 import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import { AlteredDataError, withFailingFields } from '../../../src/runtime/personal/alteredData.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
@@ -46,9 +46,9 @@ test('shows gifts to a number to the user who held it then, and to no other', as
   await append(3, `phone-${phone_id}`, 'PhoneGivenUp', { user_id: 'eve' });
   await append(4, `phone-${phone_id}`, 'PhoneTaken', { user_id: 'ann' });
   await sent(5, 'to-ann');
-  const deps = { events, subjects, records: memoryRecords(Date.now) };
-  assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'eve' })), ['to-eve']);
-  assert.equal(giftsOf(await personRecord(deps, { kind: 'user', userId: 'ann' })), ['to-ann']);
+  const [log, records] = [{ events, subjects }, memoryRecords(Date.now)];
+  assert.equal(giftsOf(await personRecord(log, { kind: 'user', userId: 'eve' }, records)), ['to-eve']);
+  assert.equal(giftsOf(await personRecord(log, { kind: 'user', userId: 'ann' }, records)), ['to-ann']);
 });
 
 test('shows how long a shared card stays, and of an erased person not whose it is by now', async () => {
@@ -59,9 +59,9 @@ test('shows how long a shared card stays, and of an erased person not whose it i
   for (const id of ['eve', 'ann']) await append(`user-${id}`, 'UserAdded', { id, username: id, name: id });
   const card = { users: ['eve', 'ann'], kind: 'card', customer: 'cus_both', active: true, prepaid: false };
   await append('paymentMethod-shared', 'PaymentMethodAdded', card);
-  const deps = { events, subjects: memorySubjects(), records: memoryRecords(Date.now) };
+  const [log, records] = [{ events, subjects: memorySubjects() }, memoryRecords(Date.now)];
   const methodsOf = async (userId: string): Promise<object> => {
-    const { parts } = await personRecord(deps, { kind: 'user', userId });
+    const { parts } = await personRecord(log, { kind: 'user', userId }, records);
     const found = parts.find(({ part }) => part === 'payment methods');
     return { until: found?.until, records: found?.records };
   };
@@ -105,9 +105,9 @@ test('shows what support wrote about a person and their gifts while they had the
   });
   await append(`gift-${first}`, 'GiftUnblocked', { cause: 'support:x', ticket: '', reason: 'ann 6' });
   await append('user-eve', 'UserRetired', { reason: 'eve' });
-  const deps = { events, subjects, records: memoryRecords(Date.now) };
+  const [log, records] = [{ events, subjects }, memoryRecords(Date.now)];
   const texts = async (userId: string): Promise<readonly Partial<WrittenText>[]> => {
-    const { parts } = await personRecord(deps, { kind: 'user', userId });
+    const { parts } = await personRecord(log, { kind: 'user', userId }, records);
     return (parts.find(({ part }) => part === 'texts of support')?.records ?? []) as WrittenText[];
   };
   const both = 'eve and ann';
@@ -150,11 +150,11 @@ test('finds and shows all others where fields of a user and of a payment method 
       for await (const batch of stored.readAll(...asked)) yield { ...batch, events: batch.events.map(altered) };
     },
   };
-  const deps = { events, subjects: memorySubjects(), records: memoryRecords(Date.now) };
-  assert.equal(await findPeople(deps, 'name', 'lee'), { people: [{ person: 'ann', kind: 'user' }], has_more: false });
-  const { parts } = await personRecord(deps, { kind: 'user', userId: 'ann' });
+  const [log, records] = [{ events, subjects: memorySubjects() }, memoryRecords(Date.now)];
+  assert.equal(await findPeople(log, 'name', 'lee'), { people: [{ person: 'ann', kind: 'user' }], has_more: false });
+  const { parts } = await personRecord(log, { kind: 'user', userId: 'ann' }, records);
   assert.match(JSON.stringify(parts), 'cus_a');
-  assert.instance(await rejectionOf(personRecord(deps, { kind: 'user', userId: 'bea' })), AlteredDataError);
+  assert.instance(await rejectionOf(personRecord(log, { kind: 'user', userId: 'bea' }, records)), AlteredDataError);
 });
 
 test.run();

@@ -17,11 +17,11 @@ test('looks into all other rows of the key store where one was altered, and name
   const row = keys.rows.get(altered);
   if (row === undefined) throw new Error('nothing was stored');
   keys.rows.set(altered, { ...row, secret: row.secret.slice(0, -4) + (row.secret.endsWith('AAAA') ? 'BBBB' : 'AAAA') });
-  const [findings, unread]: [Finding[], string[]] = [[], []];
+  const [findings, unreadable]: [Finding[], string[]] = [[], []];
   const verification = verifyErasure(numbers, {
     signal: new AbortController().signal,
     onFinding: async (finding) => void findings.push(finding),
-    onUnread: async (place) => void unread.push(place),
+    onUnreadable: async (location) => void unreadable.push(location),
   });
   await verification.stores({
     events: memoryEvents(),
@@ -29,9 +29,9 @@ test('looks into all other rows of the key store where one was altered, and name
     keys,
     master: masterKeys(['m'.repeat(43)]),
   });
-  assert.equal(findings.map(({ place }) => place).sort(), [`subject ${first}`, `subject ${last}`].sort());
-  assert.equal(unread, [`row ${altered} of the key store`]);
-  assert.is(verification.lookedAt.keys, 3);
+  assert.equal(findings.map(({ location }) => location).sort(), [`subject ${first}`, `subject ${last}`].sort());
+  assert.equal(unreadable, [`row ${altered} of the key store`]);
+  assert.is(verification.scanned.keys, 3);
 });
 
 test.run();

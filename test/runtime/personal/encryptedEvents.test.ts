@@ -184,6 +184,7 @@ test('refuses to append where the key was erased a moment ago, before it would l
     keep: async () => true,
     stand: async () => true,
     secrets: async () => new Map(),
+    rowsForErasure: async () => [],
     secretsForErasure: async () => new Map(),
   };
   const events = encryptedEvents(stored, subjects, RULES);

@@ -2,20 +2,20 @@
  * Steps of an erasure in the key store and the log, up to `PersonErased`. Each step may be repeated: the same call
  * finishes an erasure that was killed at any point.
  */
-import type { CommandContext } from '../../../commands/context.js';
+import { type CommandContext, partOf } from '../../../commands/context.js';
+import { readPurchase } from '../../../commands/readStreams.js';
 import { transact } from '../../../commands/transact.js';
-import { type Aggregate, type DomainEvent, fold } from '../../../domain/decider.js';
-import { type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
+import { erasedAggregate, type Person, type PersonErased, personStream } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
-import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import { inParallel } from '../../../lib/async/inParallel.js';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import type { ErasureDeps } from './erasureDeps.js';
-import { type Erasure, storeErasure, unfinished } from './erasureRecord.js';
-import { moneyInFlight } from './moneyInFlight.js';
-import { fenceThings, removeSubjects, unfenceThings } from './removeSubjects.js';
-import { partOf } from './retire.js';
+import type { ErasureDeps } from './derivedData.js';
+import { type Erasure, erasedIn, storeErasure, unfinished } from './erasureRecord.js';
+import { type RelatedSubjects, relatedSubjects } from './relatedSubjects.js';
 import { isTaken, reservedNames, type Stopped, stopPerson } from './stopPerson.js';
-import { type Traces, tracesOf } from './traces.js';
+
+const PURCHASES_AT_ONCE = 64;
 
 /**
  * Money of the person is not settled. The person can do nothing new, and others are not harmed. The same call continues
@@ -36,7 +36,7 @@ export interface Ended {
   /** Position of `PersonErased`; `undefined` where the log is from before the person. */
   readonly position: Position | undefined;
   /** Streams of names that were altered in the key store. */
-  readonly unread: readonly string[];
+  readonly unreadable: readonly string[];
   /**
    * Repeats the steps for events that were decided before the fence and appended after it.
    * @throws UnavailableError, ConflictError
@@ -56,10 +56,10 @@ export async function endPerson(deps: ErasureDeps, started: Erasure, context: Co
   const before = erasedIn(await events.read(personStream(person)));
   const reserved = reservedNames(events);
   const stopped = await stopPerson(deps, person, reserved, context);
-  const traces = tracesOf(events, { ...stopped, phoneIds: new Set(stopped.phoneIds) });
-  const run: Run = { deps, erasure: started, context, traces };
+  const related = relatedSubjects(deps, { ...stopped, phoneIds: new Set(stopped.phoneIds) });
+  const run: Run = { deps, erasure: started, context, related };
   // Money of a person who was erased before was settled then, and no charge can use a removed key.
-  const settled = before !== undefined || stopped.own.length === 0;
+  const settled = before !== undefined || stopped.ownFieldRows.length === 0;
   await refuseUnlessFree(run, stopped, settled);
   await fence(run, stopped);
   await deps.settle();
@@ -73,7 +73,7 @@ export async function endPerson(deps: ErasureDeps, started: Erasure, context: Co
   return {
     erasure,
     position,
-    unread: stopped.unread,
+    unreadable: stopped.unreadable,
     async endRest() {
       const late = await stopPerson(deps, person, reserved, context);
       await fence(run, late);
@@ -87,12 +87,12 @@ interface Run {
   readonly deps: ErasureDeps;
   readonly erasure: Erasure;
   readonly context: CommandContext;
-  readonly traces: Traces;
+  readonly related: RelatedSubjects;
 }
 
-async function fence({ deps, traces }: Run, { rows }: Stopped): Promise<void> {
-  await deps.keys.fence(rows);
-  await fenceThings(deps, traces);
+async function fence({ deps, related }: Run, { nameRows }: Stopped): Promise<void> {
+  await deps.keys.fence(nameRows);
+  await related.fence();
 }
 
 /**
@@ -100,13 +100,13 @@ async function fence({ deps, traces }: Run, { rows }: Stopped): Promise<void> {
  * since others would meet them.
  */
 async function refuseUnlessFree(run: Run, stopped: Stopped, settled: boolean): Promise<void> {
-  const { deps, erasure, context, traces } = run;
-  await traces.readOn();
+  const { deps, erasure, context, related } = run;
+  await related.readOn();
   const taken = await isTaken(deps.events, stopped);
-  const open = settled ? [] : await moneyInFlight(deps.events, traces.bought);
+  const open = settled ? [] : await moneyInFlight(deps.events, related.bought);
   if (!taken && open.length === 0) return;
-  await deps.keys.unfence(stopped.rows);
-  await unfenceThings(deps, traces);
+  await deps.keys.unfence(stopped.nameRows);
+  await related.unfence();
   if (!taken) throw new ErasureWaitsError(open);
   if (erasure.person.kind === 'user')
     throw new UnavailableError('another user has taken a name of the person just now: repeat the erasure to finish it');
@@ -118,27 +118,14 @@ async function refuseUnlessFree(run: Run, stopped: Stopped, settled: boolean): P
  * Destroys records and keys of a person; records first, while the names are known.
  * @returns the number of purchases whose data key was removed
  */
-async function destroy({ deps, erasure, context, traces }: Run, stopped: Stopped): Promise<number> {
-  await traces.readOn();
-  const { userId, names, phoneIds, rows, own } = stopped;
-  const texts = traces.texts();
+async function destroy({ deps, erasure, context, related }: Run, stopped: Stopped): Promise<number> {
+  await related.readOn();
+  const { userId, names, phoneIds, nameRows, ownFieldRows } = stopped;
+  const texts = related.texts();
   await deps.removeRecords({ ...(userId === undefined ? {} : { userId }), ...names, phoneIds, texts });
-  const purchases = await removeSubjects(deps, traces, erasure.id, context);
-  await deps.keys.remove([...rows, ...own]);
+  const purchases = await related.remove(erasure.id, context);
+  await deps.keys.remove([...nameRows, ...ownFieldRows]);
   return purchases;
-}
-
-const erasedAggregate: Aggregate<boolean, DomainEvent> = {
-  initial: false,
-  evolve: (erased, { type }) => type === 'PersonErased' || (erased && type !== 'UserAdded'),
-};
-
-/**
- * Position of the erasure; `undefined` where the person is not erased, or was added again by an import that raced with
- * the erasure.
- */
-export function erasedIn(history: readonly RecordedEvent[]): Position | undefined {
-  return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
 }
 
 /** Appends `PersonErased`. `undefined` where the log is from before the user, and has nothing to end. */
@@ -152,4 +139,20 @@ async function appendErased(
     erased || (person.kind === 'user' && before.length === 0) ? [] : [{ type: 'PersonErased', data }],
   );
   return history.findLast(({ type }) => type === 'PersonErased')?.position;
+}
+
+/**
+ * Descriptions of the charges and refunds that are not settled, such as `the payment of transaction 6ec0…`.
+ * @throws UnavailableError
+ */
+async function moneyInFlight(events: Pick<EventStore, 'read'>, transactionIds: Iterable<string>): Promise<string[]> {
+  const open: string[] = [];
+  await inParallel(transactionIds, PURCHASES_AT_ONCE, async (id) => {
+    const purchase = await readPurchase(events, id);
+    if (purchase.status === 'none') return;
+    if (purchase.status === 'pending') open.push(`the payment of transaction ${id}`);
+    for (const [refundId, { status }] of purchase.refunds)
+      if (status === 'requested' || status === 'started') open.push(`refund ${refundId} of transaction ${id}`);
+  });
+  return open.sort();
 }

@@ -6,11 +6,10 @@
 import type { CommandContext } from '../../../commands/context.js';
 import { type Person, personStream } from '../../../domain/erasure.js';
 import type { Position } from '../../../ports/eventStore.js';
-import { endPerson, erasedIn } from './endPerson.js';
-import { refuseUnlessErasable } from './erasable.js';
-import type { ErasureDeps } from './erasureDeps.js';
-import { type Erasure, erasureOf, isRequest, newErasureId, storeErasure } from './erasureRecord.js';
-import { startRequested } from './requestErasure.js';
+import type { ErasureDeps } from './derivedData.js';
+import { endPerson } from './endPerson.js';
+import { type Erasure, erasedIn, erasureOf, isRequest, newErasureId, storeErasure } from './erasureRecord.js';
+import { refuseUnlessErasable, startRequested } from './requestErasure.js';
 
 export interface ErasureOutcome {
   readonly erasure: Erasure;
@@ -19,7 +18,7 @@ export interface ErasureOutcome {
   /** Position of `PersonErased`; `undefined` where the log is from before the person. */
   readonly position: Position | undefined;
   /** Streams of names that were altered in the key store: records that hold these names were not found. */
-  readonly unread: readonly string[];
+  readonly unreadable: readonly string[];
 }
 
 /**
@@ -37,14 +36,14 @@ export async function erasePerson(
   const before = erasedIn(history);
   const earlier = await erasureOf(keys, person);
   if (before !== undefined && earlier?.done_at !== undefined)
-    return { erasure: earlier, already: true, position: before, unread: [] };
+    return { erasure: earlier, already: true, position: before, unreadable: [] };
   const request = earlier !== undefined && isRequest(earlier) ? earlier : undefined;
   // A started erasure is not checked, since its own fences and removals would fail the check.
   if (before === undefined && (earlier === undefined || request !== undefined))
     await refuseUnlessErasable(keys, person, history, context.by);
   const started = request === undefined ? earlier : await startRequested(deps, request, context);
 
-  const { erasure, position, unread, endRest } = await endPerson(
+  const { erasure, position, unreadable, endRest } = await endPerson(
     deps,
     started ?? newErasure(person, context, reason),
     context,
@@ -53,7 +52,7 @@ export async function erasePerson(
   await endRest();
   const finished: Erasure = { ...erasure, done_at: context.now };
   await storeErasure(keys, finished);
-  return { erasure: finished, already: false, position, unread };
+  return { erasure: finished, already: false, position, unreadable };
 }
 
 function newErasure(person: Person, { by, requestId, now }: CommandContext, reason: string): Erasure {

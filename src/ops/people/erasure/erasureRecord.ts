@@ -1,8 +1,17 @@
-/** Erasures as the key store keeps them. Their texts hold ids, never personal data. */
+/** Erasures as the key store holds them. Their texts hold ids, never personal data. */
 import { randomBytes } from 'node:crypto';
-import { type Person, personId } from '../../../domain/erasure.js';
-import type { Caller } from '../../../ports/eventStore.js';
+import { fold } from '../../../domain/decider.js';
+import { erasedAggregate, type Person, personId } from '../../../domain/erasure.js';
+import type { Caller, EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import type { KeyStore } from '../../../ports/keyStore.js';
+import type { Subjects } from '../../../runtime/personal/index.js';
+
+/** A log with its key store. */
+export interface ErasureLog {
+  readonly events: EventStore;
+  readonly keys: KeyStore;
+  readonly subjects: Pick<Subjects, 'rowsForErasure' | 'secretsForErasure'>;
+}
 
 /** An erasure, which is unfinished with neither `done_at` nor `withdrawn_at`. Times are ISO 8601, UTC. */
 export interface Erasure {
@@ -27,6 +36,7 @@ type Erasures = Pick<KeyStore, 'erasures' | 'putErasure'>;
 
 const AT_ONCE = 1_000;
 const ID_BYTES = 16;
+const ID = /^[\w-]{22}$/;
 
 export const newErasureId = (): string => randomBytes(ID_BYTES).toString('base64url');
 
@@ -67,4 +77,40 @@ export async function erasureOf(keys: Erasures, person: Person): Promise<Erasure
     )
       latest = erasure;
   return latest;
+}
+
+/**
+ * Position of the erasure; `undefined` where the person is not erased, or was added again by an import that raced with
+ * the erasure.
+ */
+export function erasedIn(history: readonly RecordedEvent[]): Position | undefined {
+  return fold(erasedAggregate, history) ? history.findLast(({ type }) => type === 'PersonErased')?.position : undefined;
+}
+
+/** The erasure in a line of an external list, which holds one as JSON; `undefined` for any other line. */
+export function parseErasureLine(line: string): Erasure | undefined {
+  try {
+    const erasure = JSON.parse(line) as Partial<Erasure> | null;
+    return isErasure(erasure) ? erasure : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isErasure(found: Partial<Erasure> | null): found is Erasure {
+  const { id, person, reason, by, at } = found ?? {};
+  const named =
+    person?.kind === 'user'
+      ? typeof person.userId === 'string' && person.userId !== ''
+      : person?.kind === 'number' && ID.test(person.phoneId);
+  return (
+    typeof id === 'string' &&
+    ID.test(id) &&
+    named &&
+    typeof reason === 'string' &&
+    typeof by === 'object' &&
+    typeof at === 'string' &&
+    !Number.isNaN(Date.parse(at))
+  );
 }

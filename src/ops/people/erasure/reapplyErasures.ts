@@ -11,30 +11,36 @@ import {
   personOfStream,
   personStream,
 } from '../../../domain/erasure.js';
-import { lookupOf, userSubject } from '../../../domain/personalFields.js';
+import { userSubject } from '../../../domain/personalFields.js';
 import { Refusal } from '../../../domain/refusal.js';
-import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
-import type { ErasureDeps } from './erasureDeps.js';
-import { endPerson, erasedIn } from './endPerson.js';
-import { type Erasure, isFinished, isRequest, storedErasures, storeErasure, unfinished } from './erasureRecord.js';
+import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
+import type { Records } from '../../../ports/readStore.js';
+import { storedPosition } from '../../../ports/storedPosition.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import { type ErasureDeps, type EraseRecordsDeps, eraseRecordsOf } from './derivedData.js';
+import { endPerson } from './endPerson.js';
+import {
+  type Erasure,
+  erasedIn,
+  type ErasureLog,
+  isFinished,
+  isRequest,
+  storedErasures,
+  storeErasure,
+  unfinished,
+} from './erasureRecord.js';
 import { endRequest, erasureRequestedIn } from './requestErasure.js';
+
+/** Key of the record that holds the last scan. */
+const SCANNED = 'erasures/looked';
 
 /**
  * Result of an earlier scan: the log up to `position` held no erasure or request unknown to the key store. The key
  * store then had `known` erasures and ends of erasures; one that was restored since has fewer.
  */
-export interface Looked {
+export interface Scan {
   readonly position: Position;
   readonly known: number;
-}
-
-export interface Reapplied {
-  /** Number of persons who were erased again. */
-  readonly again: number;
-  /** Erasures that wait or failed. They are stored as unfinished ones, so that a running service finishes them. */
-  readonly open: readonly OpenErasure[];
-  /** Result for the next scan; `undefined` where it must scan the whole log. */
-  readonly looked: Looked | undefined;
 }
 
 export interface OpenErasure {
@@ -42,16 +48,79 @@ export interface OpenErasure {
   readonly error: Error;
 }
 
+/** Erasures that were repeated after a restore. */
+export interface Repeated {
+  /** Number of persons who were erased again. */
+  readonly again: number;
+  /** Erasures that wait or failed. They are stored as unfinished ones, so that a running service finishes them. */
+  readonly open: readonly OpenErasure[];
+}
+
+export interface Reapplied extends Repeated {
+  /** Result for the next scan; `undefined` where it must scan the whole log. */
+  readonly scanned: Scan | undefined;
+}
+
+export interface RepeatOptions {
+  readonly now: string;
+  /** Erasures that may be unknown to both log and key store. */
+  readonly listed?: readonly Erasure[];
+  /** Records of the read store: data of the persons is removed from them, and they hold the last scan. */
+  readonly derived?: EraseRecordsDeps;
+}
+
+/**
+ * Repeats erasures that a restore of the log or the key store has undone, before anything is served from them.
+ * @throws UnavailableError
+ */
+export async function repeatErasures(
+  { events, keys, subjects }: ErasureLog,
+  { now, listed, derived }: RepeatOptions,
+): Promise<Repeated> {
+  const nothing = async (): Promise<void> => undefined;
+  const deps: ErasureDeps = {
+    events,
+    keys,
+    subjects,
+    // No request of this process or an earlier one uses a key.
+    settle: nothing,
+    removeRecords: derived === undefined ? nothing : async (person) => eraseRecordsOf(derived, person),
+    removeDerived: nothing,
+  };
+  const scanned = derived && (await earlierScan(derived.records, events));
+  const repeated = await reapplyErasures(deps, now, { listed, scanned });
+  if (repeated.scanned !== undefined) await unlessAway(derived?.records.put(SCANNED, repeated.scanned));
+  return repeated;
+}
+
+async function earlierScan(records: Records, events: EventStore): Promise<Scan | undefined> {
+  const scanned = (await unlessAway(records.get<Scan>(SCANNED)))?.value;
+  return scanned !== undefined && (await storedPosition(events, scanned.position)).invalid === null
+    ? scanned
+    : undefined;
+}
+
+/** The call's result; `undefined` while the read store is unavailable: a start can do without the record. */
+async function unlessAway<T>(call: Promise<T> | undefined): Promise<T | undefined> {
+  return call?.catch((error: unknown) => {
+    if (error instanceof UnavailableError) return undefined;
+    throw error;
+  });
+}
+
 /**
  * Erases persons again whom the log or the key store shows as not erased. Read models are left to the service, since
- * the erasures are stored as unfinished. Reads the log from `looked` on, and once more for each erasure.
+ * the erasures are stored as unfinished. Reads the log from `scanned` on, and once more for each erasure.
  * @param listed erasures that may be unknown to both log and key store
  * @throws UnavailableError
  */
 export async function reapplyErasures(
   deps: ErasureDeps,
   now: string,
-  { listed = [], looked }: { readonly listed?: readonly Erasure[]; readonly looked?: Looked | undefined } = {},
+  {
+    listed = [],
+    scanned,
+  }: { readonly listed?: readonly Erasure[] | undefined; readonly scanned?: Scan | undefined } = {},
 ): Promise<Reapplied> {
   const stored = new Map<string, Erasure>();
   for await (const erasure of storedErasures(deps.keys)) stored.set(erasure.id, erasure);
@@ -59,7 +128,7 @@ export async function reapplyErasures(
   const done = [...stored.values()].filter(({ done_at }) => done_at !== undefined);
   const { inLog, requested, position } = await erasuresInLog(
     deps,
-    looked !== undefined && known >= looked.known ? looked.position : undefined,
+    scanned !== undefined && known >= scanned.known ? scanned.position : undefined,
   );
   await restoreRequests(deps, now, stored, requested, listed);
   const isKnown = ({ id }: Erasure): boolean => {
@@ -85,12 +154,12 @@ export async function reapplyErasures(
   return {
     again: lost.length - open.length,
     open,
-    looked: open.length > 0 || position === undefined ? undefined : { position, known },
+    scanned: open.length > 0 || position === undefined ? undefined : { position, known },
   };
 }
 
 async function erasuresInLog(
-  { events }: Pick<ErasureDeps, 'events'>,
+  { events }: Pick<ErasureLog, 'events'>,
   after: Position | undefined,
 ): Promise<{
   readonly inLog: ReadonlyMap<string, Erasure>;
@@ -125,7 +194,7 @@ function erasureIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
  * @param requested requests in the log
  */
 async function restoreRequests(
-  { events, keys }: Pick<ErasureDeps, 'events' | 'keys'>,
+  { events, keys }: Pick<ErasureLog, 'events' | 'keys'>,
   now: string,
   stored: ReadonlyMap<string, Erasure>,
   requested: readonly Erasure[],
@@ -134,12 +203,12 @@ async function restoreRequests(
   for (const erasure of [...stored.values(), ...listed]) {
     if (erasure.due_at === undefined || erasure.withdrawn_at === undefined) continue;
     const request = fold(erasureRequestAggregate, await events.read(personStream(erasure.person)));
-    const own = stored.get(erasure.id);
+    const known = stored.get(erasure.id);
     if (request.status === 'requested' && request.id === erasure.id) {
       const commandId = randomUUID();
       const context = { commandId, correlationId: commandId, by: { user: 'system:erasures' }, now };
       await endRequest({ events, keys }, erasure, context, 'a restore had undone the withdrawal');
-    } else if (own !== undefined && isRequest(own)) await storeErasure(keys, erasure);
+    } else if (known !== undefined && isRequest(known)) await storeErasure(keys, erasure);
   }
   for (const erasure of [...requested, ...listed.filter(isRequest)]) {
     if (stored.has(erasure.id)) continue;
@@ -153,22 +222,20 @@ async function restoreRequests(
 
 /** Erasures in the log that the key store does not know, or whose person it still has. */
 async function lostByKeys(
-  { keys, hash }: ErasureDeps,
+  { keys, subjects }: ErasureLog,
   inLog: ReadonlyMap<string, Erasure>,
   stored: ReadonlyMap<string, Erasure>,
 ): Promise<readonly Erasure[]> {
-  const lookupsOf = [...inLog.values()].flatMap(({ person }) =>
-    person.kind === 'user' ? [[lookupOf(hash, userSubject(person.userId)), person] as const] : [],
-  );
+  const users = [...inLog.values()].flatMap(({ person }) => (person.kind === 'user' ? [person] : []));
   const phoneIds = [...inLog.values()].flatMap(({ person }) => (person.kind === 'number' ? [person.phoneId] : []));
-  const users = await keys.byLookup(lookupsOf.map(([lookup]) => lookup));
-  const there = new Set([
-    ...lookupsOf.flatMap(([lookup, person]) => (users.has(lookup) ? [personId(person)] : [])),
+  const userRows = await subjects.rowsForErasure(users.map(({ userId }) => userSubject(userId)));
+  const present = new Set([
+    ...users.filter((_, index) => userRows[index] !== undefined).map(personId),
     ...[...(await keys.byId(phoneIds)).keys()].map((phoneId) => personId({ kind: 'number', phoneId })),
   ]);
   return [...inLog.values()].filter(({ id, person }) => {
     const known = stored.get(id);
-    return known === undefined || (known.withdrawn_at === undefined && there.has(personId(person)));
+    return known === undefined || (known.withdrawn_at === undefined && present.has(personId(person)));
   });
 }
 
@@ -177,7 +244,7 @@ async function lostByKeys(
  * none.
  */
 async function lostByLog(
-  { events }: ErasureDeps,
+  { events }: Pick<ErasureLog, 'events'>,
   inLog: ReadonlyMap<string, Erasure>,
   done: readonly Erasure[],
 ): Promise<readonly Erasure[]> {

@@ -2,9 +2,11 @@
  * Erasures that support requests (docs/personal-data.md#requested-erasures). The log decides between a withdrawal and a
  * start. The key store holds the request too, so that restoring an earlier log does not lose it.
  */
-import { type CommandContext, ownEvents } from '../../../commands/context.js';
+import { type CommandContext, ownEvents, partOf } from '../../../commands/context.js';
 import { transact } from '../../../commands/transact.js';
+import { holderOf, reservationAggregate, type User } from '../../../domain/account.js';
 import { fold } from '../../../domain/decider.js';
+import type { Entry } from '../../../domain/entry.js';
 import {
   type ErasureRequested,
   type ErasureWithdrawn,
@@ -15,14 +17,21 @@ import {
 } from '../../../domain/erasure.js';
 import { Refusal } from '../../../domain/refusal.js';
 import { RESTORED_STREAM } from '../../../domain/restored.js';
-import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
-import { erasedIn } from './endPerson.js';
-import { refuseUnlessErasable } from './erasable.js';
-import type { ErasureDeps } from './erasureDeps.js';
-import { type Erasure, erasureOf, isFinished, isRequest, newErasureId, storeErasure } from './erasureRecord.js';
-import { partOf } from './retire.js';
+import type { Caller, RecordedEvent } from '../../../ports/eventStore.js';
+import type { KeyStore } from '../../../ports/keyStore.js';
+import {
+  type Erasure,
+  erasedIn,
+  type ErasureLog,
+  erasureOf,
+  isFinished,
+  isRequest,
+  newErasureId,
+  storeErasure,
+} from './erasureRecord.js';
+import { userAggregate } from './stopPerson.js';
 
-type Deps = Pick<ErasureDeps, 'events' | 'keys'>;
+type Deps = Pick<ErasureLog, 'events' | 'keys'>;
 
 /**
  * @returns the person's latest erasure: the new request, or one that was requested, started or done before
@@ -75,10 +84,6 @@ function asInLog(requested: Erasure, history: readonly RecordedEvent[]): Erasure
   }
   return requested;
 }
-
-/** Position of the latest event about a person: a reader that waits for it sees all requests about the person. */
-export const latestOf = async ({ events }: Pick<Deps, 'events'>, person: Person): Promise<Position | undefined> =>
-  (await events.read(personStream(person))).at(-1)?.position;
 
 /** The request in an event, as the key store holds it. */
 export function erasureRequestedIn({ stream, data, at, metadata }: RecordedEvent): Erasure {
@@ -214,3 +219,32 @@ export async function isDue(
 }
 
 const later = (time: string, ms: number): string => new Date(Date.parse(time) + ms).toISOString();
+
+/**
+ * Checks who may be erased by whom (docs/personal-data.md#who-may-be-erased). `history` is the person's stream.
+ * @throws Refusal `person_not_found`, `another_user_required`, `erasure_of_staff`, `number_of_user`; UnavailableError
+ */
+export async function refuseUnlessErasable(
+  keys: Pick<KeyStore, 'byId'>,
+  person: Person,
+  history: readonly RecordedEvent[],
+  by: Caller,
+): Promise<void> {
+  if (person.kind === 'user') {
+    const user = fold(userAggregate, history);
+    if (user.status === 'none') throw new Refusal('person_not_found');
+    if (by.user === person.userId) throw new Refusal('another_user_required');
+    if (actsForOthers(user)) throw new Refusal('erasure_of_staff');
+    return;
+  }
+  if (holderOf(fold(reservationAggregate, history)) !== undefined) throw new Refusal('number_of_user');
+  if (!(await keys.byId([person.phoneId])).has(person.phoneId)) throw new Refusal('person_not_found');
+}
+
+/** Whether the user is staff, or a user of a merchant, and no import has retired them. */
+function actsForOthers(user: Entry<User>): boolean {
+  if (user.status !== 'live' || !user.value.active) return false;
+  // Users of the first releases have neither.
+  const { roles = [], merchant_id = null } = user.value as Partial<User>;
+  return roles.length > 0 || merchant_id !== null;
+}

@@ -1,13 +1,26 @@
-import type { CommandContext } from '../../../commands/context.js';
+import { type CommandContext, partOf } from '../../../commands/context.js';
 import { readReservation } from '../../../commands/readStreams.js';
-import { holderOf, phoneStream, type Reservation, type ReservationKind } from '../../../domain/account.js';
-import type { Person } from '../../../domain/erasure.js';
-import { lookupOf, userSubject } from '../../../domain/personalFields.js';
+import { transact } from '../../../commands/transact.js';
+import {
+  accountStream,
+  evolveUser,
+  giveUpReservation,
+  holderOf,
+  phoneStream,
+  type Reservation,
+  reservationAggregate,
+  type ReservationKind,
+  type User,
+} from '../../../domain/account.js';
+import type { Aggregate, DomainEvent } from '../../../domain/decider.js';
+import { type Entry, retireEntry } from '../../../domain/entry.js';
+import { ERASURE_REASON, type Person } from '../../../domain/erasure.js';
+import { userSubject } from '../../../domain/personalFields.js';
 import { idOf, kindOf } from '../../../domain/streamName.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
-import type { ErasureDeps } from './erasureDeps.js';
-import type { Names } from './names.js';
-import { freeReservation, retireUser } from './retire.js';
+import { readableFields } from '../../../runtime/personal/index.js';
+import type { Names } from '../personTraces.js';
+import type { ErasureLog } from './erasureRecord.js';
 
 /** Data to be removed with a person who can do nothing any more. */
 export interface Stopped {
@@ -17,15 +30,15 @@ export interface Stopped {
   /** Ids of numbers that no other user holds, also of those whose rows are gone. */
   readonly phoneIds: readonly string[];
   /** Holders in order of time of the numbers that another user holds now, by the number's id. */
-  readonly held: ReadonlyMap<string, Reservation>;
+  readonly numberHolders: ReadonlyMap<string, Reservation>;
   /** Streams of names that were altered in the key store: other data with these names is not found. */
-  readonly unread: readonly string[];
+  readonly unreadable: readonly string[];
   /** Streams of the reservations of `names`. */
-  readonly streams: readonly string[];
+  readonly nameStreams: readonly string[];
   /** Ids of the key store rows of `names`. */
-  readonly rows: readonly string[];
-  /** Ids of the row of a user's own fields. */
-  readonly own: readonly string[];
+  readonly nameRows: readonly string[];
+  /** Id of the key store row of a user's own fields, where there is one. */
+  readonly ownFieldRows: readonly string[];
 }
 
 /**
@@ -34,58 +47,68 @@ export interface Stopped {
  * @throws UnavailableError, ConflictError
  */
 export async function stopPerson(
-  deps: ErasureDeps,
+  log: ErasureLog,
   person: Person,
   reserved: ReservedNames,
   context: CommandContext,
 ): Promise<Stopped> {
-  return person.kind === 'user' ? stopUser(deps, person.userId, reserved, context) : numberOf(deps, person.phoneId);
+  if (person.kind === 'user') return stopUser(log, person.userId, reserved, context);
+  return {
+    ...(await namesWith(log, [phoneStream(person.phoneId)])),
+    numberHolders: new Map(),
+    ownFieldRows: [],
+  };
 }
 
 async function stopUser(
-  deps: ErasureDeps,
+  log: ErasureLog,
   userId: string,
   reserved: ReservedNames,
   context: CommandContext,
 ): Promise<Stopped> {
-  const { events, keys, hash } = deps;
-  const own = [...(await keys.byLookup([lookupOf(hash, userSubject(userId))])).values()].map(({ id }) => id);
-  await keys.fence(own);
-  await retireUser(events, userId, context);
+  const { events, keys, subjects } = log;
+  const ownFieldRows = (await subjects.rowsForErasure([userSubject(userId)])).flatMap((row) => row?.id ?? []);
+  await keys.fence(ownFieldRows);
+  await transact(events, userAggregate, accountStream('user', userId), partOf(context), (user) =>
+    retireEntry('user', user, ERASURE_REASON),
+  );
   const free: string[] = [];
-  const held = new Map<string, Reservation>();
+  const numberHolders = new Map<string, Reservation>();
   for (const stream of await reserved.readOn(userId)) {
-    const reservation = await freeReservation(events, stream, userId, context);
+    const { state: reservation } = await transact(events, reservationAggregate, stream, partOf(context), (before) =>
+      giveUpReservation(kindOf(stream) as ReservationKind, before, userId),
+    );
     const holder = holderOf(reservation);
     if (holder === undefined || holder === userId) free.push(stream);
-    else if (kindOf(stream) === 'phone') held.set(idOf(stream), reservation);
+    else if (kindOf(stream) === 'phone') numberHolders.set(idOf(stream), reservation);
   }
-  return { ...(await rowsOf(deps, free)), userId, held, own };
+  return { ...(await namesWith(log, free)), userId, numberHolders, ownFieldRows };
 }
 
-const numberOf = async (deps: ErasureDeps, phoneId: string): Promise<Stopped> => ({
-  ...(await rowsOf(deps, [phoneStream(phoneId)])),
-  held: new Map(),
-  own: [],
-});
+/** A user's entry, without altered fields: they are destroyed with the others, and must not prevent the erasure. */
+export const userAggregate: Aggregate<Entry<User>, DomainEvent> = {
+  initial: { status: 'none' },
+  evolve: (state, { type, data }) => evolveUser(state, { type, data: readableFields(data) }),
+};
 
-async function rowsOf(
-  { subjects }: ErasureDeps,
-  free: readonly string[],
-): Promise<Pick<Stopped, 'names' | 'phoneIds' | 'streams' | 'rows' | 'unread'>> {
-  const texts = await subjects.secretsForErasure(free.map(idOf));
-  const streams = free.filter((stream) => texts.has(idOf(stream)));
+/** The names of these streams. */
+async function namesWith(
+  { subjects }: ErasureLog,
+  streams: readonly string[],
+): Promise<Pick<Stopped, 'names' | 'phoneIds' | 'nameStreams' | 'nameRows' | 'unreadable'>> {
+  const texts = await subjects.secretsForErasure(streams.map(idOf));
+  const nameStreams = streams.filter((stream) => texts.has(idOf(stream)));
   const named = (kind: ReservationKind): string[] =>
-    streams.flatMap((stream) => {
+    nameStreams.flatMap((stream) => {
       const text = kindOf(stream) === kind ? texts.get(idOf(stream)) : undefined;
       return Buffer.isBuffer(text) ? [text.toString()] : [];
     });
   return {
     names: { usernames: named('username'), numbers: named('phone') },
-    phoneIds: free.filter((stream) => kindOf(stream) === 'phone').map(idOf),
-    streams,
-    rows: streams.map(idOf),
-    unread: streams.filter((stream) => !Buffer.isBuffer(texts.get(idOf(stream)))),
+    phoneIds: streams.filter((stream) => kindOf(stream) === 'phone').map(idOf),
+    nameStreams,
+    nameRows: nameStreams.map(idOf),
+    unreadable: nameStreams.filter((stream) => !Buffer.isBuffer(texts.get(idOf(stream)))),
   };
 }
 
@@ -117,9 +140,9 @@ export function reservedNames(events: Pick<EventStore, 'readAll'>): ReservedName
 /** Whether another user has taken one of the names since. @throws UnavailableError */
 export async function isTaken(
   events: Pick<EventStore, 'read'>,
-  { userId, streams }: Pick<Stopped, 'userId' | 'streams'>,
+  { userId, nameStreams }: Pick<Stopped, 'userId' | 'nameStreams'>,
 ): Promise<boolean> {
-  for (const stream of streams) {
+  for (const stream of nameStreams) {
     const holder = holderOf(await readReservation(events, stream));
     if (holder !== undefined && holder !== userId) return true;
   }

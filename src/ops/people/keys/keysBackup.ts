@@ -8,7 +8,7 @@ import { FORMAT_MARK } from '../../../ports/dataFormat.js';
 import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
 import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } from '../../backup/backupLines.js';
 import { writeDraft } from '../../backup/draftFile.js';
-import { type Erasure, storedErasures, unfinished } from '../erasure/erasureRecord.js';
+import { type Erasure, storedErasures, storeErasure, unfinished } from '../erasure/erasureRecord.js';
 
 const AT_ONCE = 1_000;
 
@@ -106,12 +106,42 @@ interface Footer {
   readonly sha256?: string;
 }
 
-/** The rows of a checked backup, up to `size` at a time. @throws BackupDamagedError where the file has changed since */
-export async function* rowsOfBackup(
-  path: string,
-  { rows: count }: Pick<KeysBackup, 'rows'>,
-  size: number,
-): AsyncGenerator<readonly SubjectRow[], void> {
+/** Numbers of the backup's rows, by what became of them. */
+export interface RestoredKeys {
+  /** Rows that are in the key store now. */
+  readonly rows: number;
+  /** Rows of persons who were erased since the backup: left out. */
+  readonly erased: number;
+  /** Rows for whose lookup the key store has another row: left out. */
+  readonly others: number;
+}
+
+/**
+ * Adds the missing rows and erasures of a checked backup, and leaves existing ones unchanged. Erasures are added first:
+ * no row is restored without the erasure of its person. Repeating it is safe.
+ * @throws BackupDamagedError where the file has changed since the check; UnavailableError, the signal's reason
+ */
+export async function restoreKeys(
+  store: Pick<KeyStore, 'add' | 'removed' | 'erasures' | 'putErasure'>,
+  { path, backup }: { readonly path: string; readonly backup: KeysBackup },
+  signal: AbortSignal,
+): Promise<RestoredKeys> {
+  const present = new Set<string>();
+  for await (const { id } of storedErasures(store)) present.add(id);
+  for (const erasure of backup.erasures) {
+    signal.throwIfAborted();
+    if (!present.has(erasure.id)) await storeErasure(store, erasure);
+  }
+  const restored = { rows: 0, erased: 0, others: 0 };
+  for await (const rows of rowsIn(path, backup.rows)) {
+    signal.throwIfAborted();
+    for (const fate of await addRows(store, rows)) restored[fate] += 1;
+  }
+  return restored;
+}
+
+/** The rows of a checked backup, in batches. @throws BackupDamagedError where the file has changed since */
+async function* rowsIn(path: string, count: number): AsyncGenerator<readonly SubjectRow[], void> {
   let batch: SubjectRow[] = [];
   let number = 0;
   for await (const lines of linesOf(path))
@@ -121,10 +151,24 @@ export async function* rowsOfBackup(
       const [id, lookup, secret] = found as unknown as Row;
       batch.push({ id, lookup, secret });
       number += 1;
-      if (batch.length < size) continue;
+      if (batch.length < AT_ONCE) continue;
       yield batch;
       batch = [];
     }
   if (batch.length > 0) yield batch;
   if (number !== count) throw new BackupDamagedError('has been altered: it was whole a moment ago');
+}
+
+async function addRows(
+  store: Pick<KeyStore, 'add' | 'removed'>,
+  rows: readonly SubjectRow[],
+): Promise<(keyof RestoredKeys)[]> {
+  const removed = await store.removed(rows.map(({ id }) => id));
+  const present = await store.add(rows.filter(({ id }) => !removed.has(id)));
+  return rows.map(({ id, lookup }) => {
+    const now = present.get(lookup);
+    // A row that was removed concurrently is absent from the result.
+    if (removed.has(id) || now === undefined) return 'erased';
+    return now.id === id ? 'rows' : 'others';
+  });
 }

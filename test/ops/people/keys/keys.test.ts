@@ -5,8 +5,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lookupOf, phoneSubject } from '../../../../src/domain/personalFields.js';
 import { BackupDamagedError } from '../../../../src/ops/backup/backupLines.js';
-import { backupKeys, checkKeysBackup } from '../../../../src/ops/people/keys/keysBackup.js';
-import { type RestoredKeys, restoreKeys } from '../../../../src/ops/people/keys/restoreKeys.js';
+import {
+  backupKeys,
+  checkKeysBackup,
+  type RestoredKeys,
+  restoreKeys,
+} from '../../../../src/ops/people/keys/keysBackup.js';
 import { rewrapKeys } from '../../../../src/ops/people/keys/rewrapKeys.js';
 import { type Erasure, storedErasures, storeErasure } from '../../../../src/ops/people/erasure/erasureRecord.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';

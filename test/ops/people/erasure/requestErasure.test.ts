@@ -1,28 +1,28 @@
 /** Requested erasures: who may, until when they can be withdrawn, and what restores leave of them. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../../src/commands/context.js';
-import { keyedHash } from '../../../src/domain/keyedHash.js';
+import type { CommandContext } from '../../../../src/commands/context.js';
+import { keyedHash } from '../../../../src/domain/keyedHash.js';
 import {
   lookupOf,
   PERSONAL_FIELDS,
   type PersonName,
   phoneSubject,
   usernameSubject,
-} from '../../../src/domain/personalFields.js';
-import { Refusal } from '../../../src/domain/refusal.js';
-import { erasePerson } from '../../../src/ops/people/erasure/erasePerson.js';
-import type { ErasureDeps } from '../../../src/ops/people/erasure/erasureDeps.js';
-import { type Erasure, storedErasures, storeErasure } from '../../../src/ops/people/erasure/erasureRecord.js';
-import { finishErasures } from '../../../src/ops/people/erasure/finishErasures.js';
-import { reapplyErasures } from '../../../src/ops/people/erasure/reapplyErasures.js';
-import { requestErasure, withdrawErasure } from '../../../src/ops/people/erasure/requestErasure.js';
-import { encryptedEvents } from '../../../src/runtime/personal/encryptedEvents.js';
-import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
-import { type MemoryKeys, memoryKeys } from '../../support/engines/memoryKeys.js';
-import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
-import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
-import { eventOf } from '../../support/service/house.js';
+} from '../../../../src/domain/personalFields.js';
+import { Refusal } from '../../../../src/domain/refusal.js';
+import { erasePerson } from '../../../../src/ops/people/erasure/erasePerson.js';
+import type { ErasureDeps } from '../../../../src/ops/people/erasure/derivedData.js';
+import { type Erasure, storedErasures, storeErasure } from '../../../../src/ops/people/erasure/erasureRecord.js';
+import { erasuresOf, finishErasures } from '../../../../src/ops/people/erasure/erasures.js';
+import { reapplyErasures } from '../../../../src/ops/people/erasure/reapplyErasures.js';
+import { requestErasure, withdrawErasure } from '../../../../src/ops/people/erasure/requestErasure.js';
+import { encryptedEvents } from '../../../../src/runtime/personal/encryptedEvents.js';
+import { type MemoryEvents, memoryEvents } from '../../../support/engines/memoryEvents.js';
+import { type MemoryKeys, memoryKeys } from '../../../support/engines/memoryKeys.js';
+import { rejectionOf } from '../../../support/engines/readStoreDocuments.js';
+import { memorySubjects } from '../../../support/fixtures/memorySubjects.js';
+import { eventOf } from '../../../support/service/house.js';
 
 const hash = keyedHash(Buffer.alloc(32, 7));
 const RULES = new Map(Object.entries(PERSONAL_FIELDS)) as Parameters<typeof encryptedEvents>[2];
@@ -56,7 +56,7 @@ async function town(more: object = {}, stored = memoryEvents(), keys = memoryKey
     await events.append('user-eve', [eventOf('UserAdded', data)], 'none');
     await events.append(`username-${name}`, [eventOf('UsernameTaken', { user_id: 'eve' })], 'none');
   }
-  return { stored, keys, deps: { events, keys, subjects, hash, ...ends } };
+  return { stored, keys, deps: { events, keys, subjects, ...ends } };
 }
 
 /** What a process with the role `processor` does once. */
@@ -67,7 +67,7 @@ async function look({ deps }: Town, hour: number): Promise<void> {
     failed = error;
     ending.abort();
   };
-  await finishErasures(deps, () => at(hour), { signal: ending.signal, onTrouble });
+  await finishErasures(erasuresOf(deps), () => at(hour), { signal: ending.signal, onTrouble });
   if (failed !== undefined) throw failed;
 }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CommandContext } from '../../../src/commands/context.js';
-import { deriveGiftIds } from '../../../src/domain/giftIds.js';
-import { keyedHash } from '../../../src/domain/keyedHash.js';
+import type { CommandContext } from '../../../../src/commands/context.js';
+import { deriveGiftIds } from '../../../../src/domain/giftIds.js';
+import { keyedHash } from '../../../../src/domain/keyedHash.js';
 import {
   lookupOf,
   purchaseSubject,
@@ -13,25 +13,25 @@ import {
   phoneSubject,
   usernameSubject,
   userSubject,
-} from '../../../src/domain/personalFields.js';
-import { parkedId } from '../../../src/domain/parked.js';
-import { ErasureWaitsError } from '../../../src/ops/people/erasure/endPerson.js';
-import { erasePerson } from '../../../src/ops/people/erasure/erasePerson.js';
-import { storedErasures, storeErasure } from '../../../src/ops/people/erasure/erasureRecord.js';
-import type { ErasureDeps } from '../../../src/ops/people/erasure/erasureDeps.js';
-import { reapplyErasures } from '../../../src/ops/people/erasure/reapplyErasures.js';
-import { finishErasures } from '../../../src/ops/people/erasure/finishErasures.js';
-import type { Refusal } from '../../../src/domain/refusal.js';
-import type { EventStore } from '../../../src/ports/eventStore.js';
-import type { KeyStore } from '../../../src/ports/keyStore.js';
-import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { encryptedEvents } from '../../../src/runtime/personal/encryptedEvents.js';
-import type { Subjects } from '../../../src/runtime/personal/subjects.js';
-import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
-import { type MemoryKeys, memoryKeys } from '../../support/engines/memoryKeys.js';
-import { rejectionOf } from '../../support/engines/readStoreDocuments.js';
-import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
-import { eventOf } from '../../support/service/house.js';
+} from '../../../../src/domain/personalFields.js';
+import { parkedId } from '../../../../src/domain/parked.js';
+import { ErasureWaitsError } from '../../../../src/ops/people/erasure/endPerson.js';
+import { erasePerson } from '../../../../src/ops/people/erasure/erasePerson.js';
+import { storedErasures, storeErasure } from '../../../../src/ops/people/erasure/erasureRecord.js';
+import type { ErasureDeps } from '../../../../src/ops/people/erasure/derivedData.js';
+import { reapplyErasures } from '../../../../src/ops/people/erasure/reapplyErasures.js';
+import { erasuresOf, finishErasures } from '../../../../src/ops/people/erasure/erasures.js';
+import type { Refusal } from '../../../../src/domain/refusal.js';
+import type { EventStore } from '../../../../src/ports/eventStore.js';
+import type { KeyStore } from '../../../../src/ports/keyStore.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { encryptedEvents } from '../../../../src/runtime/personal/encryptedEvents.js';
+import type { Subjects } from '../../../../src/runtime/personal/subjects.js';
+import { type MemoryEvents, memoryEvents } from '../../../support/engines/memoryEvents.js';
+import { type MemoryKeys, memoryKeys } from '../../../support/engines/memoryKeys.js';
+import { rejectionOf } from '../../../support/engines/readStoreDocuments.js';
+import { memorySubjects } from '../../../support/fixtures/memorySubjects.js';
+import { eventOf } from '../../../support/service/house.js';
 
 const hash = keyedHash(Buffer.alloc(32, 7));
 const lookup = (name: PersonName): string => lookupOf(hash, name);
@@ -148,7 +148,6 @@ async function town(): Promise<Town> {
         events: watched,
         keys: store,
         subjects: own,
-        hash,
         settle: async () => tick(),
         removeRecords: async ({ usernames, numbers }) => {
           tick();
@@ -277,7 +276,10 @@ test('is finished by itself, under the name of who asked', async () => {
   );
   const ending = new AbortController();
   const later = '2026-05-04T12:05:00.000Z';
-  await finishErasures(made.deps(), () => later, { signal: ending.signal, onTrouble: () => ending.abort() });
+  await finishErasures(erasuresOf(made.deps()), () => later, {
+    signal: ending.signal,
+    onTrouble: () => ending.abort(),
+  });
   await isErased(made);
 });
 
@@ -306,7 +308,7 @@ test('finishes other erasures while one fails', async () => {
     told.push(error);
     ending.abort();
   };
-  await finishErasures(failing, () => CONTEXT.now, { signal: ending.signal, onTrouble });
+  await finishErasures(erasuresOf(failing), () => CONTEXT.now, { signal: ending.signal, onTrouble });
   assert.is(told[0]?.message, 'altered');
   assert.ok(made.stored.log.some(({ stream, type }) => stream === 'user-eve' && type === 'PersonErased'));
 });
@@ -440,8 +442,8 @@ test('erases a person whose fields and whose number in the key store were altere
   );
   if (number === undefined) throw new Error('there is no such number');
   made.keys.rows.set(number.id, { ...number, secret: other(number.secret) });
-  const { unread } = await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
-  assert.equal(unread, [`phone-${number.id}`]);
+  const { unreadable } = await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
+  assert.equal(unreadable, [`phone-${number.id}`]);
   assert.equal([...new Set(made.removed.records)], ['eve@person.example']);
   assert.equal([...made.keys.rows.values()].map((row) => row.lookup).sort(), LEFT.map(lookup).sort());
   assert.ok(made.stored.log.some(({ type, stream }) => type === 'PersonErased' && stream === 'user-eve'));
@@ -537,7 +539,7 @@ test('withdraws the erasure of a number that a user has taken since it was start
       told.push(error);
       ending.abort();
     };
-    await finishErasures(deps, () => '2026-05-05T12:00:00.000Z', { signal: ending.signal, onTrouble });
+    await finishErasures(erasuresOf(deps), () => '2026-05-05T12:00:00.000Z', { signal: ending.signal, onTrouble });
     assert.equal(told, [undefined]);
   }
 });
@@ -565,7 +567,7 @@ test('repeats an erasure in a log from before it, with names and payment methods
   // A service finishes what read models are to follow.
   const ending = new AbortController();
   const { derived } = made.removed;
-  await finishErasures(made.deps(undefined, older), () => '2026-05-04T12:05:00.000Z', {
+  await finishErasures(erasuresOf(made.deps(undefined, older)), () => '2026-05-04T12:05:00.000Z', {
     signal: ending.signal,
     onTrouble: () => ending.abort(),
   });
@@ -587,7 +589,7 @@ test('repeats an erasure in an older log, wherever the repeat died', async () =>
     const { derived } = made.removed;
     await reapplyErasures({ ...dying, ...again }, CONTEXT.now).catch(() => undefined);
     await reapplyErasures({ ...made.deps(undefined, older), ...again }, CONTEXT.now);
-    await finishErasures(made.deps(undefined, older), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
+    await finishErasures(erasuresOf(made.deps(undefined, older)), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
     assert.is(made.removed.derived, derived + 1, `at moment ${moment}`);
     await isErased({ ...made, stored: older });
     if (left > 0) {
@@ -630,7 +632,7 @@ test('repeats an erasure in a key store from before it, whatever money has moved
   const deps = { ...made.deps(), ...again };
   const { again: count, open } = await reapplyErasures(deps, CONTEXT.now);
   assert.equal([count, open], [1, []]);
-  await finishErasures(made.deps(), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
+  await finishErasures(erasuresOf(made.deps()), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
   await isErased(made);
 });
 
@@ -652,7 +654,7 @@ test('repeats other erasures where one waits and one fails, and names both', asy
   made.stored.given('user-bad', { type: 'UserAdded', data: { id: 'bad' } });
   const deps = withUnreadable({ ...made.deps(), ...again }, 'user-bad');
   const list = [listed('A', 'ann'), listed('B', 'bad'), listed('C', 'eve')];
-  const { again: count, open, looked } = await reapplyErasures(deps, CONTEXT.now, { listed: list });
+  const { again: count, open, scanned } = await reapplyErasures(deps, CONTEXT.now, { listed: list });
   assert.is(count, 1);
   assert.equal(
     open.map(({ erasure, error }) => [erasure.person, error.message]),
@@ -661,10 +663,10 @@ test('repeats other erasures where one waits and one fails, and names both', asy
       [list[1]?.person, 'altered'],
     ],
   );
-  assert.is(looked, undefined, 'the next look is at everything');
+  assert.is(scanned, undefined, 'the next scan is of everything');
   assert.ok(made.stored.log.some(({ stream, type }) => stream === 'user-eve' && type === 'PersonErased'));
   made.stored.given('transaction-t-slow', { type: 'PaymentDeclined', data: { provider: 'test', code: 'no' } });
-  await finishErasures(made.deps(), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
+  await finishErasures(erasuresOf(made.deps()), () => '2026-05-05T12:00:00.000Z', endedAtOnce());
   for (const { person } of list)
     assert.ok(
       made.stored.log.some(
@@ -674,7 +676,7 @@ test('repeats other erasures where one waits and one fails, and names both', asy
     );
 });
 
-test('looks on from an earlier look, and at everything where the key store has fewer erasures', async () => {
+test('scans on from an earlier scan, and everything where the key store has fewer erasures', async () => {
   const made = await town();
   await erasePerson(made.deps(), EVE, CONTEXT, 'asked for it');
   const from: unknown[] = [];
@@ -690,11 +692,11 @@ test('looks on from an earlier look, and at everything where the key store has f
       },
     },
   };
-  const { looked } = await reapplyErasures(deps, CONTEXT.now);
-  assert.equal(looked, { position: made.stored.log.at(-1)?.position, known: 2 });
-  await reapplyErasures(deps, CONTEXT.now, { looked });
-  await reapplyErasures(deps, CONTEXT.now, { looked: { position: looked?.position ?? '', known: 3 } });
-  assert.equal(from, [undefined, looked?.position, undefined]);
+  const { scanned } = await reapplyErasures(deps, CONTEXT.now);
+  assert.equal(scanned, { position: made.stored.log.at(-1)?.position, known: 2 });
+  await reapplyErasures(deps, CONTEXT.now, { scanned });
+  await reapplyErasures(deps, CONTEXT.now, { scanned: { position: scanned?.position ?? '', known: 3 } });
+  assert.equal(from, [undefined, scanned?.position, undefined]);
 });
 
 test('finishes an erasure in a log from before its user, and appends nothing', async () => {

@@ -1,7 +1,18 @@
+<<<<<<< HEAD:src/ops/people/eraseRecords.ts
 /** Removes what records hold of a person; see docs/personal-data.md#records-of-a-person. */
 import { type AccessRequest, subjectOfCall } from '../../domain/access.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normaliseUsername } from '../../domain/precis.js';
+=======
+/**
+ * Removal of what was derived from a person's data: records (docs/personal-data.md#records-of-a-person) and read models. It
+ * waits until no process uses a key of the person any more.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type AccessRequest, subjectOfCall } from '../../../domain/access.js';
+import type { KeyedHash } from '../../../domain/keyedHash.js';
+import { normaliseUsername } from '../../../domain/precis.js';
+>>>>>>> c778dd63 (Give both fronts the same operations on persons and their erasures):src/ops/people/erasure/derivedData.ts
 import {
   ANSWERS,
   COUNTERS,
@@ -10,12 +21,60 @@ import {
   SEND_CLAIMS,
   SESSIONS,
   smsMarker,
+<<<<<<< HEAD:src/ops/people/eraseRecords.ts
 } from '../../domain/recordKeys.js';
 import { ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
 import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
 import { inJson } from '../../lib/quotedText.js';
 import { allRecords } from './allRecords.js';
 import { type RepairOrder, REPAIRS } from '../../runtime/readmodels/index.js';
+=======
+} from '../../../domain/recordKeys.js';
+import { inJson } from '../../../lib/quotedText.js';
+import { ATTEMPTS, type WebhookAttempt } from '../../../messages/webhookAttempts.js';
+import type { Position } from '../../../ports/eventStore.js';
+import type { PutOptions, ReadStore, Records, StoredRecord } from '../../../ports/readStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
+import { SECRETS_CACHED_MS } from '../../../runtime/personal/index.js';
+import { dropFrozenBuilds } from '../../../runtime/readmodels/frozenBuilds.js';
+import { REPAIRS, type RepairOrder } from '../../../runtime/readmodels/maintenance/repairOrders.js';
+import type { ErasureLog } from './erasureRecord.js';
+
+/** Milliseconds after which every request that read a key before the fence has ended. */
+const SETTLED_MS = SECRETS_CACHED_MS + 1_000;
+/** Milliseconds to wait for the projector. A slower one is not working, and the same call continues later. */
+const CAUGHT_UP_MS = 30_000;
+const PAGE = 500;
+
+export interface ErasureDeps extends ErasureLog {
+  /** Resolves when no process uses a previously fenced key any more. */
+  readonly settle: () => Promise<void>;
+  /** Removes what records hold of the person. @throws UnavailableError */
+  readonly removeRecords: (person: ErasedPerson) => Promise<void>;
+  /** Removes what read models held of the person up to the position. @throws UnavailableError */
+  readonly removeDerived: (position: Position) => Promise<void>;
+}
+
+/** The stores that hold data derived from the log. */
+export interface DerivedStores {
+  readonly store: ReadStore;
+  readonly models: Pick<ReadModels, 'accounts'>;
+  readonly hash: KeyedHash;
+}
+
+export const erasureDeps = (
+  { events, keys, subjects }: ErasureLog,
+  { store, models, hash }: DerivedStores,
+): ErasureDeps => ({
+  events,
+  keys,
+  subjects,
+  settle: async () => sleep(SETTLED_MS),
+  removeRecords: async (person) => eraseRecordsOf({ records: store.records, hash }, person),
+  removeDerived: async (position) => removeDerived(store, models, position),
+});
+>>>>>>> c778dd63 (Give both fronts the same operations on persons and their erasures):src/ops/people/erasure/derivedData.ts
 
 export interface ErasedPerson {
   readonly userId?: string;
@@ -114,4 +173,40 @@ async function change<V>(records: Records, prefix: string, changed: (value: V) =
       record = await records.get<V>(key);
     }
   }
+}
+
+/** Records whose keys start with the prefix, in pages. @throws UnavailableError */
+export async function* allRecords<V>(records: Records, prefix: string): AsyncGenerator<StoredRecord<V>, void> {
+  for (let after: string | undefined; ;) {
+    const page = await records.list<V>(prefix, PAGE, after);
+    yield* page;
+    after = page.at(-1)?.key;
+    if (after === undefined || page.length < PAGE) return;
+  }
+}
+
+/**
+ * Waits until read models have folded the erasure, drops builds that never will, and leaves nothing in unused parts of
+ * files.
+ * @throws UnavailableError where some read models are behind: the call must be repeated
+ */
+export async function removeDerived(
+  store: ReadStore,
+  { accounts }: Pick<ReadModels, 'accounts'>,
+  position: Position,
+): Promise<void> {
+  if (!(await accounts.reached(position, CAUGHT_UP_MS))) throw unfinished(['accounts']);
+  const { behind } = await dropFrozenBuilds(store, PERSONAL_READ_MODELS, position);
+  if (behind.length > 0) throw unfinished(behind);
+  await store.scrub();
+}
+
+/**
+ * Error that names the missing projector: without it every repetition ends in the same way, and the command line starts
+ * none.
+ */
+function unfinished(behind: readonly string[]): UnavailableError {
+  return new UnavailableError(
+    `the erasure is not finished: it has not reached ${behind.join(', ')} yet, for which a process with the role projector must run`,
+  );
 }

@@ -1,17 +1,17 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { throttle } from '../../../src/api/auth/throttle.js';
-import { type StoredAnswer, takeKey } from '../../../src/api/pipeline/idempotency.js';
-import { keyedHash } from '../../../src/domain/keyedHash.js';
-import { LOGIN_HASHES, SESSIONS } from '../../../src/domain/recordKeys.js';
-import { eraseRecordsOf } from '../../../src/ops/people/eraseRecords.js';
-import { attemptRecords } from '../../../src/messages/webhookAttempts.js';
-import type { Records } from '../../../src/ports/readStore.js';
-import { openLedger } from '../../../src/providers/notifications/ledger.js';
-import { smsLimits } from '../../../src/providers/notifications/smsLimits.js';
-import { placeOrder } from '../../../src/runtime/readmodels/maintenance/repairOrders.js';
-import { memoryRecords } from '../../support/engines/memoryRecords.js';
+import { throttle } from '../../../../src/api/auth/throttle.js';
+import { type StoredAnswer, takeKey } from '../../../../src/api/pipeline/idempotency.js';
+import { keyedHash } from '../../../../src/domain/keyedHash.js';
+import { LOGIN_HASHES, SESSIONS } from '../../../../src/domain/recordKeys.js';
+import { eraseRecordsOf } from '../../../../src/ops/people/erasure/derivedData.js';
+import { attemptRecords } from '../../../../src/messages/webhookAttempts.js';
+import type { Records } from '../../../../src/ports/readStore.js';
+import { openLedger } from '../../../../src/providers/notifications/ledger.js';
+import { smsLimits } from '../../../../src/providers/notifications/smsLimits.js';
+import { placeOrder } from '../../../../src/runtime/readmodels/maintenance/repairOrders.js';
+import { memoryRecords } from '../../../support/engines/memoryRecords.js';
 
 const test = suite('erase records');
 

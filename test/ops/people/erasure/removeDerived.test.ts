@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { removeDerived } from '../../../src/ops/people/erasure/removeDerived.js';
-import type { ReadStore } from '../../../src/ports/readStore.js';
-import { at, rejectionOf } from '../../support/engines/readStoreDocuments.js';
+import { removeDerived } from '../../../../src/ops/people/erasure/derivedData.js';
+import type { ReadStore } from '../../../../src/ports/readStore.js';
+import { at, rejectionOf } from '../../../support/engines/readStoreDocuments.js';
 
 const test = suite('what an erasure removes from read models');
 

@@ -2,9 +2,8 @@
 import type { Command } from 'commander';
 import { type Person, personOf } from '../../domain/erasure.js';
 import { type KeyedHash, keyedHash } from '../../domain/keyedHash.js';
-import { lookupOf, phoneSubject } from '../../domain/personalFields.js';
-import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { Refusal } from '../../domain/refusal.js';
+import { openPeople, type PersonRecord } from '../../ops/people/index.js';
 import { findHashKey } from '../../service/keys.js';
 import type { OpenedLog } from '../engines.js';
 import { orStandardInput, type Terminal, usageFailure } from '../terminal.js';
@@ -26,7 +25,7 @@ export function personOptions(command: Command): Command {
  * Reads the user's id or the number; the returned function finds the person once the log is open.
  * @throws CommandFailure where both or none are given
  */
-export async function personAsked(
+export async function requestedPerson(
   terminal: Terminal,
   user: string | undefined,
   { phone }: PersonFlags,
@@ -35,19 +34,24 @@ export async function personAsked(
   if (phone === undefined) return async () => personOf(user ?? '');
   const text = await orStandardInput(terminal, phone);
   return async (opened) => {
-    const number = readPhoneNumber(text);
-    if (number === undefined) throw new Refusal('invalid_phone_number');
-    // Unlike `subjects.find`, this also finds a number that an erasure has fenced, so that the erasure can be repeated.
-    const lookup = lookupOf(hashOf(opened), phoneSubject(number));
-    const row = (await opened.keys.byLookup([lookup])).get(lookup);
-    if (row === undefined) throw new Refusal('person_not_found');
-    return { kind: 'number', phoneId: row.id };
+    hashOf(opened);
+    return openPeople(opened).withNumber(text);
   };
 }
 
-/** @throws Refusal `person_not_found` without a HASH_KEY: nothing was ever stored of anybody */
+/** @throws Refusal `person_not_found` without a HASH_KEY: no person was ever stored, and the search would make a key */
 export function hashOf({ config }: Pick<OpenedLog, 'config'>): KeyedHash {
   const key = findHashKey(config);
   if (key === undefined) throw new Refusal('person_not_found');
   return keyedHash(key);
+}
+
+/** A line for the person, and one for each part. */
+export function recordLines({ person, erased_at, parts }: PersonRecord): string[] {
+  return [
+    `${person}${erased_at === null ? '' : `: erased at ${erased_at}`}`,
+    ...parts.map(
+      ({ part, where, why, until, records }) => `${part}: ${records.length} in ${where}; ${why}; kept ${until}`,
+    ),
+  ];
 }
