@@ -14,7 +14,7 @@ export const DOORS = {
   'runtime/personal': 13,
   'runtime/readmodels': 65,
   'ops/evidence': 68,
-  'ops/people': 45,
+  'ops/people': 15,
 };
 
 const IMPORT = /from '(\.{1,2}\/[^']+)\.js'|import\('(\.{1,2}\/[^']+)\.js'\)/g;

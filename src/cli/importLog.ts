@@ -7,7 +7,7 @@ import type { Log } from '../service/personal.js';
 import { refuseUnlessKeysFit } from '../service/keysCheck.js';
 import { findHashKey, loadKeys } from '../service/keys.js';
 import { temporaryFolder } from '../lib/files/folders.js';
-import type { SubjectName, Subjects } from '../runtime/personal/index.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import { hasEventLog } from './dataFolder.js';
 import { joinClock } from './engines.js';
 import { type Terminal, writeLines } from './terminal.js';
@@ -61,11 +61,14 @@ export async function openImportLog(
 /** Subjects of a dry run without keys, which makes none: new ids are proposed, since no subject can be recognised. */
 function withoutKeys(subjects: Subjects): Subjects {
   const ids = new Map<string, string>();
-  const idOf = ({ kind, text }: SubjectName): string => {
-    const name = `${kind} ${text}`;
-    const id = ids.get(name) ?? randomUUID();
-    ids.set(name, id);
-    return id;
+  return {
+    ...subjects,
+    propose: async (names) =>
+      names.map(({ kind, text }) => {
+        const name = `${kind} ${text}`;
+        const id = ids.get(name) ?? randomUUID();
+        ids.set(name, id);
+        return { id };
+      }),
   };
-  return { ...subjects, propose: async (names) => names.map((name) => ({ id: idOf(name) })) };
 }

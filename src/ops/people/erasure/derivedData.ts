@@ -1,18 +1,8 @@
-<<<<<<< HEAD:src/ops/people/eraseRecords.ts
-/** Removes what records hold of a person; see docs/personal-data.md#records-of-a-person. */
-import { type AccessRequest, subjectOfCall } from '../../domain/access.js';
-import type { KeyedHash } from '../../domain/keyedHash.js';
-import { normaliseUsername } from '../../domain/precis.js';
-=======
-/**
- * Removal of what was derived from a person's data: records (docs/personal-data.md#records-of-a-person) and read models. It
- * waits until no process uses a key of the person any more.
- */
+/** Removal of data derived from a person's: in records (docs/personal-data.md#records-of-a-person) and read models. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AccessRequest, subjectOfCall } from '../../../domain/access.js';
 import type { KeyedHash } from '../../../domain/keyedHash.js';
 import { normaliseUsername } from '../../../domain/precis.js';
->>>>>>> c778dd63 (Give both fronts the same operations on persons and their erasures):src/ops/people/erasure/derivedData.ts
 import {
   ANSWERS,
   COUNTERS,
@@ -21,14 +11,6 @@ import {
   SEND_CLAIMS,
   SESSIONS,
   smsMarker,
-<<<<<<< HEAD:src/ops/people/eraseRecords.ts
-} from '../../domain/recordKeys.js';
-import { ATTEMPTS, type WebhookAttempt } from '../../messages/webhookAttempts.js';
-import type { PutOptions, Records, StoredRecord } from '../../ports/readStore.js';
-import { inJson } from '../../lib/quotedText.js';
-import { allRecords } from './allRecords.js';
-import { type RepairOrder, REPAIRS } from '../../runtime/readmodels/index.js';
-=======
 } from '../../../domain/recordKeys.js';
 import { inJson } from '../../../lib/quotedText.js';
 import { ATTEMPTS, type WebhookAttempt } from '../../../messages/webhookAttempts.js';
@@ -37,8 +19,7 @@ import type { PutOptions, ReadStore, Records, StoredRecord } from '../../../port
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
 import { SECRETS_CACHED_MS } from '../../../runtime/personal/index.js';
-import { dropFrozenBuilds } from '../../../runtime/readmodels/frozenBuilds.js';
-import { REPAIRS, type RepairOrder } from '../../../runtime/readmodels/maintenance/repairOrders.js';
+import { dropFrozenBuilds, type RepairOrder, REPAIRS } from '../../../runtime/readmodels/index.js';
 import type { ErasureLog } from './erasureRecord.js';
 
 /** Milliseconds after which every request that read a key before the fence has ended. */
@@ -74,7 +55,6 @@ export const erasureDeps = (
   removeRecords: async (person) => eraseRecordsOf({ records: store.records, hash }, person),
   removeDerived: async (position) => removeDerived(store, models, position),
 });
->>>>>>> c778dd63 (Give both fronts the same operations on persons and their erasures):src/ops/people/erasure/derivedData.ts
 
 export interface ErasedPerson {
   readonly userId?: string;
