@@ -34,12 +34,13 @@ export async function requestedPerson(
   if (phone === undefined) return async () => personOf(user ?? '');
   const text = await orStandardInput(terminal, phone);
   return async (opened) => {
+    // Without a HASH_KEY there is no person: the search for one would make a key.
     hashOf(opened);
     return openPeople(opened).withNumber(text);
   };
 }
 
-/** @throws Refusal `person_not_found` without a HASH_KEY: no person was ever stored, and the search would make a key */
+/** Hash under the installation's HASH_KEY. @throws Refusal `person_not_found` without one: no person was ever stored */
 export function hashOf({ config }: Pick<OpenedLog, 'config'>): KeyedHash {
   const key = findHashKey(config);
   if (key === undefined) throw new Refusal('person_not_found');

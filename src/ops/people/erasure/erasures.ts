@@ -10,7 +10,7 @@ import { type DerivedStores, type ErasureDeps, erasureDeps } from './derivedData
 import { ErasureWaitsError } from './endPerson.js';
 import { erasePerson, type ErasureOutcome } from './erasePerson.js';
 import { type Erasure, type ErasureLog, isFinished, isRequest, storedErasures } from './erasureRecord.js';
-import { type Repeated, repeatErasures, type RepeatOptions } from './reapplyErasures.js';
+import { type Reapplied, repeatErasures, type RepeatOptions } from './reapplyErasures.js';
 import { isDue, openErasure, requestErasure, withdrawErasure } from './requestErasure.js';
 
 /** Outcome of a command about an erasure. */
@@ -37,7 +37,7 @@ export interface LogErasures {
   /** @throws Refusal `erasure_not_found`, `erasure_started` */
   withdraw(person: Person, context: CommandContext, reason: string): Promise<ErasureAnswer<ErasureRequestView>>;
   /** Repeats erasures that a restore of the log or the key store has undone, before anything is served from them. */
-  repeat(options: RepeatOptions): Promise<Repeated>;
+  repeat(options: RepeatOptions): Promise<Reapplied>;
 }
 
 export interface Erasures extends LogErasures {

@@ -43,20 +43,17 @@ export interface Scan {
   readonly known: number;
 }
 
-export interface OpenErasure {
+interface OpenErasure {
   readonly erasure: Erasure;
   readonly error: Error;
 }
 
 /** Erasures that were repeated after a restore. */
-export interface Repeated {
+export interface Reapplied {
   /** Number of persons who were erased again. */
   readonly again: number;
   /** Erasures that wait or failed. They are stored as unfinished ones, so that a running service finishes them. */
   readonly open: readonly OpenErasure[];
-}
-
-export interface Reapplied extends Repeated {
   /** Result for the next scan; `undefined` where it must scan the whole log. */
   readonly scanned: Scan | undefined;
 }
@@ -76,13 +73,13 @@ export interface RepeatOptions {
 export async function repeatErasures(
   { events, keys, subjects }: ErasureLog,
   { now, listed, derived }: RepeatOptions,
-): Promise<Repeated> {
+): Promise<Reapplied> {
   const nothing = async (): Promise<void> => undefined;
   const deps: ErasureDeps = {
     events,
     keys,
     subjects,
-    // No request of this process or an earlier one uses a key.
+    // A service that runs afterwards finishes the erasures, with its read models.
     settle: nothing,
     removeRecords: derived === undefined ? nothing : async (person) => eraseRecordsOf(derived, person),
     removeDerived: nothing,
