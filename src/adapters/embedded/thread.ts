@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, type Transferable, Worker } from 'node:worker_threads';
+import { deferred } from '../../lib/async/deferred.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type OpenedFiles, openedFiles } from './openedFiles.js';
 
@@ -49,86 +50,115 @@ export interface ThreadClientOptions<A> {
   readonly onEnd: (failure: UnavailableError) => void;
 }
 
-export function threadClient<M, A>({ spawn, atOnce, ended, onAnswer, onEnd }: ThreadClientOptions<A>): ThreadClient<M> {
-  let worker: Thread | undefined;
-  let ready = false;
-  let wanted = false;
-  let closing = false;
-  let failure: UnavailableError | undefined;
-  let loading = atOnce === true;
-  let hasLoaded: () => void = () => undefined;
-  const loaded = loading ? new Promise<void>((resolve) => (hasLoaded = resolve)) : Promise.resolve();
+/** A thread as its client knows it. */
+interface ClientState<A> {
+  readonly options: ThreadClientOptions<A>;
+  /** The running thread; `undefined`: there is none. */
+  worker: Thread | undefined;
+  /** Whether the running thread has loaded. */
+  ready: boolean;
+  /** Whether a thread that was started at once has neither loaded nor ended. */
+  loading: boolean;
+  /** Whether an answer is awaited. */
+  awaited: boolean;
+  closing: boolean;
+  /** The death of the last thread, until another one answers. */
+  failure: UnavailableError | undefined;
+  /** Resolves `ThreadClient.loaded`. */
+  readonly hasLoaded: () => void;
+}
 
-  function hold(): void {
-    if (wanted || loading || closing) worker?.ref();
-    else worker?.unref();
-  }
-
-  function endLoading(): void {
-    if (!loading) return;
-    loading = false;
-    hold();
-    hasLoaded();
-  }
-
-  function running(): Thread {
-    if (worker !== undefined) return worker;
-    const started = spawn();
-    let cause: Error | undefined;
-    started.on('message', (message: typeof READY | A) => {
-      failure = undefined;
-      if (message !== READY) return onAnswer(message);
-      ready = true;
-      return endLoading();
-    });
-    started.on('error', (error: Error) => {
-      cause = error;
-    });
-    started.on(endOf(started), () => {
-      worker = undefined;
-      ready = false;
-      failure = new UnavailableError(ended(cause), {
-        outcomeUnknown: true,
-        cause,
-        publicReason: 'the thread that writes it has ended',
-      });
-      onEnd(failure);
-      endLoading();
-    });
-    worker = started;
-    hold();
-    return started;
-  }
-
-  if (atOnce === true) running();
-  const soon = atOnce === 'soon' ? setTimeout(running, SOON_MS).unref() : undefined;
+export function threadClient<M, A>(options: ThreadClientOptions<A>): ThreadClient<M> {
+  const { atOnce } = options;
+  const { promise: loaded, resolve: hasLoaded } = deferred<void>();
+  const state: ClientState<A> = {
+    options,
+    worker: undefined,
+    ready: false,
+    loading: atOnce === true,
+    awaited: false,
+    closing: false,
+    failure: undefined,
+    hasLoaded,
+  };
+  if (atOnce === true) running(state);
+  else hasLoaded();
+  const soon = atOnce === 'soon' ? setTimeout(running, SOON_MS, state).unref() : undefined;
   return {
     loaded,
-    send: (message, transfer = []) => running().postMessage(message, transfer),
-    start: () => void running(),
-    state: () => (worker === undefined ? 'none' : ready ? 'ready' : 'loading'),
-    keepAlive(now) {
-      if (now === wanted) return;
-      wanted = now;
-      hold();
+    send: (message, transfer = []) => running(state).postMessage(message, transfer),
+    start: () => void running(state),
+    state: () => (state.worker === undefined ? 'none' : state.ready ? 'ready' : 'loading'),
+    keepAlive(wanted) {
+      if (wanted === state.awaited) return;
+      state.awaited = wanted;
+      hold(state);
     },
     ping() {
-      if (failure === undefined) return;
-      running();
-      throw failure;
+      if (state.failure === undefined) return;
+      running(state);
+      throw state.failure;
     },
     async close() {
       clearTimeout(soon);
-      if (worker === undefined) return;
-      const last = worker;
-      closing = true;
-      hold();
-      await new Promise((resolve) => {
-        last.once(endOf(last), resolve);
-        last.postMessage(CLOSE);
-      });
+      await endThread(state);
     },
   };
+}
+
+/** The running thread, started where there is none. */
+function running<A>(state: ClientState<A>): Thread {
+  if (state.worker !== undefined) return state.worker;
+  const { spawn, ended, onAnswer, onEnd } = state.options;
+  const started = spawn();
+  let cause: Error | undefined;
+  started.on('message', (message: typeof READY | A) => {
+    state.failure = undefined;
+    if (message !== READY) return onAnswer(message);
+    state.ready = true;
+    return endLoading(state);
+  });
+  started.on('error', (error: Error) => {
+    cause = error;
+  });
+  started.on(endOf(started), () => {
+    state.worker = undefined;
+    state.ready = false;
+    state.failure = new UnavailableError(ended(cause), {
+      outcomeUnknown: true,
+      cause,
+      publicReason: 'the thread that writes it has ended',
+    });
+    onEnd(state.failure);
+    endLoading(state);
+  });
+  state.worker = started;
+  hold(state);
+  return started;
+}
+
+/** Lets the thread keep the process alive exactly while something is awaited of it. */
+function hold<A>({ worker, awaited, loading, closing }: ClientState<A>): void {
+  if (awaited || loading || closing) worker?.ref();
+  else worker?.unref();
+}
+
+function endLoading<A>(state: ClientState<A>): void {
+  if (!state.loading) return;
+  state.loading = false;
+  hold(state);
+  state.hasLoaded();
+}
+
+async function endThread<A>(state: ClientState<A>): Promise<void> {
+  const last = state.worker;
+  if (last === undefined) return;
+  state.closing = true;
+  hold(state);
+  await new Promise((resolve) => {
+    last.once(endOf(last), resolve);
+    last.postMessage(CLOSE);
+  });
 }
 
 function endOf(thread: Thread): 'exit' | 'close' {
