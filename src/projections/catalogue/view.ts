@@ -41,6 +41,26 @@ const LOGGED = { types: catalogueProjection.types, streams: CATALOGUE_KINDS.map(
 /** A value below every position. No query finds a quarantined document, whose body has no position. */
 const BEFORE_ALL = '';
 
+/** The catalogue in memory, and what of the read model and of the log it holds. */
+interface View extends Pick<CatalogueViewOptions, 'model' | 'events'> {
+  state: CatalogueState;
+  /** Edition of the read model that the documents in `state` come from. */
+  edition: string | undefined;
+  present: Catalogue | undefined;
+  /** Position up to which all changed documents are in `state`. */
+  settled: Position | undefined;
+  /**
+   * Position of the last known change. Documents with earlier changes may be stored after it, until the projection has
+   * reached it.
+   */
+  latest: Position | undefined;
+  /** Position up to which the whole log is in `state`, where that is known. */
+  readTo: Position | undefined;
+  closed: boolean;
+  /** The last read that was started; it never rejects. */
+  running: Promise<void>;
+}
+
 /** Polls the read model until closed. A failed read leaves the catalogue as it was. */
 export function openCatalogueView({
   model,
@@ -48,86 +68,30 @@ export function openCatalogueView({
   pollMs = POLL_MS,
   followers,
 }: CatalogueViewOptions): PolledCatalogueView {
-  let state = catalogueState();
-  /** Edition of the read model that the documents in `state` come from. */
-  let edition: string | undefined;
-  let present: Catalogue | undefined;
-  /** Position up to which all changed documents are in `state`. */
-  let settled: Position | undefined;
-  /**
-   * Position of the last known change. Documents with earlier changes may be stored after it, until the projection has
-   * reached it.
-   */
-  let latest: Position | undefined;
-  /** Position up to which the whole log is in `state`, where that is known. */
-  let readTo: Position | undefined;
-  let closed = false;
-
-  const load = async (): Promise<void> => {
-    const loading = catalogueState();
-    const loaded = model.edition();
-    const [last] = await model.find({ where: { changed: { gt: BEFORE_ALL } }, sort: [['changed', -1]], limit: 1 });
-    const position = last?.body.changed;
-    const whole = position !== undefined && (await model.reached(position, 0));
-    await loading.apply(await readAfter(model, 'added', undefined));
-    state = loading;
-    present = loading.catalogue();
-    edition = loaded;
-    readTo = undefined;
-    latest = position;
-    settled = whole ? position : undefined;
+  const view: View = {
+    model,
+    events,
+    state: catalogueState(),
+    edition: undefined,
+    present: undefined,
+    settled: undefined,
+    latest: undefined,
+    readTo: undefined,
+    closed: false,
+    running: Promise.resolve(),
   };
-  const update = async (): Promise<void> => {
-    const reached = latest !== undefined && latest !== settled && (await model.reached(latest, 0));
-    const upTo = latest;
-    const documents = await readAfter(model, 'changed', settled);
-    present = (await state.apply(documents)) ?? present;
-    latest = documents.at(-1)?.changed ?? latest;
-    if (reached) settled = upTo;
-  };
-
-  const takeOver = async (): Promise<void> =>
-    present === undefined || edition !== model.edition() ? load() : update();
-  const takeOverAndReadOn = async (): Promise<void> => {
-    const folded = await model.folded();
-    await takeOver();
-    if (readTo === undefined || (folded !== undefined && folded > readTo)) readTo = folded;
-    for await (const batch of events.readAll(readTo, LOGGED)) {
-      present = (await state.apply(foldedOnto(state, batch.events))) ?? present;
-      readTo = batch.position;
-    }
-  };
-
-  let running: Promise<void> = Promise.resolve();
-  /** Runs the work one call after the other; callers share the next run until it starts. */
-  const inTurn = (work: () => Promise<void>): (() => Promise<void>) => {
-    let coming: Promise<void> | undefined;
-    return () =>
-      (coming ??= (() => {
-        const next = running.then(() => {
-          coming = undefined;
-          return closed ? undefined : work();
-        });
-        // Later reads continue after a failure; the caller gets the error.
-        running = next.catch((error: unknown) => {
-          // Some documents may be missing, so the next read loads all.
-          if (!(error instanceof UnavailableError)) edition = undefined;
-        });
-        return next;
-      })());
-  };
-  const look = inTurn(takeOver);
+  const refresh = inTurn(view, catchUp);
   const follower = followers.start(
     'catalogue',
     async ({ signal, well, onTrouble }) => {
       for (; !signal.aborted; await pause(pollMs, signal)) {
         try {
-          await look();
+          await refresh();
           well();
         } catch (error) {
           if (!(error instanceof UnavailableError)) throw error;
           // Readiness reports a read model that is still being built.
-          if (present !== undefined) onTrouble(error);
+          if (view.present !== undefined) onTrouble(error);
         }
       }
     },
@@ -136,17 +100,74 @@ export function openCatalogueView({
 
   return {
     current() {
-      if (present === undefined) throw new UnavailableError('the catalogue has not been read yet');
-      return present;
+      if (view.present === undefined) throw new UnavailableError('the catalogue has not been read yet');
+      return view.present;
     },
-    refresh: look,
-    readOn: inTurn(takeOverAndReadOn),
+    refresh,
+    readOn: inTurn(view, catchUpWithLog),
     async close() {
-      closed = true;
+      view.closed = true;
       await follower.close();
-      await running;
+      await view.running;
     },
   };
+}
+
+/** Runs a kind of read one call after the other; callers share the next run until it starts. */
+function inTurn(view: View, work: (of: View) => Promise<void>): () => Promise<void> {
+  let coming: Promise<void> | undefined;
+  return () =>
+    (coming ??= (() => {
+      const next = view.running.then(() => {
+        coming = undefined;
+        return view.closed ? undefined : work(view);
+      });
+      // Later reads continue after a failure; the caller gets the error.
+      view.running = next.catch((error: unknown) => {
+        // Some documents may be missing, so the next read loads all.
+        if (!(error instanceof UnavailableError)) view.edition = undefined;
+      });
+      return next;
+    })());
+}
+
+async function catchUp(view: View): Promise<void> {
+  await (view.present === undefined || view.edition !== view.model.edition() ? load(view) : update(view));
+}
+
+async function catchUpWithLog(view: View): Promise<void> {
+  const folded = await view.model.folded();
+  await catchUp(view);
+  if (view.readTo === undefined || (folded !== undefined && folded > view.readTo)) view.readTo = folded;
+  for await (const batch of view.events.readAll(view.readTo, LOGGED)) {
+    view.present = (await view.state.apply(foldedOnto(view.state, batch.events))) ?? view.present;
+    view.readTo = batch.position;
+  }
+}
+
+async function load(view: View): Promise<void> {
+  const { model } = view;
+  const state = catalogueState();
+  const edition = model.edition();
+  const [last] = await model.find({ where: { changed: { gt: BEFORE_ALL } }, sort: [['changed', -1]], limit: 1 });
+  const latest = last?.body.changed;
+  const whole = latest !== undefined && (await model.reached(latest, 0));
+  await state.apply(await readAfter(model, 'added', undefined));
+  view.state = state;
+  view.present = state.catalogue();
+  view.edition = edition;
+  view.readTo = undefined;
+  view.latest = latest;
+  view.settled = whole ? latest : undefined;
+}
+
+async function update(view: View): Promise<void> {
+  const { model, latest, settled } = view;
+  const reached = latest !== undefined && latest !== settled && (await model.reached(latest, 0));
+  const documents = await readAfter(model, 'changed', settled);
+  view.present = (await view.state.apply(documents)) ?? view.present;
+  view.latest = documents.at(-1)?.changed ?? latest;
+  if (reached) view.settled = latest;
 }
 
 /** @throws UnavailableError where an event can't be folded: the projector takes its document out of service */
