@@ -5,9 +5,9 @@ import type { EventStore, Position, RecordedEvent } from '../../../ports/eventSt
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { refuseUnlessInPlace } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
-import { openSignals } from '../signals.js';
+import { openSignals, type Signals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
-import { threadData } from '../thread.js';
+import { type ThreadData, threadData } from '../thread.js';
 import { feed, textFeed } from './feed.js';
 import {
   eventLogFile,
@@ -21,16 +21,30 @@ import {
   sealMark,
 } from './log.js';
 import { FIRST_TIME, LAST_TIME, timeBounds } from './timeBounds.js';
-import { eventReader } from './reader.js';
-import { openRecentAppends } from './recentAppends.js';
-import { watchLogTail } from './logTail.js';
-import { openEventWriter } from './writer.js';
+import { type EventReader, eventReader } from './reader.js';
+import { openRecentAppends, type RecentAppends } from './recentAppends.js';
+import { type LogTail, watchLogTail } from './logTail.js';
+import { type EventWriter, openEventWriter } from './writer.js';
 
 /** Page cache in KiB: with the index's inner pages cached, one or two reads find a stream. */
 const CACHE_KIB = 16_000;
 
 /** Streams read in one slice, which takes about 2 ms. */
 const STREAMS_AT_ONCE = 100;
+
+/** An open log: what its methods share. */
+interface OpenLog {
+  readonly file: string;
+  readonly database: Database;
+  readonly data: ThreadData;
+  readonly reader: EventReader;
+  readonly writer: EventWriter;
+  readonly logTail: LogTail;
+  readonly recentAppends: RecentAppends;
+  readonly signals: Signals;
+  /** The closing, once it has begun. */
+  closing: Promise<void> | undefined;
+}
 
 /**
  * Opens the embedded event store. A worker thread writes, many appends with one fsync; this thread reads, in slices of
@@ -58,152 +72,150 @@ export async function openEmbeddedEventStore({
   const signals = openSignals(dir, ({ kind }) => {
     if (kind === 'wanted') logTail.look();
   });
-  let closing: Promise<void> | undefined;
-  /** The log's end as read for all calls of one microtask turn. */
-  let asked: { readonly end: Position | undefined } | undefined;
-
-  function refuseWhenClosed(): void {
-    if (closing !== undefined) throw new UnavailableError('the event store is closed');
-  }
-
-  const readSlice = batchedAnswers(
-    ({
-      stream,
-      from,
-      limit,
-      into,
-    }: {
-      readonly stream: string;
-      readonly from: number;
-      readonly limit: number;
-      readonly into: RecordedEvent[];
-    }) => {
-      refuseWhenClosed();
-      return reader.readStream(stream, from, limit, into);
-    },
-    { atOnce: STREAMS_AT_ONCE, around: (work) => (closed() ? work() : reader.together(work)) },
-  );
-
-  function closed(): boolean {
-    return closing !== undefined;
-  }
-
-  async function close(): Promise<void> {
-    signals.close();
-    logTail.close();
-    await writer.close();
-    database.close();
-  }
-
+  const log: OpenLog = { file, database, data, reader, writer, logTail, recentAppends, signals, closing: undefined };
   return {
     logId,
     engine: 'embedded',
     isPosition,
+    ...writes(log),
+    ...reads(log),
+    ...ends(log),
+    async sealed() {
+      refuseWhenClosed(log);
+      return sealed();
+    },
+    async ping() {
+      await writer.loaded;
+      ping(log);
+    },
+    async close() {
+      log.closing ??= close(log);
+      await log.closing;
+    },
+  };
+}
 
+function refuseWhenClosed({ closing }: OpenLog): void {
+  if (closing !== undefined) throw new UnavailableError('the event store is closed');
+}
+
+function writes(log: OpenLog): Pick<EventStore, 'append' | 'appendInOrder' | 'seal'> {
+  const { file, writer } = log;
+  return {
     async append(stream, events, expected) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return writer.append(stream, events, expected);
     },
-
     async appendInOrder(appends) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       await writer.appendInOrder(appends);
     },
+    async seal() {
+      refuseWhenClosed(log);
+      sealEventLog(file);
+    },
+  };
+}
 
+/** A part of a stream that is still to be read, and the events that were read of it. */
+interface StreamSlice {
+  readonly stream: string;
+  readonly from: number;
+  readonly limit: number;
+  readonly into: RecordedEvent[];
+}
+
+function reads(log: OpenLog): Pick<EventStore, 'read' | 'readAll' | 'readTexts' | 'strays' | 'follow'> {
+  const { reader, logTail, recentAppends } = log;
+  const closed = (): boolean => log.closing !== undefined;
+  const readSlice = batchedAnswers(
+    ({ stream, from, limit, into }: StreamSlice) => {
+      refuseWhenClosed(log);
+      return reader.readStream(stream, from, limit, into);
+    },
+    { atOnce: STREAMS_AT_ONCE, around: (work) => (closed() ? work() : reader.together(work)) },
+  );
+  return {
     async read(stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       const events: RecordedEvent[] = [];
       while (await readSlice({ stream, from: from + events.length, limit: limit - events.length, into: events }));
       return events;
     },
-
     readAll(after, filter = {}, options = {}) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return feed(after, filter, options, { reader, closed });
     },
-
     readTexts(after, filter = {}, options = {}) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return textFeed(after, filter, options, { reader, closed });
     },
-
     async strays(limit) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return reader.strays(limit);
     },
-
     follow(after, filter = {}, options = {}) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return feed(after, filter, options, { reader, logTail, recentAppends, closed });
     },
+  };
+}
 
+/** What is said of the log's end and of its positions. */
+function ends(log: OpenLog): Pick<EventStore, 'end' | 'reaches' | 'local' | 'timeBounds'> {
+  const { reader } = log;
+  /** The log's end as read for all calls of one microtask turn. */
+  let known: { readonly end: Position | undefined } | undefined;
+  return {
     async end() {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return positionOrNone(reader.end());
     },
-
     async reaches(position) {
-      refuseWhenClosed();
+      refuseWhenClosed(log);
       return isPosition(position) && numberOf(position) <= reader.end();
     },
-
     local: {
       end() {
-        refuseWhenClosed();
-        if (asked === undefined) {
-          asked = { end: positionOrNone(reader.end()) };
-          queueMicrotask(() => (asked = undefined));
+        refuseWhenClosed(log);
+        if (known === undefined) {
+          known = { end: positionOrNone(reader.end()) };
+          queueMicrotask(() => (known = undefined));
         }
-        return asked.end;
+        return known.end;
       },
       lastOf(stream) {
-        refuseWhenClosed();
+        refuseWhenClosed(log);
         return positionOrNone(reader.lastOf(stream));
       },
     },
-
-    async timeBounds(within) {
-      refuseWhenClosed();
-      const bounds = await timeBounds(
-        reader,
-        within.from ?? FIRST_TIME,
-        within.to ?? LAST_TIME,
-        numberOf(within.after),
-        () => refuseWhenClosed(),
-      );
-      return bounds === undefined
-        ? undefined
-        : { after: positionOrNone(bounds.first - 1), through: positionOf(bounds.last) };
-    },
-
-    async seal() {
-      refuseWhenClosed();
-      sealEventLog(file);
-    },
-
-    async sealed() {
-      refuseWhenClosed();
-      return sealed();
-    },
-
-    async ping() {
-      await writer.loaded;
-      refuseWhenClosed();
-      // The files are checked first: moved or altered files may be the reason why a read fails.
-      try {
-        refuseUnlessInPlace(file, data.opened);
-      } catch (error) {
-        throw unavailableOf(error, file);
-      }
-      reader.end();
-      writer.ping();
-    },
-
-    async close() {
-      closing ??= close();
-      await closing;
+    async timeBounds({ from = FIRST_TIME, to = LAST_TIME, after }) {
+      refuseWhenClosed(log);
+      const bounds = await timeBounds(reader, from, to, numberOf(after), () => refuseWhenClosed(log));
+      return bounds && { after: positionOrNone(bounds.first - 1), through: positionOf(bounds.last) };
     },
   };
+}
+
+/** @throws UnavailableError while the log can't be read or written */
+function ping(log: OpenLog): void {
+  const { file, data, reader, writer } = log;
+  refuseWhenClosed(log);
+  // The files are checked first: moved or altered files may be the reason why a read fails.
+  try {
+    refuseUnlessInPlace(file, data.opened);
+  } catch (error) {
+    throw unavailableOf(error, file);
+  }
+  reader.end();
+  writer.ping();
+}
+
+async function close({ signals, logTail, writer, database }: OpenLog): Promise<void> {
+  signals.close();
+  logTail.close();
+  await writer.close();
+  database.close();
 }
 
 function positionOrNone(position: number): Position | undefined {
