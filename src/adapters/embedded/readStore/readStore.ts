@@ -6,21 +6,22 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
 import type { Logger } from 'pino';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { refuseUnlessInPlace } from '../openedFiles.js';
+import { type OpenedFiles, refuseUnlessInPlace } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { errorOfFault, readFailure } from '../sqlite.js';
 import { threadData } from '../thread.js';
-import { openWriterClient } from '../writerClient.js';
+import { openWriterClient, type WriterClient } from '../writerClient.js';
 import type { WriterRequest } from './messages.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
 import { openBatchedReads } from './batchedReads.js';
-import { createMemory } from './memory.js';
+import { createMemory, type Memory } from './memory.js';
 import { createBatchEncoder, encodeCorrections } from './batchEncoder.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
@@ -58,21 +59,22 @@ export async function openEmbeddedReadStore({
   const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file, { openElsewhere });
   const data = threadData(file, longLived);
-  const snapshot = readSnapshot(database);
+  const reads = openReads(database, file);
+  const { read, readNow, readSlowly } = reads;
+  const thread = (script: string): Worker => new Worker(new URL(script, import.meta.url), { workerData: data });
   const writer = openWriterClient<WriterRequest>({
     store: 'read store',
     start: () => scratchWriter?.writerOf(data) ?? thread('readStoreWorker.js'),
     atOnce: true,
     errorOf: (fault) => errorOfFault(fault, file),
     // Reads after an answer must find the data that it reports as written.
-    answering: snapshot.renew,
+    answering: reads.renew,
   });
   const encoder = createBatchEncoder(writer);
   const reader = createReader(database);
-  const memory = createMemory();
   const documents = openBatchedReads({
     read: (layout, id) => read(() => reader.get(layout, id)),
-    memory: () => read(() => memory),
+    memory: reads.memory,
     start:
       scratchWriter === undefined && availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
     // A projector on another thread looks up few documents at a time.
@@ -80,70 +82,20 @@ export async function openEmbeddedReadStore({
     onDeath: (err) =>
       logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
   });
-  const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
-  const documentsVersions = database
-    .prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS)
-    .raw();
   const checkpointOf = database
     .prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?')
     .pluck();
-  const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const waiters = createCheckpointWaiters({
-    version: () => readNow(() => dataVersion.get() as number),
+    version: reads.version,
     checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
     wanted: () => signals.tell({ kind: 'wanted' }),
   });
   const signals = openSignals(dir, (signal) => {
     if (signal.kind !== 'stored') return;
-    snapshot.renew();
+    reads.renew();
     for (const { projection, position } of signal.checkpoints) waiters.advanced(projection, position);
   });
   const records = openRecords(database, { read: readNow, change: (request) => writer.call(request) });
-
-  function thread(script: string): Worker {
-    return new Worker(new URL(script, import.meta.url), { workerData: data });
-  }
-
-  const failure = (error: unknown): Error => readFailure(error, database, file, 'read store');
-
-  /** The file's and the collections' versions of the documents in memory. */
-  let seen: number | undefined;
-  const seenDocuments = new Map<string, string>();
-
-  function hold(): void {
-    if (!snapshot.hold()) return;
-    const version = dataVersion.get();
-    if (version === seen) return;
-    for (const [collection, documents] of documentsVersions.all()) {
-      if (seenDocuments.get(collection) === documents) continue;
-      memory.forget(collection);
-      seenDocuments.set(collection, documents);
-    }
-    seen = version;
-  }
-
-  function read<T>(work: () => T): T {
-    try {
-      hold();
-      return work();
-    } catch (error) {
-      throw failure(error);
-    }
-  }
-
-  function readNow<T>(work: () => T): T {
-    snapshot.renew();
-    return read(work);
-  }
-
-  async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      hold();
-      return await work();
-    } catch (error) {
-      throw failure(error);
-    }
-  }
 
   return {
     engine: 'embedded',
@@ -190,6 +142,37 @@ export async function openEmbeddedReadStore({
       return readNow(() => checkpointOf.get(projection));
     },
     reached: (projection, position, timeoutMs) => waiters.reached(projection, position, timeoutMs),
+    ...builds(database, reads, writer),
+    scrub: async () => scrub(writer, reads.renew),
+    texts: () => storedTexts(database, readNow),
+    async boundTo(logId) {
+      return writer.call<string>({ kind: 'bind', logId });
+    },
+    async ping() {
+      await writer.loaded;
+      // The files are checked first: moved or altered files may be the reason why a read fails.
+      reads.refuseUnlessInPlace(data.opened);
+      reads.version();
+      writer.ping();
+    },
+    async close() {
+      waiters.close();
+      signals.close();
+      await Promise.all([writer.close(), documents.close()]);
+      reads.renew();
+      database.close();
+    },
+  };
+}
+
+/** Which build of a read model is in use. */
+function builds(
+  database: Database,
+  { readNow }: Reads,
+  writer: WriterClient<WriterRequest>,
+): Pick<ReadStore, 'active' | 'versions' | 'activate' | 'deactivate'> {
+  const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
+  return {
     async active(name) {
       return readNow(() => activeVersion.get(name));
     },
@@ -202,40 +185,99 @@ export async function openEmbeddedReadStore({
     async deactivate(name, version) {
       return writer.call<boolean>({ kind: 'deactivate', name, version });
     },
-    async scrub() {
-      const owner = randomUUID();
-      for (let outcome: string | undefined; outcome !== 'done';) {
-        outcome = await writer.call<ReturnType<Scrubbing['step']>>({ kind: 'scrub', owner });
-        if (outcome === 'busy') await sleep(BUSY_MS);
-      }
-      for (const until = performance.now() + EMPTY_WAL_MS; ;) {
-        snapshot.renew();
-        if (await writer.call<boolean>({ kind: 'empty WAL' })) return;
-        if (performance.now() > until) throw new UnavailableError('the read store: its WAL is being read all the time');
-        await sleep(BUSY_MS);
-      }
-    },
-    texts: () => storedTexts(database, readNow),
-    async boundTo(logId) {
-      return writer.call<string>({ kind: 'bind', logId });
-    },
-    async ping() {
-      await writer.loaded;
-      // The files are checked first: moved or altered files may be the reason why a read fails.
+  };
+}
+
+/** The reads of one connection, which share the snapshot of a turn of the event loop. */
+interface Reads {
+  /** @throws what the file's fault means; so do all reads */
+  read<T>(work: () => T): T;
+  readSlowly<T>(work: () => Promise<T>): Promise<T>;
+  /** Reads what is stored now, also where the turn began before. */
+  readNow<T>(work: () => T): T;
+  /** The file's version, which every write changes. */
+  version(): number;
+  /** Documents that were read before, as new as the snapshot. */
+  memory(): Memory;
+  /** See `Snapshot.renew`. */
+  readonly renew: () => void;
+  refuseUnlessInPlace(opened: OpenedFiles): void;
+}
+
+function openReads(database: Database, file: string): Reads {
+  const { hold, renew } = readSnapshot(database);
+  const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
+  const documentsVersions = database
+    .prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS)
+    .raw();
+  const memory = createMemory();
+  /** The file's and the collections' versions of the documents in memory. */
+  let seen: number | undefined;
+  const seenDocuments = new Map<string, string>();
+
+  function takeSnapshot(): void {
+    if (!hold()) return;
+    const version = dataVersion.get();
+    if (version === seen) return;
+    for (const [collection, documents] of documentsVersions.all()) {
+      if (seenDocuments.get(collection) === documents) continue;
+      memory.forget(collection);
+      seenDocuments.set(collection, documents);
+    }
+    seen = version;
+  }
+
+  const failure = (error: unknown): Error => readFailure(error, database, file, 'read store');
+
+  function read<T>(work: () => T): T {
+    try {
+      takeSnapshot();
+      return work();
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  function readNow<T>(work: () => T): T {
+    renew();
+    return read(work);
+  }
+
+  return {
+    read,
+    readNow,
+    async readSlowly(work) {
       try {
-        refuseUnlessInPlace(file, data.opened);
+        takeSnapshot();
+        return await work();
       } catch (error) {
         throw failure(error);
       }
-      readNow(() => dataVersion.get());
-      writer.ping();
     },
-    async close() {
-      waiters.close();
-      signals.close();
-      await Promise.all([writer.close(), documents.close()]);
-      snapshot.renew();
-      database.close();
+    version: () => readNow(() => dataVersion.get() as number),
+    memory: () => read(() => memory),
+    renew,
+    refuseUnlessInPlace(opened) {
+      try {
+        refuseUnlessInPlace(file, opened);
+      } catch (error) {
+        throw failure(error);
+      }
     },
   };
+}
+
+/** Rewrites all tables with personal data, then empties the WAL, which holds their old pages. */
+async function scrub(writer: WriterClient<WriterRequest>, renew: () => void): Promise<void> {
+  const owner = randomUUID();
+  for (let outcome: string | undefined; outcome !== 'done';) {
+    outcome = await writer.call<ReturnType<Scrubbing['step']>>({ kind: 'scrub', owner });
+    if (outcome === 'busy') await sleep(BUSY_MS);
+  }
+  for (const until = performance.now() + EMPTY_WAL_MS; ;) {
+    renew();
+    if (await writer.call<boolean>({ kind: 'empty WAL' })) return;
+    if (performance.now() > until) throw new UnavailableError('the read store: its WAL is being read all the time');
+    await sleep(BUSY_MS);
+  }
 }
