@@ -1,11 +1,11 @@
 /** The bus on NATS. Installations may share a server, since every subject carries the log's id. */
-import { type Msg, NatsError, type Subscription, headers } from 'nats';
+import { type Msg, type NatsConnection, NatsError, type Subscription, headers } from 'nats';
 import { within } from '../../lib/async/within.js';
 import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
 import { connected } from './connection.js';
-import { openAsking, openSigns } from './signs.js';
+import { type Asking, openAsking, openSigns, type Signs } from './signs.js';
 
 const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
@@ -21,109 +21,44 @@ export interface NatsBusOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** The client of a server, and what it has to end when it closes. */
+interface Client extends NatsBusOptions {
+  readonly connection: NatsConnection;
+  /** What the subjects of this installation begin with. */
+  readonly prefix: string;
+  /** Handlers at work. */
+  readonly running: Set<Promise<void>>;
+  readonly subscriptions: Set<Subscription>;
+  readonly asking: Asking;
+  readonly signs: Signs;
+  online: boolean;
+  /** The closing, once it has begun. */
+  closing: Promise<void> | undefined;
+}
+
 /** @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old */
-export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
+export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
+  const { url, logId, onError } = options;
   const connection = await connected(url);
-  const prefix = `gift.${logId}.`;
-  const running = new Set<Promise<void>>();
-  const subscriptions = new Set<Subscription>();
-  let closing: Promise<void> | undefined;
-  let online = true;
-  const asking = openAsking(connection, () => online);
-  const signs = openSigns();
-
-  /** Messages reported while offline: every attempt to reconnect fails with the same message, twice a second. */
-  const saidWhileOffline = new Set<string>();
-  const report = (message: string): void => {
-    if (!online) {
-      if (saidWhileOffline.has(message)) return;
-      saidWhileOffline.add(message);
-    }
-    onError(new UnavailableError(message));
+  const client: Client = {
+    ...options,
+    connection,
+    prefix: `gift.${logId}.`,
+    running: new Set(),
+    subscriptions: new Set(),
+    asking: openAsking(connection, () => client.online),
+    signs: openSigns(),
+    online: true,
+    closing: undefined,
   };
-
-  void (async () => {
-    for await (const { type, data } of connection.status()) {
-      if (type === 'disconnect') online = false;
-      if (type === 'reconnect') {
-        online = true;
-        saidWhileOffline.clear();
-      }
-      if (type === 'disconnect' || type === 'error') report(`NATS: ${type} (${data as string})`);
-    }
-    if (closing === undefined) onError(new UnavailableError('NATS: the client has closed the connection for good'));
-  })().catch(onError);
-
-  const refuseWhenClosed = (): void => {
-    if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
-  };
-
-  const nameOf = (subject: string): string => {
-    checkSubject(subject);
-    refuseWhenClosed();
-    return prefix + subject;
-  };
-
-  const received = (message: Msg): unknown => {
-    try {
-      return payloadOf(message.string(), message.subject.slice(prefix.length));
-    } catch (error) {
-      onError(error);
-      throw error;
-    }
-  };
-
-  const answer = async (message: Msg, handler: (payload: never) => Promise<object>): Promise<void> => {
-    try {
-      message.respond(bodyOf(await handler(received(message) as never)));
-    } catch (error) {
-      const reason = headers();
-      reason.set(FAILED, failureText(error));
-      message.respond('', { headers: reason });
-    }
-  };
-
-  const flushed = async (otherwise: string, ms = PING_MS): Promise<void> => {
-    const failed = (cause?: unknown): never => {
-      throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
-    };
-    await within(connection.flush().catch(failed), ms, () => failed());
-  };
-
-  const take = async (subscription: Subscription): Promise<Unsubscribe> => {
-    subscriptions.add(subscription);
-    const stop = async (): Promise<void> => {
-      if (!subscriptions.delete(subscription) || connection.isClosed()) return;
-      subscription.unsubscribe();
-      // An unreachable server has forgotten the subscription already, or is notified when it is reachable again.
-      await flushed('NATS did not end the subscription').catch(() => undefined);
-    };
-    try {
-      await flushed('NATS did not take the subscription', SERVE_MS);
-    } catch (error) {
-      await stop();
-      throw error;
-    }
-    return stop;
-  };
-
-  const close = async (): Promise<void> => {
-    for (const subscription of subscriptions) subscription.unsubscribe();
-    asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
-    await within(Promise.all(running), DRAIN_MS, () => undefined);
-    // Without a server, draining ends early and leaves the client looking for one.
-    const drained = connection.drain().catch(() => undefined);
-    await within(drained, PING_MS, () => undefined);
-    await connection.close();
-  };
-
+  void watch(client).catch(onError);
   return {
     engine: 'nats',
     async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
-      const name = nameOf(subject);
+      const name = nameOf(client, subject);
       const body = bodyOf(payload);
       try {
-        const reply = await asking.request(name, subject, body, timeoutMs);
+        const reply = await client.asking.request(name, subject, body, timeoutMs);
         const failed = reply.headers?.get(FAILED);
         if (failed !== undefined && failed !== '') throw new RemoteError(failureIn(failed));
         return payloadOf(reply.string(), subject) as R;
@@ -134,30 +69,27 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       }
     },
     async serve(subject, queue, handler) {
-      const name = nameOf(subject);
+      const name = nameOf(client, subject);
       return take(
+        client,
         connection.subscribe(name, {
           queue,
           callback(error, message) {
             if (error !== null) return onError(error);
-            if (signs.known(message)) return;
-            const run: Promise<void> = signs
-              .during(message, answer(message, handler))
-              .catch(onError)
-              .finally(() => running.delete(run));
-            running.add(run);
+            return serveOne(client, message, handler);
           },
         }),
       );
     },
     async publish(subject, payload) {
-      const name = nameOf(subject);
+      const name = nameOf(client, subject);
       connection.publish(name, bodyOf(payload));
-      await flushed('NATS did not take the message');
+      await flushed(client, 'NATS did not take the message');
     },
     async subscribe(subject, handler) {
-      const name = nameOf(subject);
+      const name = nameOf(client, subject);
       return take(
+        client,
         connection.subscribe(name, {
           callback(error, message) {
             if (error !== null) return onError(error);
@@ -171,14 +103,110 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       );
     },
     async ping() {
-      refuseWhenClosed();
-      await flushed('NATS does not answer');
+      refuseWhenClosed(client);
+      await flushed(client, 'NATS does not answer');
     },
     close() {
-      closing ??= close();
-      return closing;
+      client.closing ??= close(client);
+      return client.closing;
     },
   };
+}
+
+/** Follows whether the server is reachable, and reports losses, until the client has closed its connection. */
+async function watch(client: Client): Promise<void> {
+  /** Messages reported while offline: every attempt to reconnect fails with the same message, twice a second. */
+  const saidWhileOffline = new Set<string>();
+  for await (const { type, data } of client.connection.status()) {
+    if (type === 'disconnect') client.online = false;
+    if (type === 'reconnect') {
+      client.online = true;
+      saidWhileOffline.clear();
+    }
+    if (type !== 'disconnect' && type !== 'error') continue;
+    const message = `NATS: ${type} (${data as string})`;
+    if (saidWhileOffline.has(message)) continue;
+    if (!client.online) saidWhileOffline.add(message);
+    client.onError(new UnavailableError(message));
+  }
+  if (client.closing === undefined)
+    client.onError(new UnavailableError('NATS: the client has closed the connection for good'));
+}
+
+function refuseWhenClosed({ closing, connection }: Client): void {
+  if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
+}
+
+function nameOf(client: Client, subject: string): string {
+  checkSubject(subject);
+  refuseWhenClosed(client);
+  return client.prefix + subject;
+}
+
+/** Has a request handled, unless it was sent again and is known. */
+function serveOne(client: Client, message: Msg, handler: (payload: never) => Promise<object>): void {
+  const { signs, running, onError } = client;
+  if (signs.known(message)) return;
+  const run: Promise<void> = signs
+    .during(message, answer(client, message, handler))
+    .catch(onError)
+    .finally(() => running.delete(run));
+  running.add(run);
+}
+
+async function answer(client: Client, message: Msg, handler: (payload: never) => Promise<object>): Promise<void> {
+  try {
+    message.respond(bodyOf(await handler(received(client, message) as never)));
+  } catch (error) {
+    const reason = headers();
+    reason.set(FAILED, failureText(error));
+    message.respond('', { headers: reason });
+  }
+}
+
+function received({ prefix, onError }: Client, message: Msg): unknown {
+  try {
+    return payloadOf(message.string(), message.subject.slice(prefix.length));
+  } catch (error) {
+    onError(error);
+    throw error;
+  }
+}
+
+/** Resolves when the server has taken all so far. @throws UnavailableError with the message `otherwise` */
+async function flushed({ connection }: Client, otherwise: string, ms = PING_MS): Promise<void> {
+  const failed = (cause?: unknown): never => {
+    throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
+  };
+  await within(connection.flush().catch(failed), ms, () => failed());
+}
+
+async function take(client: Client, subscription: Subscription): Promise<Unsubscribe> {
+  const { connection, subscriptions } = client;
+  subscriptions.add(subscription);
+  const stop = async (): Promise<void> => {
+    if (!subscriptions.delete(subscription) || connection.isClosed()) return;
+    subscription.unsubscribe();
+    // An unreachable server has forgotten the subscription already, or is notified when it is reachable again.
+    await flushed(client, 'NATS did not end the subscription').catch(() => undefined);
+  };
+  try {
+    await flushed(client, 'NATS did not take the subscription', SERVE_MS);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return stop;
+}
+
+async function close({ connection, subscriptions, asking, running }: Client): Promise<void> {
+  for (const subscription of subscriptions) subscription.unsubscribe();
+  asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
+  await within(Promise.all(running), DRAIN_MS, () => undefined);
+  // Without a server, draining ends early and leaves the client looking for one.
+  const drained = connection.drain().catch(() => undefined);
+  await within(drained, PING_MS, () => undefined);
+  await connection.close();
 }
 
 function failureText(error: unknown): string {
