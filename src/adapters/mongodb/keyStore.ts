@@ -74,104 +74,19 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     throw engineErrorOf(error, KEY_STORE);
   }
 
-  const read = async (filterOf: (keys: readonly string[]) => Filter<Subject>, keys: readonly string[]) =>
-    findAmong<Subject, Subject>(connection, SUBJECTS, keys, filterOf, (one) => one, OF_A_MAJORITY);
-  /** Subjects by id, including removed ones. */
-  const byId = (ids: readonly string[]): Promise<readonly Subject[]> => read((some) => ({ _id: { $in: some } }), ids);
-  const byLookup = async (lookups: readonly string[]): Promise<readonly Present[]> =>
-    (await read((some) => ({ l: { $in: some } }), lookups)).filter(isPresent);
-
-  async function page<D extends Keyed, T>(
-    collection: string,
-    only: Filter<D>,
-    [after, limit]: Parameters<KeyStore['page']>,
-    of: (document: WithId<D>) => T,
-  ): Promise<readonly T[]> {
-    const filter = after === undefined ? only : ({ ...only, _id: { $gt: after } } as Filter<D>);
-    const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit } as const;
-    return connection.read(
-      (db) => sortedFind(db.collection<D>(collection), filter, options, of),
-      limit <= ANSWER ? CALL_MS : BULK_MS,
-    );
-  }
-
-  /**
-   * Adds subjects whose lookups differ.
-   * @returns `present`: the subjects now stored under these lookups; `left`: those whose lookup or id is taken by a
-   * subject not found yet
-   */
-  async function insert(
-    wanted: readonly Present[],
-  ): Promise<{ readonly present: readonly Present[]; readonly left: readonly Present[] }> {
-    const met = await insertFree(connection, wanted);
-    const others = met.length === 0 ? [] : await byLookup(met.map(({ l }) => l));
-    const known = new Set(others.map(({ l }) => l));
-    const taken = new Set(met);
-    return {
-      present: [...wanted.filter((subject) => !taken.has(subject)), ...others],
-      left: met.filter(({ l }) => !known.has(l)),
-    };
-  }
-
-  /** Checks ids that may be taken. @returns which of them were removed. @throws Error when one has another lookup */
-  async function removedAmong(wanted: readonly Present[]): Promise<ReadonlySet<string>> {
-    const lookupOf = new Map(wanted.map(({ _id, l }) => [_id, l]));
-    const present = await byId([...lookupOf.keys()]);
-    const taken = present.filter(isPresent).find(({ _id, l }) => lookupOf.get(_id) !== l);
-    if (taken !== undefined) throw takenId(taken._id);
-    return new Set(present.filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
-  }
-
-  /**
-   * Adds the first row of each lookup, and puts the rows now stored into `rowsNow`.
-   * @returns the ids that were removed before
-   */
-  async function addFirst(rows: readonly SubjectRow[], rowsNow: Map<string, SubjectRow>): Promise<ReadonlySet<string>> {
-    const first = new Map<string, Present>();
-    await inSlices(rows, ({ id, lookup, secret }) => {
-      if (!first.has(lookup)) first.set(lookup, { _id: id, l: lookup, s: secret });
-    });
-    const gone = new Set<string>();
-    let left: readonly Present[] = [...first.values()];
-    for (let attempt = 0; left.length > 0; attempt++) {
-      if (attempt === MAJORITY_ATTEMPTS)
-        throw new UnavailableError('subjects of another process do not reach a majority of the servers', {
-          outcomeUnknown: true,
-        });
-      if (attempt > 0) {
-        for (const id of await removedAmong(left)) gone.add(id);
-        left = left.filter(({ _id }) => !gone.has(_id));
-        if (left.length === 0) break;
-        await sleep(MAJORITY_PAUSE_MS);
-      }
-      const inserted = await insert(left);
-      await inSlices(inserted.present, (subject) => rowsNow.set(subject.l, rowOf(subject)));
-      left = inserted.left;
-    }
-    return gone;
-  }
-
-  async function changePresent(ids: readonly string[], change: UpdateFilter<Subject>): Promise<void> {
-    await inSlices(ids, refuseInvalidId);
-    await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
-      const filter = { _id: { $in: some }, ...PRESENT };
-      await connection.write((db) => subjects(db).updateMany(filter, change), BULK_MS);
-    });
-  }
-
   return {
     engine: 'mongodb',
     async byId(ids) {
-      return new Map((await byId(ids)).filter(isPresent).map((subject) => [subject._id, rowOf(subject)]));
+      return new Map((await byId(connection, ids)).filter(isPresent).map((subject) => [subject._id, rowOf(subject)]));
     },
     async byLookup(lookups) {
-      return new Map((await byLookup(lookups)).map((subject) => [subject.l, rowOf(subject)]));
+      return new Map((await byLookup(connection, lookups)).map((subject) => [subject.l, rowOf(subject)]));
     },
     async add(rows) {
       await inSlices(rows, refuseInvalid);
       const rowsNow = new Map<string, SubjectRow>();
       for (let left = rows; left.length > 0;) {
-        const gone = await addFirst(left, rowsNow);
+        const gone = await addFirst(connection, left, rowsNow);
         left = left.filter(({ id, lookup }) => !gone.has(id) && !rowsNow.has(lookup));
       }
       return rowsNow;
@@ -188,10 +103,10 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       });
     },
     async page(...asked) {
-      return page<Present, SubjectRow>(SUBJECTS, PRESENT, asked, rowOf);
+      return page<Present, SubjectRow>(connection, SUBJECTS, PRESENT, asked, rowOf);
     },
-    fence: async (ids) => changePresent(ids, { $set: { f: true } }),
-    unfence: async (ids) => changePresent(ids, { $unset: { f: 1 } }),
+    fence: async (ids) => changePresent(connection, ids, { $set: { f: true } }),
+    unfence: async (ids) => changePresent(connection, ids, { $unset: { f: 1 } }),
     async remove(ids) {
       await inSlices(ids, refuseInvalidId);
       await inParallel(inParts([...new Set(ids)].sort()), SIDE_BY_SIDE, async (some) => {
@@ -199,7 +114,7 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       });
     },
     async removed(ids) {
-      return new Set((await byId(ids)).filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
+      return new Set((await byId(connection, ids)).filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
     },
     async putErasure(row) {
       refuseInvalidErasure(row);
@@ -207,13 +122,124 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
     },
     async erasures(...asked) {
       const of = ({ _id, t }: Erasure): ErasureRow => ({ id: _id, text: t });
-      return page<Erasure, ErasureRow>(ERASURES, {}, asked, of);
+      return page<Erasure, ErasureRow>(connection, ERASURES, {}, asked, of);
     },
     async ping() {
       await connection.read(({ db }) => db.command({ ping: 1 }));
     },
     close: connection.close,
   };
+}
+
+/** Subjects by id, including removed ones. */
+async function byId(connection: Connection, ids: readonly string[]): Promise<readonly Subject[]> {
+  return found(connection, ids, (some) => ({ _id: { $in: some } }));
+}
+
+async function byLookup(connection: Connection, lookups: readonly string[]): Promise<readonly Present[]> {
+  return (await found(connection, lookups, (some) => ({ l: { $in: some } }))).filter(isPresent);
+}
+
+async function found(
+  connection: Connection,
+  keys: readonly string[],
+  filterOf: (some: readonly string[]) => Filter<Subject>,
+): Promise<readonly Subject[]> {
+  return findAmong<Subject, Subject>(connection, SUBJECTS, keys, filterOf, (one) => one, OF_A_MAJORITY);
+}
+
+async function page<D extends Keyed, T>(
+  connection: Connection,
+  collection: string,
+  only: Filter<D>,
+  [after, limit]: Parameters<KeyStore['page']>,
+  of: (document: WithId<D>) => T,
+): Promise<readonly T[]> {
+  const filter = after === undefined ? only : ({ ...only, _id: { $gt: after } } as Filter<D>);
+  const options = { ...OF_A_MAJORITY, sort: { _id: 1 }, limit } as const;
+  return connection.read(
+    (db) => sortedFind(db.collection<D>(collection), filter, options, of),
+    limit <= ANSWER ? CALL_MS : BULK_MS,
+  );
+}
+
+/**
+ * Adds the first row of each lookup, and puts the rows now stored into `rowsNow`.
+ * @returns the ids that were removed before
+ */
+async function addFirst(
+  connection: Connection,
+  rows: readonly SubjectRow[],
+  rowsNow: Map<string, SubjectRow>,
+): Promise<ReadonlySet<string>> {
+  const first = new Map<string, Present>();
+  await inSlices(rows, ({ id, lookup, secret }) => {
+    if (!first.has(lookup)) first.set(lookup, { _id: id, l: lookup, s: secret });
+  });
+  const gone = new Set<string>();
+  let left: readonly Present[] = [...first.values()];
+  for (let attempt = 0; left.length > 0; attempt++) {
+    if (attempt === MAJORITY_ATTEMPTS)
+      throw new UnavailableError('subjects of another process do not reach a majority of the servers', {
+        outcomeUnknown: true,
+      });
+    if (attempt > 0) {
+      for (const id of await removedAmong(connection, left)) gone.add(id);
+      left = left.filter(({ _id }) => !gone.has(_id));
+      if (left.length === 0) break;
+      await sleep(MAJORITY_PAUSE_MS);
+    }
+    const inserted = await insert(connection, left);
+    await inSlices(inserted.present, (subject) => rowsNow.set(subject.l, rowOf(subject)));
+    left = inserted.left;
+  }
+  return gone;
+}
+
+/**
+ * Adds subjects whose lookups differ.
+ * @returns `present`: the subjects now stored under these lookups; `left`: those whose lookup or id is taken by a
+ * subject not found yet
+ */
+async function insert(
+  connection: Connection,
+  wanted: readonly Present[],
+): Promise<{ readonly present: readonly Present[]; readonly left: readonly Present[] }> {
+  const met = await insertFree(connection, wanted);
+  const others =
+    met.length === 0
+      ? []
+      : await byLookup(
+          connection,
+          met.map(({ l }) => l),
+        );
+  const known = new Set(others.map(({ l }) => l));
+  const taken = new Set(met);
+  return {
+    present: [...wanted.filter((subject) => !taken.has(subject)), ...others],
+    left: met.filter(({ l }) => !known.has(l)),
+  };
+}
+
+/** Checks ids that may be taken. @returns which of them were removed. @throws Error when one has another lookup */
+async function removedAmong(connection: Connection, wanted: readonly Present[]): Promise<ReadonlySet<string>> {
+  const lookupOf = new Map(wanted.map(({ _id, l }) => [_id, l]));
+  const present = await byId(connection, [...lookupOf.keys()]);
+  const taken = present.filter(isPresent).find(({ _id, l }) => lookupOf.get(_id) !== l);
+  if (taken !== undefined) throw takenId(taken._id);
+  return new Set(present.filter((subject) => !isPresent(subject)).map(({ _id }) => _id));
+}
+
+async function changePresent(
+  connection: Connection,
+  ids: readonly string[],
+  change: UpdateFilter<Subject>,
+): Promise<void> {
+  await inSlices(ids, refuseInvalidId);
+  await inParallel(inParts([...ids].sort()), SIDE_BY_SIDE, async (some) => {
+    const filter = { _id: { $in: some }, ...PRESENT };
+    await connection.write((db) => subjects(db).updateMany(filter, change), BULK_MS);
+  });
 }
 
 /**
