@@ -67,6 +67,15 @@ const disputed = ({ charge_id, amount }: Charge) =>
 
 const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
 
+const keyOf = (transactionId: string): string => `${CHARGE_PREFIX}${transactionId}`;
+
+const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
+
+const settled = (transactionId: string, code: string | undefined): ChargeReply =>
+  code === undefined
+    ? { outcome: 'charged', provider: PROVIDER, charge_id: idOf(transactionId), simulated: true }
+    : { outcome: 'declined', provider: PROVIDER, code, simulated: true };
+
 interface SimulatedPayments extends PaymentProvider {
   /** @returns the outcome, decided now or earlier; `undefined`: no such payment */
   authenticate(transactionId: string, proves: boolean): Promise<ChargeReply | undefined>;
@@ -80,10 +89,6 @@ interface SimulatedPayments extends PaymentProvider {
  * @param records store of the provider's ledger, for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
-  const keyOf = (transactionId: string): string => `${CHARGE_PREFIX}${transactionId}`;
-
-  const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
-
   const failFirst = async (transactionId: string, reference: string): Promise<void> => {
     const failure = Object.hasOwn(FAILING, reference) ? FAILING[reference] : undefined;
     if (failure === undefined) return;
@@ -108,11 +113,6 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
     if ((await records.put(key, entry, { expected, expiresAt: now() + LEDGER_MS })) !== undefined) return entry;
     return (await records.get<Entry>(key))?.value ?? entry;
   };
-  const settled = (transactionId: string, code: string | undefined): ChargeReply =>
-    code === undefined
-      ? { outcome: 'charged', provider: PROVIDER, charge_id: idOf(transactionId), simulated: true }
-      : { outcome: 'declined', provider: PROVIDER, code, simulated: true };
-
   return {
     async charge({ transaction_id, amount, payment_reference }) {
       const asked = { amount, at: now() };

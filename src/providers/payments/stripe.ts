@@ -2,6 +2,7 @@
  * One PaymentIntent per transaction, confirmed on the stored card while its buyer is there. The transaction's id is its
  * idempotency key, so a repeat changes nothing, and in its metadata, so it can be found.
  */
+import type Stripe from 'stripe';
 import { openCircuitBreaker, type RealProviderDeps } from '../circuitBreaker.js';
 import type { AuthenticationReply, ChargeReply } from '../../messages/payments.js';
 import { RetryLaterError } from '../../messages/workerFailure.js';
@@ -30,74 +31,17 @@ const PROCESSING_MS = 5_000;
 /** Action to be taken by Stripe's library in the buyer's app. */
 const ACTION = 'use_stripe_sdk';
 
+/** Makes a request through the circuit breaker. @throws errors of `stripeClient.ts` */
+type Call = <T>(request: () => Promise<T>) => Promise<T>;
+
 export function stripePayments(
   settings: StripeSettings,
   { logger, now, timeoutMs = TIMEOUT_MS, circuitBreaker: options }: RealProviderDeps,
 ): PaymentProvider {
   const stripe = openStripe(settings, timeoutMs);
   const breaker = openCircuitBreaker(PROVIDER, logger, now, options);
-  const call = <T>(request: () => Promise<T>): Promise<T> =>
-    breaker.run(() => request().catch((error: unknown) => failed(error, now)));
-
-  /** Cancels the payment, so that it can't succeed later, and declines it. If it has succeeded, it is charged. */
-  const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
-    const cancelled = intent.status === 'canceled' ? intent : await cancel(intent.id);
-    if (cancelled.status === 'succeeded') return charged(cancelled);
-    return { outcome: 'declined', provider: PROVIDER, code, simulated: false };
-  };
-
-  const cancel = async (id: string): Promise<Intent> => {
-    try {
-      const cancelled = await call(() => stripe.paymentIntents.cancel(id).then((answer) => intentIn(answer, id)));
-      if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
-      throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
-    } catch (error) {
-      // The payment was cancelled already, or has succeeded, or its buyer has just authenticated.
-      const current = error instanceof RefusedError ? await retrieve(id) : undefined;
-      if (current?.status === 'canceled' || current?.status === 'succeeded') return current;
-      if (current?.status === 'processing') throw stillProcessing();
-      throw error;
-    }
-  };
-
-  const settle = async (intent: Intent): Promise<ChargeReply | AuthenticationReply> => {
-    switch (intent.status) {
-      case 'succeeded':
-        return charged(intent);
-      case 'processing':
-        throw stillProcessing();
-      case 'requires_action':
-        return {
-          outcome: 'authentication',
-          provider: PROVIDER,
-          payment_id: intent.id,
-          action: intent.next_action?.type ?? ACTION,
-          simulated: false,
-        };
-      default:
-        return decline(intent, codeOf(intent.last_payment_error ?? undefined));
-    }
-  };
-
-  /** Finds the payment of a transaction. Stripe's search lags behind by up to a minute. */
-  const find = async (transactionId: string): Promise<Intent | undefined> => {
-    if (!/^[\w-]+$/.test(transactionId))
-      throw new RefusedError('the transaction id holds characters that cannot be searched for');
-    const query = `metadata['transaction_id']:'${transactionId}'`;
-    const { data } = await call(() => stripe.paymentIntents.search({ query, limit: 10 }).then(pageIn));
-    const found =
-      data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
-    return found === undefined ? undefined : intentIn(found);
-  };
-
-  const retrieve = async (id: string): Promise<Intent | undefined> => {
-    try {
-      return await call(() => stripe.paymentIntents.retrieve(id).then((answer) => intentIn(answer, id)));
-    } catch (error) {
-      if (error instanceof RefusedError && error.code === 'resource_missing') return undefined;
-      throw error;
-    }
-  };
+  const call: Call = (request) => breaker.run(() => request().catch((error: unknown) => failed(error, now)));
+  const { find, retrieve, settle, decline } = intentsOf(stripe, call);
 
   /** Declines, unless the payment exists: an earlier request may have made it before the card was gone. */
   const refuse = async (transactionId: string, error: NeverTakenError): Promise<ChargeReply | AuthenticationReply> => {
@@ -179,6 +123,71 @@ export function stripePayments(
 
     ...stripeRefunds(stripe, call, now),
   };
+}
+
+/** The payments at Stripe: finding one, and bringing it to an outcome. */
+function intentsOf(stripe: Stripe, call: Call) {
+  /** Cancels the payment, so that it can't succeed later, and declines it. If it has succeeded, it is charged. */
+  const decline = async (intent: Intent, code: string): Promise<ChargeReply> => {
+    const cancelled = intent.status === 'canceled' ? intent : await cancel(intent.id);
+    if (cancelled.status === 'succeeded') return charged(cancelled);
+    return { outcome: 'declined', provider: PROVIDER, code, simulated: false };
+  };
+
+  const cancel = async (id: string): Promise<Intent> => {
+    try {
+      const cancelled = await call(() => stripe.paymentIntents.cancel(id).then((answer) => intentIn(answer, id)));
+      if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
+      throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
+    } catch (error) {
+      // The payment was cancelled already, or has succeeded, or its buyer has just authenticated.
+      const current = error instanceof RefusedError ? await retrieve(id) : undefined;
+      if (current?.status === 'canceled' || current?.status === 'succeeded') return current;
+      if (current?.status === 'processing') throw stillProcessing();
+      throw error;
+    }
+  };
+
+  const settle = async (intent: Intent): Promise<ChargeReply | AuthenticationReply> => {
+    switch (intent.status) {
+      case 'succeeded':
+        return charged(intent);
+      case 'processing':
+        throw stillProcessing();
+      case 'requires_action':
+        return {
+          outcome: 'authentication',
+          provider: PROVIDER,
+          payment_id: intent.id,
+          action: intent.next_action?.type ?? ACTION,
+          simulated: false,
+        };
+      default:
+        return decline(intent, codeOf(intent.last_payment_error ?? undefined));
+    }
+  };
+
+  /** Finds the payment of a transaction. Stripe's search lags behind by up to a minute. */
+  const find = async (transactionId: string): Promise<Intent | undefined> => {
+    if (!/^[\w-]+$/.test(transactionId))
+      throw new RefusedError('the transaction id holds characters that cannot be searched for');
+    const query = `metadata['transaction_id']:'${transactionId}'`;
+    const { data } = await call(() => stripe.paymentIntents.search({ query, limit: 10 }).then(pageIn));
+    const found =
+      data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
+    return found === undefined ? undefined : intentIn(found);
+  };
+
+  const retrieve = async (id: string): Promise<Intent | undefined> => {
+    try {
+      return await call(() => stripe.paymentIntents.retrieve(id).then((answer) => intentIn(answer, id)));
+    } catch (error) {
+      if (error instanceof RefusedError && error.code === 'resource_missing') return undefined;
+      throw error;
+    }
+  };
+
+  return { find, retrieve, settle, decline };
 }
 
 function stillProcessing(): RetryLaterError {
