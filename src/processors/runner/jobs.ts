@@ -89,117 +89,19 @@ export interface JobRunner {
   stop(): Promise<void>;
 }
 
-export function jobRunner({
-  writer,
-  logger,
-  ticks,
-  retryPolicy,
-  tally,
-  held,
-  mayAct,
-  signal,
-  timesParked,
-}: JobDeps): JobRunner {
-  const inHand = new Map<string, InHand>();
+/** The jobs of a runner. */
+interface Jobs extends JobDeps {
+  readonly inHand: Map<string, InHand>;
   /** Ids of work that this session has parked, until the feed shows the parking. */
-  const parkedHere = new Set<string>();
-  const pools = new Map<PoolSize, Pool>();
-  const waits = new Set<() => void>();
+  readonly parkedHere: Set<string>;
+  readonly pools: Map<PoolSize, Pool>;
+  /** What ends the pauses before the next attempts. */
+  readonly waits: Set<() => void>;
+}
 
-  const park = async ({ parkAs: { name, entity, step }, transactionId, cause }: Job, why: string): Promise<void> => {
-    const asked = cause();
-    const id = parkedId(name, entity);
-    if (asked === undefined || parkedHere.has(id)) return;
-    mayAct();
-    const data = {
-      entity,
-      transaction_id: transactionId,
-      step,
-      cause: why,
-      event_id: asked.id,
-      times: timesParked(name, entity) + 1,
-    };
-    const event: WorkParked = { type: 'WorkParked', data };
-    parkedHere.add(id);
-    try {
-      await writer.append(parkedStream(name), event, 'any', {
-        commandId: `park-${step}-${entity}`,
-        cause: asked,
-        eventId: parkingId(name, data),
-      });
-    } catch (error) {
-      parkedHere.delete(id);
-      throw error;
-    }
-    tally.parked(step);
-    logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
-  };
-
-  const poolOf = (size: PoolSize): Pool => {
-    const known = pools.get(size);
-    if (known !== undefined) return known;
-    const pool = openPool(size.atOnce, held);
-    pools.set(size, pool);
-    return pool;
-  };
-
-  const start = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0, failures: 0 });
-
-  const attempt = (job: Job, own: InHand, number: number, failing: Failing): void => {
-    own.again = undefined;
-    poolOf(job.pool).add(job.transactionId, async () => {
-      let again: { waitMs: number } | { cause: string } | undefined;
-      let next = failing;
-      try {
-        await inSpan(
-          () => stepSpan(job, number),
-          () => job.run(number),
-        );
-      } catch (error) {
-        if (signal.aborted) return;
-        const failed = !(error instanceof NotYetError || error instanceof NotOursError);
-        if (failed) tally.failed(job.parkAs.step);
-        const { since, before } = failing;
-        const failures = failing.failures + (passes(error) ? 0 : 1);
-        const moment = { attempt: number - before, failures, heldUpMs: ticks() - since };
-        again = afterFailure(error, moment, retryPolicy, Math.random());
-        next =
-          error instanceof RetryLaterError && error.limited
-            ? { since: ticks(), before: number, failures: 0 }
-            : { since, before, failures };
-        if (number === 1 && failed && !own.told) {
-          own.told = true;
-          logger.warn(
-            { err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) },
-            'not done at the first attempt',
-          );
-        }
-      }
-      try {
-        if (again !== undefined && 'cause' in again) await park(job, again.cause);
-      } catch (error) {
-        logger.warn({ err: error }, 'not parked yet');
-        again = { waitMs: retryPolicy.retryAtMostMs };
-      }
-      if (own.again !== undefined) return start(own.again, own);
-      if (again === undefined || 'cause' in again) {
-        inHand.delete(job.key);
-        tally.done(job.parkAs.step);
-        if (again === undefined) job.done?.();
-        return undefined;
-      }
-      const endWait = afterTicks(again.waitMs, () => own.wake?.());
-      waits.add(endWait);
-      own.wake = () => {
-        own.wake = undefined;
-        endWait();
-        waits.delete(endWait);
-        attempt(own.again ?? job, own, number + 1, next);
-      };
-      return undefined;
-    });
-  };
-
+export function jobRunner(deps: JobDeps): JobRunner {
+  const jobs: Jobs = { ...deps, inHand: new Map(), parkedHere: new Set(), pools: new Map(), waits: new Set() };
+  const { inHand, parkedHere, pools, waits, signal, tally } = jobs;
   return {
     takeOn(job) {
       if (signal.aborted) return undefined;
@@ -212,7 +114,7 @@ export function jobRunner({
       const own: InHand = { again: undefined, wake: undefined, told: false };
       inHand.set(job.key, own);
       tally.takenOn(job.parkAs.step);
-      return start(job, own);
+      return start(jobs, job, own);
     },
     wake: (key) => inHand.get(key)?.wake?.(),
     parkingSeen: (name, entity) => void (name !== undefined && parkedHere.delete(parkedId(name, entity))),
@@ -221,6 +123,125 @@ export function jobRunner({
       await Promise.all([...pools.values()].map((pool) => pool.stop()));
     },
   };
+}
+
+function start(jobs: Jobs, job: Job, own: InHand): void {
+  attempt(jobs, job, own, 1, { since: jobs.ticks(), before: 0, failures: 0 });
+}
+
+function attempt(jobs: Jobs, job: Job, own: InHand, number: number, failing: Failing): void {
+  own.again = undefined;
+  poolOf(jobs, job.pool).add(job.transactionId, async () => {
+    const ended = await outcomeOf(jobs, job, own, number, failing);
+    if (ended === 'stopped') return;
+    const { next } = ended;
+    const again = await parkedOr(jobs, job, ended.again);
+    if (own.again !== undefined) return start(jobs, own.again, own);
+    if (again === undefined || 'cause' in again) {
+      jobs.inHand.delete(job.key);
+      jobs.tally.done(job.parkAs.step);
+      if (again === undefined) job.done?.();
+      return undefined;
+    }
+    const endWait = afterTicks(again.waitMs, () => own.wake?.());
+    jobs.waits.add(endWait);
+    own.wake = () => {
+      own.wake = undefined;
+      endWait();
+      jobs.waits.delete(endWait);
+      attempt(jobs, own.again ?? job, own, number + 1, next);
+    };
+    return undefined;
+  });
+}
+
+function poolOf({ pools, held }: Jobs, size: PoolSize): Pool {
+  const known = pools.get(size);
+  if (known !== undefined) return known;
+  const pool = openPool(size.atOnce, held);
+  pools.set(size, pool);
+  return pool;
+}
+
+/** When a job is to be tried again, or why it is to be parked; `undefined`: it is done. */
+type Again = ReturnType<typeof afterFailure> | undefined;
+
+/** Runs a job once. @returns what is next; `stopped`: it failed while the runner ends */
+async function outcomeOf(
+  { signal, tally, ticks, retryPolicy, logger }: Jobs,
+  job: Job,
+  own: InHand,
+  number: number,
+  failing: Failing,
+): Promise<{ readonly again: Again; readonly next: Failing } | 'stopped'> {
+  try {
+    await inSpan(
+      () => stepSpan(job, number),
+      () => job.run(number),
+    );
+    return { again: undefined, next: failing };
+  } catch (error) {
+    if (signal.aborted) return 'stopped';
+    const { step, entity } = job.parkAs;
+    const failed = !(error instanceof NotYetError || error instanceof NotOursError);
+    if (failed) tally.failed(step);
+    const { since, before } = failing;
+    const failures = failing.failures + (passes(error) ? 0 : 1);
+    const moment = { attempt: number - before, failures, heldUpMs: ticks() - since };
+    const again = afterFailure(error, moment, retryPolicy, Math.random());
+    if (number === 1 && failed && !own.told) {
+      own.told = true;
+      logger.warn({ err: error, step, entity: entity.slice(0, 6) }, 'not done at the first attempt');
+    }
+    const isLimited = error instanceof RetryLaterError && error.limited;
+    return {
+      again,
+      next: isLimited ? { since: ticks(), before: number, failures: 0 } : { since, before, failures },
+    };
+  }
+}
+
+/** Parks a job that is to be parked. @returns what is next: another try where it could not be parked */
+async function parkedOr(jobs: Jobs, job: Job, again: Again): Promise<Again> {
+  if (again === undefined || !('cause' in again)) return again;
+  try {
+    await park(jobs, job, again.cause);
+    return again;
+  } catch (error) {
+    jobs.logger.warn({ err: error }, 'not parked yet');
+    return { waitMs: jobs.retryPolicy.retryAtMostMs };
+  }
+}
+
+async function park(jobs: Jobs, { parkAs, transactionId, cause }: Job, why: string): Promise<void> {
+  const { parkedHere, writer, tally, logger } = jobs;
+  const { name, entity, step } = parkAs;
+  const asked = cause();
+  const id = parkedId(name, entity);
+  if (asked === undefined || parkedHere.has(id)) return;
+  jobs.mayAct();
+  const data = {
+    entity,
+    transaction_id: transactionId,
+    step,
+    cause: why,
+    event_id: asked.id,
+    times: jobs.timesParked(name, entity) + 1,
+  };
+  const event: WorkParked = { type: 'WorkParked', data };
+  parkedHere.add(id);
+  try {
+    await writer.append(parkedStream(name), event, 'any', {
+      commandId: `park-${step}-${entity}`,
+      cause: asked,
+      eventId: parkingId(name, data),
+    });
+  } catch (error) {
+    parkedHere.delete(id);
+    throw error;
+  }
+  tally.parked(step);
+  logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
 }
 
 function stepSpan({ parkAs, cause }: Job, attempt: number): SpanDescription {
