@@ -62,139 +62,32 @@ export interface SessionOptions {
   readonly lease: LineDeps['lease'];
 }
 
+/** The deliveries of a process, while it leads. */
+interface Session {
+  readonly deps: SessionDeps;
+  readonly lineDeps: LineDeps;
+  readonly lines: Map<string, Line>;
+  /** Closings in progress, by endpoint. */
+  readonly closings: Map<string, Promise<void>>;
+  readonly looking: Set<string>;
+  /** Endpoints to be read again, and the time from which they are, by the monotonic clock. */
+  readonly lookAgain: Map<string, number>;
+  /** Aborted when the session ends, or has failed. */
+  readonly over: AbortSignal;
+  readonly fail: (error: unknown) => void;
+}
+
 /** Delivers until `signal`, then waits a little for attempts in progress. @throws the first failure of any line */
 export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptions): Promise<void> {
-  const { events, endpoints, feed, records, tally, health } = deps;
-  const lines = new Map<string, Line>();
-  /** Closings in progress, by endpoint. */
-  const closings = new Map<string, Promise<void>>();
-  const looking = new Set<string>();
-  /** Endpoints to be read again, and the time from which they are, by the monotonic clock. */
-  const lookAgain = new Map<string, number>();
+  const { endpoints, tally, health } = deps;
   const ending = new AbortController();
-  const over = AbortSignal.any([signal, ending.signal]);
   let failure: { readonly error: unknown } | undefined;
-
   const fail = (error: unknown): void => {
     failure ??= { error };
     ending.abort();
   };
-  const lineDeps: LineDeps = {
-    ...deps,
-    logId: events.logId,
-    slots: { main: openSlots(AT_ONCE.main), aside: openSlots(AT_ONCE.aside) },
-    reach: openReach(),
-    lease,
-    fail,
-    onTrouble: health.onTrouble,
-  };
-
-  async function open(endpoint: EndpointDocument): Promise<Line> {
-    const id = endpoint.endpoint_id;
-    const record = await records.get<Progress>(progressRecord(id));
-    const stored = storedProgress(record, events.logId);
-    let progress = stored ?? firstProgress(endpoint, events.logId);
-    const isEnabledAgain = progress.enabledAt !== endpoint.enabled_at;
-    const isResumed = deps.resumedAt !== undefined && progress.cursor < deps.resumedAt;
-    if (isEnabledAgain || isResumed)
-      for (const item of progress.waiting)
-        if (item.ping === undefined) await giveUp(records, id, item, Date.parse(deps.now()));
-    if (isEnabledAgain) progress = enabledAgain(progress, endpoint);
-    if (deps.resumedAt !== undefined && progress.cursor < deps.resumedAt)
-      progress = resumedAgain(progress, deps.resumedAt);
-    const line = openLine(endpoint, progress, record?.version ?? 0, lineDeps);
-    lines.set(id, line);
-    return line;
-  }
-
-  /** Closes a line in the background, so that its attempts in progress hold up no other endpoint. */
-  function close(id: string, then: () => Promise<void> = async () => undefined): void {
-    const line = lines.get(id);
-    lines.delete(id);
-    const closed = Promise.all([line?.close(), closings.get(id)])
-      .then(then)
-      .catch(fail)
-      .finally(() => {
-        if (closings.get(id) === closed) closings.delete(id);
-      });
-    closings.set(id, closed);
-  }
-
-  async function see(endpoint: EndpointDocument): Promise<void> {
-    const { endpoint_id: id, state } = endpoint;
-    if (state === 'deleted') return close(id, async () => forget(id));
-    if (state === 'disabled') return close(id);
-    // An endpoint that was disabled and enabled again between two polls starts again.
-    if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(id);
-    // A second line alongside the closing one would write the same record.
-    if (closings.has(id)) return lookLater(id, LOOK_MS);
-    const line = lines.get(id) ?? (await open(endpoint));
-    line.update(endpoint);
-    try {
-      for (;;) {
-        const asked = await nextRequests(deps, endpoint, line.progress());
-        if (asked === undefined) return;
-        line.take(asked.items, asked.change);
-      }
-    } catch (error) {
-      // An unreadable event, for example one under repair, holds up no other endpoint.
-      if (!(error instanceof UnavailableError)) throw error;
-      health.onTrouble(error);
-      lookLater(id, LOOK_AGAIN_MS);
-    }
-  }
-
-  function lookLater(id: string, ms: number): void {
-    lookAgain.set(id, performance.now() + ms);
-  }
-
-  async function forget(id: string): Promise<void> {
-    for (const prefix of [attemptRecords(id), givenUpRecords(id)])
-      for (const { key } of await records.list(prefix)) await records.delete(key);
-    await records.delete(progressRecord(id));
-  }
-
-  /** Reads an endpoint's present state. Only one call at a time for each, since each may open its line. */
-  async function look(id: string): Promise<void> {
-    if (looking.has(id)) return lookLater(id, LOOK_MS);
-    looking.add(id);
-    try {
-      const document = await endpoints.get(endpointDocument(id));
-      if (document !== undefined) await see(document as EndpointDocument);
-    } finally {
-      looking.delete(id);
-    }
-  }
-
-  async function followEndpoints(from: Position | undefined): Promise<void> {
-    const filter = { types: webhookEndpointsProjection.types };
-    for await (const batch of events.follow(from, filter, { signal: over, onTrouble: health.onTrouble })) {
-      const last = batch.events.at(-1);
-      if (last === undefined) continue;
-      if (!(await endpoints.reached(last.position, FOLD_MS)))
-        throw new UnavailableError('the read model of webhook endpoints is behind');
-      const ids = new Set(batch.events.map(({ stream }) => idOf(stream)));
-      await inParallel(ids, OPENED_AT_ONCE, look, over);
-    }
-  }
-
-  async function watchFeed(): Promise<void> {
-    let seen: Position = '';
-    while (!over.aborted) {
-      await pause(lines.size === 0 ? IDLE_LOOK_MS : LOOK_MS, over);
-      for (const [id, at] of lookAgain) {
-        if (at > performance.now()) continue;
-        lookAgain.delete(id);
-        await look(id);
-      }
-      const now = lines.size === 0 ? undefined : await feed.folded();
-      if (now === undefined || now <= seen) continue;
-      const sources = await newSources(feed, seen, now);
-      for (const line of lines.values()) if (sources === undefined || line.isOf(sources)) line.wake();
-      seen = now;
-    }
-  }
-
+  const session = openSession(deps, lease, AbortSignal.any([signal, ending.signal]), fail);
+  const { lines, closings, over } = session;
   try {
     // Until the read models are built there is nothing to send, so the wait is reported as healthy.
     while (!over.aborted && !(await deps.areBuilt())) {
@@ -205,10 +98,10 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     // Read first, so that the endpoints found next include every event up to this position.
     const from = await endpoints.folded();
     const enabled = await endpoints.find({ where: { state: 'enabled' } });
-    await inParallel(enabled, OPENED_AT_ONCE, async ({ body }) => see(body as EndpointDocument), over);
+    await inParallel(enabled, OPENED_AT_ONCE, async ({ body }) => see(session, body as EndpointDocument), over);
     tally.leads(() => [...lines.values()].map((line) => line.status()));
     health.well();
-    await Promise.all([followEndpoints(from).catch(fail), watchFeed().catch(fail)]);
+    await Promise.all([followEndpoints(session, from).catch(fail), watchFeed(session).catch(fail)]);
   } catch (error) {
     fail(error);
   } finally {
@@ -218,4 +111,147 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     tally.stands();
   }
   if (failure !== undefined && !signal.aborted) throw failure.error;
+}
+
+function openSession(
+  deps: SessionDeps,
+  lease: LineDeps['lease'],
+  over: AbortSignal,
+  fail: (error: unknown) => void,
+): Session {
+  const lineDeps: LineDeps = {
+    ...deps,
+    logId: deps.events.logId,
+    slots: { main: openSlots(AT_ONCE.main), aside: openSlots(AT_ONCE.aside) },
+    reach: openReach(),
+    lease,
+    fail,
+    onTrouble: deps.health.onTrouble,
+  };
+  return {
+    deps,
+    lineDeps,
+    lines: new Map(),
+    closings: new Map(),
+    looking: new Set(),
+    lookAgain: new Map(),
+    over,
+    fail,
+  };
+}
+
+async function followEndpoints(session: Session, from: Position | undefined): Promise<void> {
+  const { deps, over } = session;
+  const { events, endpoints, health } = deps;
+  const filter = { types: webhookEndpointsProjection.types };
+  for await (const batch of events.follow(from, filter, { signal: over, onTrouble: health.onTrouble })) {
+    const last = batch.events.at(-1);
+    if (last === undefined) continue;
+    if (!(await endpoints.reached(last.position, FOLD_MS)))
+      throw new UnavailableError('the read model of webhook endpoints is behind');
+    const ids = new Set(batch.events.map(({ stream }) => idOf(stream)));
+    await inParallel(ids, OPENED_AT_ONCE, async (id) => look(session, id), over);
+  }
+}
+
+async function watchFeed(session: Session): Promise<void> {
+  const { deps, lines, lookAgain, over } = session;
+  let seen: Position = '';
+  while (!over.aborted) {
+    await pause(lines.size === 0 ? IDLE_LOOK_MS : LOOK_MS, over);
+    for (const [id, at] of lookAgain) {
+      if (at > performance.now()) continue;
+      lookAgain.delete(id);
+      await look(session, id);
+    }
+    const now = lines.size === 0 ? undefined : await deps.feed.folded();
+    if (now === undefined || now <= seen) continue;
+    const sources = await newSources(deps.feed, seen, now);
+    for (const line of lines.values()) if (sources === undefined || line.isOf(sources)) line.wake();
+    seen = now;
+  }
+}
+
+/** Reads an endpoint's present state. Only one call at a time for each, since each may open its line. */
+async function look(session: Session, id: string): Promise<void> {
+  const { deps, looking } = session;
+  if (looking.has(id)) return lookLater(session, id, LOOK_MS);
+  looking.add(id);
+  try {
+    const document = await deps.endpoints.get(endpointDocument(id));
+    if (document !== undefined) await see(session, document as EndpointDocument);
+  } finally {
+    looking.delete(id);
+  }
+}
+
+function lookLater({ lookAgain }: Session, id: string, ms: number): void {
+  lookAgain.set(id, performance.now() + ms);
+}
+
+async function see(session: Session, endpoint: EndpointDocument): Promise<void> {
+  const { deps, lines } = session;
+  const { endpoint_id: id, state } = endpoint;
+  if (state === 'deleted') return close(session, id, async () => forget(deps, id));
+  if (state === 'disabled') return close(session, id);
+  // An endpoint that was disabled and enabled again between two polls starts again.
+  if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(session, id);
+  // A second line alongside the closing one would write the same record.
+  if (session.closings.has(id)) return lookLater(session, id, LOOK_MS);
+  const line = lines.get(id) ?? (await open(session, endpoint));
+  line.update(endpoint);
+  try {
+    for (;;) {
+      const asked = await nextRequests(deps, endpoint, line.progress());
+      if (asked === undefined) return;
+      line.take(asked.items, asked.change);
+    }
+  } catch (error) {
+    // An unreadable event, for example one under repair, holds up no other endpoint.
+    if (!(error instanceof UnavailableError)) throw error;
+    deps.health.onTrouble(error);
+    lookLater(session, id, LOOK_AGAIN_MS);
+  }
+}
+
+async function open({ deps, lineDeps, lines }: Session, endpoint: EndpointDocument): Promise<Line> {
+  const { records, resumedAt } = deps;
+  const id = endpoint.endpoint_id;
+  const record = await records.get<Progress>(progressRecord(id));
+  const stored = storedProgress(record, lineDeps.logId);
+  let progress = stored ?? firstProgress(endpoint, lineDeps.logId);
+  const isEnabledAgain = progress.enabledAt !== endpoint.enabled_at;
+  const isResumed = resumedAt !== undefined && progress.cursor < resumedAt;
+  if (isEnabledAgain || isResumed)
+    for (const item of progress.waiting)
+      if (item.ping === undefined) await giveUp(records, id, item, Date.parse(deps.now()));
+  if (isEnabledAgain) progress = enabledAgain(progress, endpoint);
+  if (resumedAt !== undefined && progress.cursor < resumedAt) progress = resumedAgain(progress, resumedAt);
+  const line = openLine(endpoint, progress, record?.version ?? 0, lineDeps);
+  lines.set(id, line);
+  return line;
+}
+
+/** Closes a line in the background, so that its attempts in progress hold up no other endpoint. */
+function close(
+  { lines, closings, fail }: Session,
+  id: string,
+  then: () => Promise<void> = async () => undefined,
+): void {
+  const line = lines.get(id);
+  lines.delete(id);
+  const closed = Promise.all([line?.close(), closings.get(id)])
+    .then(then)
+    .catch(fail)
+    .finally(() => {
+      if (closings.get(id) === closed) closings.delete(id);
+    });
+  closings.set(id, closed);
+}
+
+/** Deletes all records of an endpoint that was deleted. */
+async function forget({ records }: SessionDeps, id: string): Promise<void> {
+  for (const prefix of [attemptRecords(id), givenUpRecords(id)])
+    for (const { key } of await records.list(prefix)) await records.delete(key);
+  await records.delete(progressRecord(id));
 }
