@@ -52,151 +52,180 @@ function isIndexed({ indexes }: CollectionSpec, { where = {}, sort = [] }: Query
 
 const editionText = (version: number, corrections: number): string => `${version}/${corrections}`;
 
+/** A read model as a process knows it. */
+interface Known<B extends Body> {
+  readonly store: ReadStore;
+  readonly projection: ReadProjection<B>;
+  readonly damaged: ReturnType<typeof damagedDocuments>;
+  /** The build in use, or this code's build before any has caught up. */
+  collection: CollectionSpec;
+  /** Whether some build has caught up since the store was empty. */
+  complete: boolean;
+  /** Text of the edition, made once since each of many reads requests it. */
+  edition: string;
+  /** Time from which the build in use is known, by the monotonic clock. */
+  knownAt: number;
+  /** The query for the build in use, while it runs. */
+  asking: Promise<void> | undefined;
+}
+
+type ReadProjection<B extends Body> = Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>;
+
 /**
  * Reads the build in use, or this code's build before any has caught up. Needs no close. `hurry`: the log's `hurry`.
  */
 export function openReadModel<B extends Body>(
   store: ReadStore,
-  projection: Pick<Projection<B>, 'name' | 'version' | 'indexes' | 'isFinal' | 'previous'>,
+  projection: ReadProjection<B>,
   hurry?: EventStore['hurry'],
 ): ReadModel<B> {
-  const { name } = projection;
-  let collection: CollectionSpec = collectionOf(projection);
-  /** Whether some build has caught up since the store was empty. */
-  let complete = false;
-  /** Text of the edition, made once since each of many reads requests it. */
-  let edition = editionText(collection.version, 0);
-  let knownAt = Number.NEGATIVE_INFINITY;
-  let asking: Promise<void> | undefined;
-
-  /** Indexes of a build; a build of a later release counts as having those of this release. */
-  function indexesOf(number: number): readonly IndexSpec[] {
-    const folds: readonly Pick<Projection, 'version' | 'indexes'>[] = [projection, ...(projection.previous ?? [])];
-    return (folds.find(({ version }) => sameVersion(version, number)) ?? projection).indexes;
-  }
-
-  function ask(): Promise<void> {
-    asking ??= (async () => {
-      try {
-        const asked = performance.now();
-        const [active, corrected] = await Promise.all([store.active(name), editionOf(store, name)]);
-        complete = active !== undefined;
-        if (active !== undefined && active !== collection.version)
-          collection = { ...collection, version: active, indexes: indexesOf(active) };
-        edition = editionText(collection.version, corrected);
-        knownAt = asked;
-      } finally {
-        asking = undefined;
-      }
-    })();
-    return asking;
-  }
-
-  /**
-   * Updates the build in use about once a second. Only the first read, and the first after a long pause, wait for it.
-   */
-  function refreshed(): Promise<void> | undefined {
-    const age = performance.now() - knownAt;
-    if (age < KNOWN_MS) return undefined;
-    if (age > OLD_MS) return ask();
-    // A failure is ignored here, since a later read tries again.
-    ask().catch(() => undefined);
-    return undefined;
-  }
-
-  const damaged = damagedDocuments(store.records);
-
-  /** Whether readers see the document. A damaged one is recorded, which raises an alert. */
-  function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
-    const { id, position, body } = document;
-    if (isUnreadable(body)) damaged.note(looked, { id, position, body });
-    return !isOutOfService(body);
-  }
-
-  function bodyOf(looked: CollectionSpec, document: StoredDocument<B>): B {
-    if (!isShown(looked, document))
-      throw new UnavailableError(
-        `${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`,
-      );
-    return document.body;
-  }
-
-  /** Whether another build is in use by now. @throws UnavailableError before any has caught up */
-  async function shouldLookAgain(looked: CollectionSpec): Promise<boolean> {
-    const wasComplete = complete;
-    if (!complete || performance.now() - knownAt > SURE_MS) await ask();
-    requireComplete();
-    return !wasComplete || collection !== looked;
-  }
-
-  function requireComplete(): void {
-    if (!complete) throw new UnavailableError(`${name} is still being built`);
-  }
-
+  const collection = collectionOf(projection);
+  const model: Known<B> = {
+    store,
+    projection,
+    damaged: damagedDocuments(store.records),
+    collection,
+    complete: false,
+    edition: editionText(collection.version, 0),
+    knownAt: Number.NEGATIVE_INFINITY,
+    asking: undefined,
+  };
   const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
   async function get(id: string): Promise<B | undefined> {
-    const asked = refreshed();
+    const asked = refreshed(model);
     if (asked !== undefined) await asked;
-    const of = edition;
+    const { collection: looked, edition } = model;
     // Documents in memory are used only while the build in use is known, so that repairs and swaps show within a
     // second.
-    const kept = complete && performance.now() - knownAt < KNOWN_MS ? finals?.get(id, of) : undefined;
+    const isKnown = model.complete && performance.now() - model.knownAt < KNOWN_MS;
+    const kept = isKnown ? finals?.get(id, edition) : undefined;
     if (kept !== undefined) return kept;
-    const looked = collection;
     const document = await store.get<B>(looked, id);
     if (document !== undefined) {
-      const body = bodyOf(looked, document);
-      if (complete) finals?.keep(id, body, of);
+      const body = bodyOf(model, looked, document);
+      if (model.complete) finals?.keep(id, body, edition);
       return body;
     }
-    return (await shouldLookAgain(looked)) ? get(id) : undefined;
+    return (await shouldLookAgain(model, looked)) ? get(id) : undefined;
   }
 
   async function getMany(ids: readonly string[]): Promise<(B | undefined)[]> {
     if (ids.length === 0) return [];
-    const asked = refreshed();
+    const asked = refreshed(model);
     if (asked !== undefined) await asked;
-    const looked = collection;
+    const { collection: looked } = model;
     const documents = await store.getMany<B>(looked, ids);
-    if (documents.includes(undefined) && (await shouldLookAgain(looked))) return getMany(ids);
-    return documents.map((document) => (document === undefined ? undefined : bodyOf(looked, document)));
-  }
-
-  async function wholeCollection(): Promise<CollectionSpec> {
-    const asked = refreshed();
-    if (asked !== undefined) await asked;
-    if (!complete) await ask();
-    requireComplete();
-    return collection;
+    if (documents.includes(undefined) && (await shouldLookAgain(model, looked))) return getMany(ids);
+    return documents.map((document) => (document === undefined ? undefined : bodyOf(model, looked, document)));
   }
 
   return {
     get,
     getMany,
-    async find(query) {
-      const looked = await wholeCollection();
-      if (looked.indexes !== projection.indexes && !isIndexed(looked, query))
-        throw new UnavailableError(`${name}: the build in use lacks an index`);
-      // A short page means the end to the caller, so quarantined documents are replaced by later ones.
-      for (let { limit } = query; ; limit *= 2) {
-        const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
-        const shown = found.filter((document) => isShown(looked, document));
-        if (limit === undefined || found.length < limit || shown.length >= (query.limit ?? 0))
-          return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
-      }
-    },
-    edition: () => edition,
-    folded: async () => store.checkpoint(checkpointName(await wholeCollection())),
+    find: async (query) => find(model, query),
+    edition: () => model.edition,
+    folded: async () => store.checkpoint(checkpointName(await completeCollection(model))),
     async reached(position, timeoutMs, patient) {
       if (timeoutMs > 0 && patient === undefined) hurry?.(position);
-      const asked = refreshed();
+      const asked = refreshed(model);
       if (asked !== undefined) await asked;
-      const waited = collection;
+      const { collection: waited } = model;
       if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
       // A build that went out of use during the wait does not advance.
-      await ask();
-      return collection !== waited && store.reached(checkpointName(collection), position, 0);
+      await ask(model);
+      return model.collection !== waited && store.reached(checkpointName(model.collection), position, 0);
     },
   };
+}
+
+/**
+ * Updates the build in use about once a second. Only the first read, and the first after a long pause, wait for it.
+ */
+function refreshed<B extends Body>(model: Known<B>): Promise<void> | undefined {
+  const age = performance.now() - model.knownAt;
+  if (age < KNOWN_MS) return undefined;
+  if (age > OLD_MS) return ask(model);
+  // A failure is ignored here, since a later read tries again.
+  ask(model).catch(() => undefined);
+  return undefined;
+}
+
+/** Looks the build in use up; concurrent calls share one query. */
+function ask<B extends Body>(model: Known<B>): Promise<void> {
+  model.asking ??= lookUp(model).finally(() => {
+    model.asking = undefined;
+  });
+  return model.asking;
+}
+
+async function lookUp<B extends Body>(model: Known<B>): Promise<void> {
+  const { store, projection, collection } = model;
+  const asked = performance.now();
+  const [active, corrected] = await Promise.all([store.active(projection.name), editionOf(store, projection.name)]);
+  model.complete = active !== undefined;
+  if (active !== undefined && active !== collection.version)
+    model.collection = { ...collection, version: active, indexes: indexesOf(projection, active) };
+  model.edition = editionText(model.collection.version, corrected);
+  model.knownAt = asked;
+}
+
+/** Indexes of a build; a build of a later release counts as having those of this release. */
+function indexesOf<B extends Body>(projection: ReadProjection<B>, number: number): readonly IndexSpec[] {
+  const folds: readonly Pick<Projection, 'version' | 'indexes'>[] = [projection, ...(projection.previous ?? [])];
+  return (folds.find(({ version }) => sameVersion(version, number)) ?? projection).indexes;
+}
+
+/** Whether another build is in use by now. @throws UnavailableError before any has caught up */
+async function shouldLookAgain<B extends Body>(model: Known<B>, looked: CollectionSpec): Promise<boolean> {
+  const wasComplete = model.complete;
+  if (!wasComplete || performance.now() - model.knownAt > SURE_MS) await ask(model);
+  requireComplete(model);
+  return !wasComplete || model.collection !== looked;
+}
+
+function requireComplete<B extends Body>({ complete, projection }: Known<B>): void {
+  if (!complete) throw new UnavailableError(`${projection.name} is still being built`);
+}
+
+/** The build in use. @throws UnavailableError before any has caught up */
+async function completeCollection<B extends Body>(model: Known<B>): Promise<CollectionSpec> {
+  const asked = refreshed(model);
+  if (asked !== undefined) await asked;
+  if (!model.complete) await ask(model);
+  requireComplete(model);
+  return model.collection;
+}
+
+async function find<B extends Body>(
+  model: Known<B>,
+  query: Query,
+): Promise<{ readonly id: string; readonly body: B }[]> {
+  const { store, projection } = model;
+  const looked = await completeCollection(model);
+  if (looked.indexes !== projection.indexes && !isIndexed(looked, query))
+    throw new UnavailableError(`${projection.name}: the build in use lacks an index`);
+  // A short page means the end to the caller, so quarantined documents are replaced by later ones.
+  for (let { limit } = query; ; limit *= 2) {
+    const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
+    const shown = found.filter((document) => isShown(model, looked, document));
+    if (limit === undefined || found.length < limit || shown.length >= (query.limit ?? 0))
+      return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
+  }
+}
+
+/** Whether readers see the document. A damaged one is recorded, which raises an alert. */
+function isShown<B extends Body>({ damaged }: Known<B>, looked: CollectionSpec, document: StoredDocument<B>): boolean {
+  const { id, position, body } = document;
+  if (isUnreadable(body)) damaged.note(looked, { id, position, body });
+  return !isOutOfService(body);
+}
+
+function bodyOf<B extends Body>(model: Known<B>, looked: CollectionSpec, document: StoredDocument<B>): B {
+  const { id, body } = document;
+  if (!isShown(model, looked, document))
+    throw new UnavailableError(
+      `${model.projection.name}: document ${id} is out of service: ${isUnreadable(body) ? body.$unreadable : 'it is quarantined'}`,
+    );
+  return body;
 }
