@@ -8,6 +8,7 @@ import { within } from '../lib/async/within.js';
 import type { Config } from './config.js';
 import type { Engines } from '../ports/engines.js';
 import type { KeyStore } from '../ports/keyStore.js';
+import type { ReadStore, Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type DeliveryStatus, WEBHOOK_LEASE, WEBHOOK_PART } from '../deliveries/index.js';
 import { PROCESS_LEASE } from '../processors/runner/index.js';
@@ -55,150 +56,159 @@ export interface ReadinessOptions {
   readonly webhooks?: () => DeliveryStatus | undefined;
 }
 
-export function readinessOf({
-  engines: { events, store, bus },
-  keyStore,
-  config,
-  projections,
-  holder,
-  health,
-  leaders,
-  appends,
-  outward,
-  webhooks: deliveries = () => undefined,
-}: ReadinessOptions): Readiness {
+export function readinessOf(options: ReadinessOptions): Readiness {
+  const { engines, keyStore, config, projections, holder } = options;
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
-  const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
-    const answer = ask().catch((error: unknown) => ({
-      ready: false,
-      detail: (error instanceof UnavailableError ? error.publicReason : undefined) ?? 'cannot be reached',
-    }));
-    return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
-  };
-  const engine = (part: { readonly engine: string; ping(): Promise<void> }) => async (): Promise<PartHealth> => {
-    await part.ping();
-    return { ready: true, detail: part.engine };
-  };
-  // A sealed log is ready, since reads go on. Its detail says that it refuses writes.
-  const log = async (): Promise<PartHealth> => {
-    const { ready, detail } = await engine(events)();
-    const failing = appends.failing();
-    if (failing !== undefined)
-      return {
-        ready: false,
-        detail: `${detail}, takes no appends since ${failing.since.toISOString()}: ${failing.why ?? 'it can not be reached'}`,
-      };
-    return {
-      ready,
-      detail: (await events.sealed())
-        ? `${detail}, sealed: it was copied to another engine, which takes the writes`
-        : detail,
-    };
-  };
-  /** The last test write: only a write shows that the store accepts writes. Checks within a second share one. */
-  let written: { readonly at: number; readonly done: Promise<unknown> } | undefined;
-  const write = (): Promise<unknown> => {
-    if (written === undefined || performance.now() - written.at > WRITE_MS) {
-      written = {
-        at: performance.now(),
-        done: store.records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_KEPT_MS }),
-      };
-    }
-    return written.done;
-  };
-  const models = async (): Promise<PartHealth> => {
-    const read = await engine(store)();
-    return write().then(
-      () => read,
-      (error: unknown) => {
-        if (!(error instanceof UnavailableError)) throw error;
-        return {
-          ready: false,
-          detail: `${read.detail}, takes no writes: ${error.publicReason ?? 'it can not be reached'}`,
-        };
-      },
-    );
-  };
-  const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
-    const active = await store.active(name);
-    if (active === undefined) {
-      const building = 'is being built for the first time';
-      return isReadBySome({ name })
-        ? { ready: true, detail: `${building}: what is answered from it is refused meanwhile, and nothing else` }
-        : { ready: false, detail: building };
-    }
-    const [orphan, end] = await Promise.all([orphanOf(store, name), events.end()]);
-    const checkpoint = checkpointName({ name, version: active });
-    const { invalid } = await buildPosition({ events, store }, name, active);
-    if (invalid !== null)
-      return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
-    const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
-    if (sameVersion(active, version)) {
-      const since = leaders.noLeaderSince(LED['read models']);
-      const left =
-        since === undefined
-          ? ''
-          : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${since.toISOString()}`;
-      return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
-    }
-    const served = buildOf(active).version;
-    const left = orphan?.number === active;
-    const why = left ? ', since no process that knows it keeps it up to date' : '';
-    return {
-      ready,
-      detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}`,
-    };
-  };
-  const follower = (one: FollowerHealth): [string, PartHealth] => [
-    one.part,
-    one.failing ? { ready: one.aside === true, detail: failingWords(one) } : { ready: true, detail: 'works' },
-  ];
-  /** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */
-  const processManagers = (): [string, PartHealth][] => {
-    const since = leaders.noLeaderSince(LED['process managers']);
-    if (since === undefined || !isLed(LED['process managers'], outward)) return [];
-    const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
-    return [['process managers', { ready: !config.roles.has('processor'), detail }]];
-  };
-  /** Only stalled deliveries make a process unready, since they need its restart; no request needs webhooks. */
-  const webhooks = (): [string, PartHealth][] => {
-    const stalled = (deliveries()?.endpoints ?? []).filter(({ state }) => state === 'stalled').length;
-    if (stalled > 0) {
-      const detail = `deliveries to ${stalled} endpoints stand still though events are due`;
-      return [[WEBHOOK_PART, { ready: false, detail }]];
-    }
-    const since = leaders.noLeaderSince(LED[WEBHOOK_PART]);
-    if (since === undefined || !isLed(LED[WEBHOOK_PART], outward)) return [];
-    const detail = `no process delivers them since ${since.toISOString()}: what happens is delivered once one does`;
-    return [[WEBHOOK_PART, { ready: true, detail }]];
-  };
-  /** Held outward work leaves a process ready: look-ups and redemptions work, which a restore drill tests. */
-  const heldWork = (): [string, PartHealth][] => {
-    const { held } = outward.state();
-    if (held === undefined) return [];
-    return [[OUTWARD_PART, { ready: true, detail: `waits, since ${held}: nothing is charged, sent or delivered` }]];
-  };
+  const write = testWrites(engines.store.records, holder);
   return async () => {
     const parts = await Promise.all([
-      asked('event store', log),
-      asked('read store', models),
-      asked('bus', engine(bus)),
-      asked('key store', engine(keyStore)),
-      ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
+      checked('event store', async () => logHealth(options)),
+      checked('read store', async () => readStoreHealth(engines.store, write)),
+      checked('bus', async () => engineHealth(engines.bus)),
+      checked('key store', async () => engineHealth(keyStore)),
+      ...projections.map((one) => checked(`projection ${one.name}`, async () => projectionHealth(options, one))),
     ]);
-    const own = health();
+    const own = options.health();
     // Failing followers are entered last and replace other entries of their part: they say more than a missing leader.
     const failing = own.filter((one) => one.failing);
     return {
       parts: Object.fromEntries([
         ...parts,
-        ...own.map(follower),
-        ...processManagers(),
-        ...webhooks(),
-        ...heldWork(),
-        ...failing.map(follower),
+        ...own.map(followerHealth),
+        ...processManagersHealth(options),
+        ...webhooksHealth(options),
+        ...heldWork(options),
+        ...failing.map(followerHealth),
       ]),
       simulated,
     };
   };
+}
+
+type NamedHealth = [part: string, health: PartHealth];
+
+/** The health of a part that may be silent or fail. */
+async function checked(part: string, check: () => Promise<PartHealth>): Promise<NamedHealth> {
+  const answer = check().catch((error: unknown) => ({
+    ready: false,
+    detail: (error instanceof UnavailableError ? error.publicReason : undefined) ?? 'cannot be reached',
+  }));
+  return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
+}
+
+async function engineHealth(part: { readonly engine: string; ping(): Promise<void> }): Promise<PartHealth> {
+  await part.ping();
+  return { ready: true, detail: part.engine };
+}
+
+/** A sealed log is ready, since reads go on. Its detail says that it refuses writes. */
+async function logHealth({ engines: { events }, appends }: ReadinessOptions): Promise<PartHealth> {
+  const { ready, detail } = await engineHealth(events);
+  const failing = appends.failing();
+  if (failing !== undefined)
+    return {
+      ready: false,
+      detail: `${detail}, takes no appends since ${failing.since.toISOString()}: ${failing.why ?? 'it can not be reached'}`,
+    };
+  return {
+    ready,
+    detail: (await events.sealed())
+      ? `${detail}, sealed: it was copied to another engine, which takes the writes`
+      : detail,
+  };
+}
+
+/** Makes test writes: only a write shows that the store accepts writes. Checks within a second share one. */
+function testWrites(records: Records, holder: string): () => Promise<unknown> {
+  let last: { readonly at: number; readonly done: Promise<unknown> } | undefined;
+  return () => {
+    if (last === undefined || performance.now() - last.at > WRITE_MS) {
+      last = {
+        at: performance.now(),
+        done: records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_KEPT_MS }),
+      };
+    }
+    return last.done;
+  };
+}
+
+async function readStoreHealth(store: ReadStore, write: () => Promise<unknown>): Promise<PartHealth> {
+  const read = await engineHealth(store);
+  return write().then(
+    () => read,
+    (error: unknown) => {
+      if (!(error instanceof UnavailableError)) throw error;
+      return {
+        ready: false,
+        detail: `${read.detail}, takes no writes: ${error.publicReason ?? 'it can not be reached'}`,
+      };
+    },
+  );
+}
+
+async function projectionHealth(
+  { engines: { events, store }, leaders }: ReadinessOptions,
+  { name, version }: Projection,
+): Promise<PartHealth> {
+  const active = await store.active(name);
+  if (active === undefined) {
+    const building = 'is being built for the first time';
+    return isReadBySome({ name })
+      ? { ready: true, detail: `${building}: what is answered from it is refused meanwhile, and nothing else` }
+      : { ready: false, detail: building };
+  }
+  const [orphan, end] = await Promise.all([orphanOf(store, name), events.end()]);
+  const checkpoint = checkpointName({ name, version: active });
+  const { invalid } = await buildPosition({ events, store }, name, active);
+  if (invalid !== null)
+    return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
+  const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
+  if (sameVersion(active, version)) {
+    const since = leaders.noLeaderSince(LED['read models']);
+    const left =
+      since === undefined
+        ? ''
+        : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${since.toISOString()}`;
+    return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
+  }
+  const served = buildOf(active).version;
+  const left = orphan?.number === active;
+  const why = left ? ', since no process that knows it keeps it up to date' : '';
+  return {
+    ready,
+    detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}`,
+  };
+}
+
+const followerHealth = (one: FollowerHealth): NamedHealth => [
+  one.part,
+  one.failing ? { ready: one.aside === true, detail: failingWords(one) } : { ready: true, detail: 'works' },
+];
+
+/** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */
+function processManagersHealth({ leaders, outward, config }: ReadinessOptions): NamedHealth[] {
+  const since = leaders.noLeaderSince(LED['process managers']);
+  if (since === undefined || !isLed(LED['process managers'], outward)) return [];
+  const detail = `no process leads them since ${since.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
+  return [['process managers', { ready: !config.roles.has('processor'), detail }]];
+}
+
+/** Only stalled deliveries make a process unready, since they need its restart; no request needs webhooks. */
+function webhooksHealth({ leaders, outward, webhooks }: ReadinessOptions): NamedHealth[] {
+  const stalled = (webhooks?.()?.endpoints ?? []).filter(({ state }) => state === 'stalled').length;
+  if (stalled > 0) {
+    const detail = `deliveries to ${stalled} endpoints stand still though events are due`;
+    return [[WEBHOOK_PART, { ready: false, detail }]];
+  }
+  const since = leaders.noLeaderSince(LED[WEBHOOK_PART]);
+  if (since === undefined || !isLed(LED[WEBHOOK_PART], outward)) return [];
+  const detail = `no process delivers them since ${since.toISOString()}: what happens is delivered once one does`;
+  return [[WEBHOOK_PART, { ready: true, detail }]];
+}
+
+/** Held outward work leaves a process ready: look-ups and redemptions work, which a restore drill tests. */
+function heldWork({ outward }: ReadinessOptions): NamedHealth[] {
+  const { held } = outward.state();
+  if (held === undefined) return [];
+  return [[OUTWARD_PART, { ready: true, detail: `waits, since ${held}: nothing is charged, sent or delivered` }]];
 }
