@@ -76,134 +76,134 @@ interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'un
   readonly action: (body: Call['body']) => SupportAction;
 }
 
+const ACTIONS: readonly DescribedAction[] = [
+  {
+    name: 'resend',
+    outward: true,
+    summary: 'Notify the receiver of a gift again',
+    description:
+      "One notification for each request, by SMS or push as the receiver can be reached now. Refused while a notification is under way, and for a gift that can't be used.",
+    properties: {},
+    bodyExample: { reason: 'deleted the message' },
+    answered: 'Requested; the history shows the outcome.',
+    example: exampleWith('NotificationRequested', {
+      transaction_id: example.transaction_id,
+      attempt: 2,
+      gift_revision: 0,
+      reason: 'deleted the message',
+    }),
+    errors: [
+      'gift_not_paid',
+      'gift_cancelled',
+      'gift_already_redeemed',
+      'gift_expired',
+      'gift_blocked',
+      'gift_has_no_receiver',
+      'notification_pending',
+    ],
+    action: () => ({ name: 'resend' }),
+  },
+  {
+    name: 'reassign',
+    outward: true,
+    summary: 'Give a gift to another receiver',
+    description:
+      "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused for a staff account, also by its number, while a notification is under way, and once a voucher's code is issued.",
+    properties: {
+      user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
+      phone_number: {
+        type: 'string',
+        maxLength: 64,
+        description: "The new receiver's mobile number; without a country code a British one.",
+      },
+    },
+    unrecorded: ['phone_number'],
+    bodyExample: { user_id: 'u42', reason: 'sent to an old number' },
+    answered: "It is the new receiver's.",
+    example: exampleWith('GiftReassigned', {
+      transaction_id: example.transaction_id,
+      receiver: { user_id: 'u42' },
+      phone_number: null,
+      reason: 'sent to an old number',
+    }),
+    errors: [
+      'receiver_not_found',
+      'staff_receives_no_gifts',
+      'invalid_phone_number',
+      'gift_not_paid',
+      'gift_cancelled',
+      'gift_already_redeemed',
+      'gift_has_voucher',
+      'gift_expired',
+      'notification_pending',
+    ],
+    action: (body) => ({ name: 'reassign', receiver: receiverIn(body) }),
+  },
+  {
+    name: 'extend',
+    summary: 'Let a gift be valid for longer',
+    description:
+      'To the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
+    properties: {
+      expiry_date: {
+        type: 'string',
+        format: 'date',
+        description: 'The new last valid day, `YYYY-MM-DD`.',
+        'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' },
+      },
+    },
+    required: ['expiry_date'],
+    bodyExample: { expiry_date: '2027-05-04', reason: 'the shop was closed' },
+    answered: 'It is valid until then.',
+    example: exampleWith('GiftExtended', {
+      expires_on: '2027-05-04',
+      voucher_expires_at: null,
+      reason: 'the shop was closed',
+    }),
+    errors: ['gift_not_paid', 'gift_cancelled', 'invalid_expiry_date'],
+    action: (body) => ({ name: 'extend', expiryDate: body['expiry_date'] as string }),
+  },
+  {
+    name: 'block',
+    summary: 'Block a gift',
+    description:
+      "It can't be redeemed, claimed or given a voucher until every cause of a block is removed. An issued code still works at tills that do not ask this service.",
+    properties: { ticket: ticketProperty },
+    unrecorded: ['ticket'],
+    bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
+    answered: 'Blocked; a cancelled gift stays unchanged.',
+    example: exampleWith(
+      'GiftBlocked',
+      { cause: 'support:3f0b8a1de29c4f7d5a6b', reason: 'reported as stolen', ticket: 'T-1042' },
+      { blocked_by: ['support:T-1042'] },
+    ),
+    errors: ['gift_not_paid'],
+    action: ({ ticket }) => ({ name: 'block', ticket: ticket as string | undefined }),
+  },
+  {
+    name: 'unblock',
+    summary: 'Unblock a gift that support has blocked',
+    description:
+      "Removes support's own block, or that of a ticket; `blocked_by` lists the remaining causes. A dispute's block ends only with the dispute.",
+    properties: { ticket: ticketProperty },
+    unrecorded: ['ticket'],
+    bodyExample: { reason: 'found again', ticket: 'T-1042' },
+    answered: 'This cause is removed.',
+    example: exampleWith('GiftUnblocked', {
+      cause: 'support:3f0b8a1de29c4f7d5a6b',
+      reason: 'found again',
+      ticket: 'T-1042',
+      transaction_id: example.transaction_id,
+    }),
+    errors: [],
+    action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),
+  },
+];
+
 export function supportActionRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, gifts: models.gifts, accounts: models.accounts, subjects: gifts.subjects };
 
-  const actions: readonly DescribedAction[] = [
-    {
-      name: 'resend',
-      outward: true,
-      summary: 'Notify the receiver of a gift again',
-      description:
-        "One notification for each request, by SMS or push as the receiver can be reached now. Refused while a notification is under way, and for a gift that can't be used.",
-      properties: {},
-      bodyExample: { reason: 'deleted the message' },
-      answered: 'Requested; the history shows the outcome.',
-      example: exampleWith('NotificationRequested', {
-        transaction_id: example.transaction_id,
-        attempt: 2,
-        gift_revision: 0,
-        reason: 'deleted the message',
-      }),
-      errors: [
-        'gift_not_paid',
-        'gift_cancelled',
-        'gift_already_redeemed',
-        'gift_expired',
-        'gift_blocked',
-        'gift_has_no_receiver',
-        'notification_pending',
-      ],
-      action: () => ({ name: 'resend' }),
-    },
-    {
-      name: 'reassign',
-      outward: true,
-      summary: 'Give a gift to another receiver',
-      description:
-        "To a user, or to the owner of a phone number, who is notified. The previous receiver may no longer redeem it. Refused for a staff account, also by its number, while a notification is under way, and once a voucher's code is issued.",
-      properties: {
-        user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
-        phone_number: {
-          type: 'string',
-          maxLength: 64,
-          description: "The new receiver's mobile number; without a country code a British one.",
-        },
-      },
-      unrecorded: ['phone_number'],
-      bodyExample: { user_id: 'u42', reason: 'sent to an old number' },
-      answered: "It is the new receiver's.",
-      example: exampleWith('GiftReassigned', {
-        transaction_id: example.transaction_id,
-        receiver: { user_id: 'u42' },
-        phone_number: null,
-        reason: 'sent to an old number',
-      }),
-      errors: [
-        'receiver_not_found',
-        'staff_receives_no_gifts',
-        'invalid_phone_number',
-        'gift_not_paid',
-        'gift_cancelled',
-        'gift_already_redeemed',
-        'gift_has_voucher',
-        'gift_expired',
-        'notification_pending',
-      ],
-      action: (body) => ({ name: 'reassign', receiver: receiverIn(body) }),
-    },
-    {
-      name: 'extend',
-      summary: 'Let a gift be valid for longer',
-      description:
-        'To the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
-      properties: {
-        expiry_date: {
-          type: 'string',
-          format: 'date',
-          description: 'The new last valid day, `YYYY-MM-DD`.',
-          'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' },
-        },
-      },
-      required: ['expiry_date'],
-      bodyExample: { expiry_date: '2027-05-04', reason: 'the shop was closed' },
-      answered: 'It is valid until then.',
-      example: exampleWith('GiftExtended', {
-        expires_on: '2027-05-04',
-        voucher_expires_at: null,
-        reason: 'the shop was closed',
-      }),
-      errors: ['gift_not_paid', 'gift_cancelled', 'invalid_expiry_date'],
-      action: (body) => ({ name: 'extend', expiryDate: body['expiry_date'] as string }),
-    },
-    {
-      name: 'block',
-      summary: 'Block a gift',
-      description:
-        "It can't be redeemed, claimed or given a voucher until every cause of a block is removed. An issued code still works at tills that do not ask this service.",
-      properties: { ticket: ticketProperty },
-      unrecorded: ['ticket'],
-      bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
-      answered: 'Blocked; a cancelled gift stays unchanged.',
-      example: exampleWith(
-        'GiftBlocked',
-        { cause: 'support:3f0b8a1de29c4f7d5a6b', reason: 'reported as stolen', ticket: 'T-1042' },
-        { blocked_by: ['support:T-1042'] },
-      ),
-      errors: ['gift_not_paid'],
-      action: ({ ticket }) => ({ name: 'block', ticket: ticket as string | undefined }),
-    },
-    {
-      name: 'unblock',
-      summary: 'Unblock a gift that support has blocked',
-      description:
-        "Removes support's own block, or that of a ticket; `blocked_by` lists the remaining causes. A dispute's block ends only with the dispute.",
-      properties: { ticket: ticketProperty },
-      unrecorded: ['ticket'],
-      bodyExample: { reason: 'found again', ticket: 'T-1042' },
-      answered: 'This cause is removed.',
-      example: exampleWith('GiftUnblocked', {
-        cause: 'support:3f0b8a1de29c4f7d5a6b',
-        reason: 'found again',
-        ticket: 'T-1042',
-        transaction_id: example.transaction_id,
-      }),
-      errors: [],
-      action: ({ ticket }) => ({ name: 'unblock', ticket: ticket as string | undefined }),
-    },
-  ];
-
-  return actions.map(
+  return ACTIONS.map(
     ({ name, properties, required = [], answered, example: answer, errors, action, ...described }) => ({
       ...described,
       method: 'POST',
