@@ -1,13 +1,11 @@
 /** Every router of the API, with the dependencies of its routes. */
-import { systemTime } from '../lib/clock.js';
 import type { Resources } from '../lib/async/resources.js';
 import type { SignedLog } from '../ops/readmodels/refuseAlteredLog.js';
 import type { Erasures } from '../ops/people/index.js';
-import type { ScratchStore } from '../ops/readmodels/verifyReadModel.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import { PROJECTIONS } from '../projections/index.js';
-import { openTasks } from '../runtime/readmodels/index.js';
+import { awaitedOrders } from '../ops/readmodels/orders.js';
 import { accountRouters } from './account/accountRouters.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import { eventRoutes } from './events/events.js';
@@ -29,8 +27,6 @@ import { webhookRouter } from './webhooks/webhookRouter.js';
 export interface RouterOptions extends PartsOptions {
   readonly erasures: Erasures;
   readonly evidence: Pick<EvidenceDeps, 'stored' | 'folder'> & SignedLog;
-  /** Opens a store for the temporary copy of a verification. */
-  readonly openScratch: () => Promise<ScratchStore>;
   readonly version: string;
   readonly own: OwnParts;
   /** Aborted when the service stops: requests that wait for events are answered then. */
@@ -108,7 +104,7 @@ function staffRouters(
   { gifts, takeDaily }: ApiParts,
   open: Resources,
 ): SubjectRouter[] {
-  const { config, engines, models, hash, subjects, evidence, logger, openScratch, own } = options;
+  const { config, engines, models, hash, subjects, evidence, logger, own } = options;
   const { events, store } = engines;
   return opsRouters(
     routerOf,
@@ -119,10 +115,7 @@ function staffRouters(
       models,
       upkeep: {
         status: open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own })),
-        tasks: open.add(openTasks(store, logger, systemTime)),
-        logger,
-        openScratch,
-        signedLog: evidence,
+        orders: open.add(awaitedOrders(store.records, logger)),
       },
       payments: config,
       erasures: options.erasures,

@@ -12,9 +12,7 @@ import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock
 import { recordsByClock } from '../runtime/clock/recordsByClock.js';
 import { shortcodesUnder } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { openScratchWriter } from '../adapters/embedded/readStore/scratchWriter.js';
 import { openEngines } from './engines.js';
-import { openScratch } from './scratchStores.js';
 import type { Engines } from '../ports/engines.js';
 import { refuseUnlessKeysFit } from './keysCheck.js';
 import type { KeyStore } from '../ports/keyStore.js';
@@ -139,12 +137,6 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
     }
     /** The loading of the thread's modules. The process is ready after it, since its files may be replaced later. */
     let loaded: Promise<void> | undefined;
-    const scratchWriter =
-      listener === undefined
-        ? undefined
-        : open.add(
-            openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
-          );
     if (config.roles.has('projector')) {
       if (projectsOnThread(config, options)) {
         const thread = open.add(
@@ -169,6 +161,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             store: engines.store,
             projections,
             tree: treeSettings(config, keys),
+            dataDir: config.dataDir,
             logger,
             holder,
             followers: parts,
@@ -251,7 +244,6 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
             folder: treeFolder(treeDir(config), stored.logId),
             verifiersOf: verifiersOf(keys.sealKeys),
           },
-          openScratch: async () => openScratch(config.dataDir, scratchWriter),
           publicUrl,
           opsUrl: opsListener === undefined ? undefined : addressOf(config.host, opsListener.port),
           version: VERSION,
@@ -274,7 +266,7 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
       ...(config.mongodbUrl === undefined ? [found.store] : []),
     ];
     // Failures are ignored here, since readiness reports them.
-    await Promise.allSettled([loaded, scratchWriter?.loaded, ...embedded.map(async (one) => one.ping())]);
+    await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
     // From here on requests need the engines, so closing starts with the listeners.
     let leave = async (one: Listener): Promise<void> => one.close();
     if (healthListener !== undefined) {

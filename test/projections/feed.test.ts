@@ -14,7 +14,7 @@ import { verifyAll, type VerifyOptions, verifySample } from '../../src/runtime/r
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { FULL_SPEED } from '../support/faults/fullSpeed.js';
 import { append, buy, type Installation, installed, redeem } from '../support/fixtures/projecting.js';
-import { depsFor } from '../support/fixtures/rebuilding.js';
+import { depsFor, led } from '../support/fixtures/rebuilding.js';
 import { until } from '../support/assertions/until.js';
 
 const test = suite('projections/feed');
@@ -162,10 +162,8 @@ test(
     const forged = { id, position, body: { ...body, holder: 'user:thief' } };
     assert.equal(await house.store.correct(COLLECTION, [{ id, expected: position, document: forged }]), [true]);
     assert.is((await verifySample({ ...verification(house), count: 100 })).differences, 1);
-    const outcome = repair(depsFor(house.events, house.store, 'repairer'), FEED, [id], {
-      pace: FULL_SPEED,
-      signal: never,
-    });
+    const deps = depsFor(house.events, house.store, 'repairer');
+    const outcome = led(deps, async () => repair(deps, FEED, [id], { pace: FULL_SPEED, signal: never }), FEED);
     assert.equal(
       ((await outcome) ?? []).map((one) => one.outcome),
       ['repaired'],

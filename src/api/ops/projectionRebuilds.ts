@@ -1,44 +1,26 @@
 /** Rebuilds, rollbacks and aborts: requested here, carried out by processes with the role `projector`. */
 import type { StartedOperation } from '../../commands/recordAccess.js';
-import { AlteredLogRefusedError, refuseAlteredLog, type SignedLog } from '../../ops/readmodels/refuseAlteredLog.js';
-import { recordedWork } from '../../ops/readmodels/recordedWork.js';
+import { recordedWork } from '../../ops/readmodels/orders.js';
+import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import {
-  abortRebuild,
-  checkRebuild,
-  type Projection,
-  rebuildOf,
-  RebuildRefusedError,
-  requestRebuild,
-  requestRollback,
-  seizeBuildLease,
-  type Task,
-  TaskRunningError,
-  type Tasks,
-} from '../../runtime/readmodels/index.js';
-import type { Lease } from '../../runtime/coordination/index.js';
+import { abortRebuild, type Asked, lastOrder, rebuildOf, requestRollback } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
-import { faultOf, HttpError } from '../pipeline/errors.js';
+import { faultOf } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
-import type { Named } from './deps.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema, rebuildTaskSchema, refusedRebuildExample } from './projectionSchemas.js';
-import { busy, explains, TASK_WAIT_MS } from './projectionTasks.js';
+import { placed, type ProjectionRoutesOptions, refusalsAsErrors, taskAnswer } from './projectionTasks.js';
 
-export interface RebuildRoutesOptions {
-  readonly of: (call: Call) => Named;
-  readonly exists: NonNullable<OpsRoute['exists']>;
-  readonly asking: (call: Call) => Omit<Named, 'projection'>;
-  readonly tasks: Tasks;
-  readonly signedLog: SignedLog;
+export interface RebuildRoutesOptions extends ProjectionRoutesOptions {
   readonly store: ReadStore;
-  readonly params: Readonly<Record<string, string>>;
 }
 
-const never = new AbortController().signal;
+/** How long an answer waits for the end of an aborted rebuild, ms. */
+const ABORT_WAIT_MS = 5_000;
+const POLL_MS = 50;
 const reasonBody = {
   body: { type: 'object', additionalProperties: false, properties: { reason: reasonProperty } },
   bodyOptional: true,
@@ -72,59 +54,37 @@ const held =
 /** Name under which a task rebuilds all projections. */
 const ALL = 'all';
 
-export function rebuildRoutes({
-  of,
-  exists,
-  asking,
-  tasks,
-  signedLog,
-  store,
-  params,
-}: RebuildRoutesOptions): OpsRoute[] {
+export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
+  const { of, exists, asking, store, params } = options;
+
   /** The state of a rebuild without its progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
   }
 
-  /**
-   * Compares the log with what was signed over it, then requests the rebuild. Both run in a background task, since the
-   * comparison may outlast the HTTP request; the call waits `TASK_WAIT_MS` for it at most.
-   * @throws AlteredLogRefusedError, RebuildRefusedError, HttpError
-   */
-  async function askInBackground(
+  /** Requests rebuilds. @throws HttpError */
+  async function request(
     { body: { altered, reason } }: Call,
     projection: string,
-    { by }: Named['asked'],
-    operation: StartedOperation,
-    ask: () => Promise<number>,
+    names: readonly string[],
+    asked: Asked,
+    start: () => Promise<StartedOperation>,
   ): Promise<void> {
-    const ended = async (error: Error): Promise<never> => {
-      await operation.end(0, null, false);
-      throw error;
-    };
-    if (altered === true && reason === undefined) return ended(faultOf('reason', 'is required with altered'));
-    let refusal: unknown;
-    const work = async (signal: AbortSignal): Promise<null> => {
-      try {
-        if (altered !== true) await refuseAlteredLog(signedLog, { signal });
-        await recordedWork(operation, ask, (asked) => asked);
-      } catch (error) {
-        refusal = error;
-        // Ends the access record also where no rebuild was requested.
-        await operation.end(0, null, false);
-        throw error;
-      }
-      return null;
-    };
-    const why = typeof reason === 'string' ? reason : null;
-    const task = await tasks
-      .start({ kind: 'rebuild', projection, by, reason: why }, work, {
-        waitMs: TASK_WAIT_MS,
-        explains,
-      })
-      .catch(async (error: Error) => (error instanceof TaskRunningError ? ended(busy(error.message)) : ended(error)));
-    if (task.state === 'failed') throw refusal;
+    if (altered === true && reason === undefined) throw faultOf('reason', 'is required with altered');
+    const operation = await start();
+    const what = { names, uncheckedLog: altered === true };
+    await placed(options, { kind: 'rebuild', projection, asked }, async () => what, operation);
+  }
+
+  /** Waits a short time for the end of an aborted rebuild. */
+  async function ended(name: string, target: number): Promise<void> {
+    const late = AbortSignal.timeout(ABORT_WAIT_MS);
+    for (; !late.aborted; await pause(POLL_MS, late)) {
+      const rebuild = (await rebuildOf(store, name))?.value;
+      // The leading process drops a build that it has taken over.
+      if (rebuild?.target !== target || rebuild.state === 'leaving') return;
+    }
   }
 
   const answered = async (name: string, status: number): Promise<OpsAnswer> => ({
@@ -160,21 +120,11 @@ export function rebuildRoutes({
         },
       ],
       errors: ['projection_busy', 'projection_refused'],
-      async handle(call, _sight, record) {
-        const { deps, asked: asker } = asking(call);
-        return refusalsAsErrors(async () => {
-          await askInBackground(call, ALL, asker, await record(), async () => {
-            await withBuildLeases(deps, PROJECTIONS, async () => {
-              for (const projection of PROJECTIONS) await checkRebuild(store, projection);
-              for (const projection of PROJECTIONS) await requestRebuild(store, projection, asker, false);
-            });
-            return PROJECTIONS.length;
-          });
-          const data = await Promise.all(
-            PROJECTIONS.map(async ({ name }) => ({ name, rebuild: await rebuildNow(name) })),
-          );
-          return { status: 202, body: { data }, shown: data.length };
-        });
+      async handle(call, _sight, start) {
+        const names = PROJECTIONS.map(({ name }) => name);
+        await request(call, ALL, names, asking(call), start);
+        const data = await Promise.all(names.map(async (name) => ({ name, rebuild: await rebuildNow(name) })));
+        return { status: 202, body: { data }, shown: data.length };
       },
     },
     {
@@ -187,15 +137,13 @@ export function rebuildRoutes({
       ...rebuildBody,
       bodyExample: { reason: 'redemptions are missing' },
       answers: [{ status: 202, ...answer }],
-      async handle(call, _sight, record) {
-        const { projection, deps, asked: asker } = of(call);
-        return refusalsAsErrors(async () => {
-          await askInBackground(call, projection.name, asker, await record(), async () => {
-            await withBuildLeases(deps, [projection], async () => requestRebuild(store, projection, asker, false));
-            return 1;
-          });
-          return answered(projection.name, 202);
-        });
+      async handle(call, _sight, start) {
+        const {
+          projection: { name },
+          asked: asker,
+        } = of(call);
+        await request(call, name, [name], asker, start);
+        return answered(name, 202);
       },
     },
     {
@@ -216,14 +164,11 @@ export function rebuildRoutes({
       ],
       errors: ['projection_not_found', 'task_not_found'],
       async handle(call) {
-        const both = await Promise.all(
-          [ALL, of(call).projection.name].map(async (name) => tasks.last('rebuild', name)),
-        );
-        const [last] = both
-          .filter((task): task is Task => task !== undefined)
-          .toSorted((a, b) => (a.at < b.at ? 1 : -1));
-        if (last === undefined) throw new HttpError('task_not_found');
-        return { status: 200, body: { data: last }, shown: 1 };
+        const { name } = of(call).projection;
+        const both = await Promise.all([ALL, name].map(async (one) => lastOrder(store.records, 'rebuild', one)));
+        const [last] = both.filter((order) => order !== undefined).toSorted((a, b) => (a.at < b.at ? 1 : -1));
+        const failure = (await rebuildOf(store, name))?.value.failure;
+        return taskAnswer(last && (failure === undefined ? last : { ...last, state: 'failed', failure }));
       },
     },
     {
@@ -235,12 +180,12 @@ export function rebuildRoutes({
       ...reasonBody,
       bodyExample: { reason: 'ticket 4711' },
       answers: [{ status: 200, ...answer, example: { data: null } }],
-      async handle(call, _sight, record) {
-        const { projection, deps } = of(call);
-        return recorded(record, async () => {
+      async handle(call, _sight, start) {
+        const { name } = of(call).projection;
+        return recorded(start, async () => {
           // A request that is repeated after a lost answer finds no rebuild, since it has ended already.
-          if ((await rebuildOf(store, projection.name)) !== undefined) await abortRebuild(deps, projection.name, never);
-          return answered(projection.name, 200);
+          if ((await rebuildOf(store, name)) !== undefined) await ended(name, await abortRebuild(store, name));
+          return answered(name, 200);
         });
       },
     },
@@ -255,9 +200,9 @@ export function rebuildRoutes({
       ...reasonBody,
       bodyExample: { reason: 'ticket 4711' },
       answers: [{ status: 202, ...answer, example: { data: { ...asked, kind: 'rollback', state: 'ready' } } }],
-      async handle(call, _sight, record) {
+      async handle(call, _sight, start) {
         const { projection, asked: asker } = of(call);
-        return recorded(record, async () => {
+        return recorded(start, async () => {
           await requestRollback(store, projection, asker);
           return answered(projection.name, 202);
         });
@@ -266,36 +211,7 @@ export function rebuildRoutes({
   ];
 }
 
-/** @throws RebuildRefusedError while another holder builds one of the projections */
-async function withBuildLeases(
-  deps: Named['deps'],
-  projections: readonly Projection[],
-  work: () => Promise<unknown>,
-): Promise<void> {
-  const seized = await Promise.allSettled(projections.map(async ({ name }) => seizeBuildLease(deps, name, never)));
-  try {
-    for (const one of seized) if (one.status === 'rejected') throw one.reason;
-    await work();
-  } finally {
-    const had = seized.flatMap((one): Lease[] =>
-      one.status === 'fulfilled' && one.value !== undefined ? [one.value] : [],
-    );
-    await Promise.all(had.map(async (lease) => lease.release()));
-  }
-}
-
 /** Records the caller and reason before the work, and its outcome afterwards. Turns refusals into HTTP errors. */
 async function recorded(record: () => Promise<StartedOperation>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
   return refusalsAsErrors(async () => recordedWork(await record(), work, ({ shown }) => shown));
-}
-
-async function refusalsAsErrors(work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof RebuildRefusedError)
-      throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });
-    if (error instanceof AlteredLogRefusedError) throw new HttpError('projection_refused', { message: error.message });
-    throw error;
-  }
 }

@@ -1,24 +1,20 @@
-import type { StartedOperation } from '../../commands/recordAccess.js';
-import type { ReadStore } from '../../ports/readStore.js';
-import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
-import { type RepairedDocuments, repairReadModel } from '../../ops/readmodels/repairReadModel.js';
-import { verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
-import { AlteredEventError } from '../../ports/unavailable.js';
+/** Verifications and repairs: requested here, carried out by processes with the role `projector`. */
 import {
-  type BuildId,
-  buildOf,
+  type Asked,
+  lastOrder,
   MaintenanceRefusedError,
   MAX_REPAIRS,
-  type RepairOutcome,
-  type Task,
-  type TaskKind,
-  TaskRunningError,
+  type Order,
+  type OrderKind,
+  type Requests,
 } from '../../runtime/readmodels/index.js';
-import type { Pace } from '../../runtime/coordination/index.js';
+import { type AwaitedOrders, repairRequest, shownBy } from '../../ops/readmodels/orders.js';
+import type { StartedOperation } from '../../commands/recordAccess.js';
+import type { Records } from '../../ports/readStore.js';
 import { dataSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
-import type { Named, Upkeep } from './deps.js';
+import type { Named } from './deps.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import {
   repairExample,
@@ -29,146 +25,84 @@ import {
 } from './projectionSchemas.js';
 
 /** How long an answer waits for the end of a task, ms. */
-export const TASK_WAIT_MS = 5_000;
-const MAX_DIFFERENCES = 1_000;
+const TASK_WAIT_MS = 5_000;
 const MAX_SAMPLE = 10_000;
 
-export interface TaskRoutesOptions {
+/** Of the routes of one read model. */
+export interface ProjectionRoutesOptions {
   readonly of: (call: Call) => Named;
+  readonly asking: (call: Call) => Asked;
   readonly exists: NonNullable<OpsRoute['exists']>;
-  readonly upkeep: Upkeep;
-  readonly store: ReadStore;
-  readonly pace: () => Pace;
+  readonly orders: AwaitedOrders;
+  readonly records: Records;
   readonly params: Readonly<Record<string, string>>;
 }
 
-interface VerificationResult extends BuildId {
-  readonly documents: number;
-  readonly differences: number;
-  readonly unsettled: number;
-  readonly behind: boolean;
-  readonly position: string | null;
-  readonly found: readonly object[];
+/** @throws HttpError in place of a refusal */
+export async function refusalsAsErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof MaintenanceRefusedError)) throw error;
+    const { message, refusal } = error;
+    throw refusal.busy === true
+      ? new HttpError('projection_busy', { message })
+      : new HttpError('projection_refused', { message });
+  }
 }
 
-/** Whether a failed task shows the error's message. */
-export const explains = (error: unknown): boolean =>
-  error instanceof MaintenanceRefusedError || error instanceof AlteredEventError;
+/** Places an order and waits a short time for its end. @throws HttpError, UnavailableError */
+export async function placed<K extends OrderKind>(
+  { orders }: Pick<ProjectionRoutesOptions, 'orders'>,
+  order: { readonly kind: K; readonly projection: string; readonly asked: Asked },
+  request: () => Promise<Requests[K]>,
+  operation?: StartedOperation,
+): Promise<Order<K>> {
+  return refusalsAsErrors(async () => orders.place({ ...order, waitMs: TASK_WAIT_MS }, request, operation));
+}
 
-export const busy = (message: string): HttpError => new HttpError('projection_busy', { message });
+/** @throws HttpError task_not_found */
+export function taskAnswer(order: Order | undefined): OpsAnswer {
+  if (order === undefined) throw new HttpError('task_not_found');
+  const { id, kind, projection, state, by, reason, at, told_at, progress, failure } = order;
+  const result = kind === 'rebuild' ? null : order.result;
+  return {
+    status: 200,
+    body: { data: { id, kind, projection, state, by, reason, at, told_at, progress, result, failure } },
+    shown: result === null ? 0 : shownBy(order),
+  };
+}
 
-export function taskRoutes({
-  of,
-  exists,
-  upkeep: { tasks, openScratch, signedLog },
-  store,
-  pace,
-  params,
-}: TaskRoutesOptions): OpsRoute[] {
-  async function startTask<R>(
-    kind: TaskKind,
+function task(kind: 'Verification' | 'Repair'): { readonly schema: Schema; readonly example: { data: object } } {
+  return kind === 'Verification'
+    ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } }
+    : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
+}
+
+/** The answers of a route that requests a task. */
+function taskAnswers(kind: 'Verification' | 'Repair'): OpsRoute['answers'] {
+  const { schema, example } = task(kind);
+  const running = { data: { ...example.data, state: 'running', progress: 0.4, result: null } };
+  return [
+    { status: 200, description: 'It has ended.', schema, example },
+    { status: 202, description: 'It is under way.', schema, example: running },
+  ];
+}
+
+export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
+  const { of, exists, records, params } = options;
+
+  async function ordered<K extends OrderKind>(
+    kind: K,
     { projection, asked }: Named,
-    work: (signal: AbortSignal, report: (share: number) => void) => Promise<R>,
-    count: (result: R) => number,
+    request: () => Promise<Requests[K]>,
+    operation?: StartedOperation,
   ): Promise<OpsAnswer> {
-    try {
-      const task = await tasks.start(
-        { kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null },
-        work,
-        { waitMs: TASK_WAIT_MS, explains },
-      );
-      if (task.state === 'failed' && task.failure !== null)
-        throw new HttpError('projection_refused', { message: task.failure });
-      return {
-        status: task.state === 'running' ? 202 : 200,
-        body: { data: task },
-        shown: task.result === null ? 0 : count(task.result),
-      };
-    } catch (error) {
-      if (error instanceof TaskRunningError) throw busy(error.message);
-      throw error;
-    }
-  }
-
-  async function last<R>(kind: TaskKind, { projection }: Named, count: (result: R) => number): Promise<OpsAnswer> {
-    const task: Task<R> | undefined = await tasks.last<R>(kind, projection.name);
-    if (task === undefined) throw new HttpError('task_not_found');
-    return { status: 200, body: { data: task }, shown: task.result === null ? 0 : count(task.result) };
-  }
-
-  async function verification(
-    { projection, deps: { events } }: Named,
-    sample: number | undefined,
-    signal: AbortSignal,
-    report: (share: number) => void,
-  ): Promise<VerificationResult> {
-    const found: object[] = [];
-    const verified = await verifyReadModel({
-      events,
-      store,
-      projection,
-      pace: pace(),
-      signal,
-      sample,
-      openScratch,
-      onDifference({ id, kind, servedAt, logAt, fields }) {
-        if (found.length < MAX_DIFFERENCES)
-          found.push({
-            id,
-            kind,
-            ...(servedAt === undefined ? {} : { served_at: servedAt }),
-            ...(logAt === undefined ? {} : { log_at: logAt }),
-            fields,
-          });
-      },
-      onProgress(progress) {
-        // Folding takes most of the time.
-        if (progress.step === 'fold' && progress.progress.total !== undefined)
-          report(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
-      },
-    });
-    const { build, documents, differences, unsettled, behind, through } = verified;
-    return { ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, found };
-  }
-
-  async function repairs(
-    { projection, deps }: Named,
-    wanted: RepairedDocuments,
-    altered: boolean,
-    operation: StartedOperation,
-    signal: AbortSignal,
-    report: (share: number) => void,
-  ): Promise<{ documents: readonly RepairOutcome[] }> {
-    try {
-      if (!altered) await refuseAlteredLog(signedLog, { signal });
-      const outcomes = await repairReadModel(deps, projection, wanted, {
-        pace: pace(),
-        signal,
-        onProgress: (_, share) => report(share * 0.9),
-        record: async () => operation,
-      });
-      return { documents: outcomes ?? [] };
-    } catch (error) {
-      // Ends the access record also where nothing was found to repair.
-      await operation.end(0, null, false);
-      throw error;
-    }
+    const order = await placed(options, { kind, projection: projection.name, asked }, request, operation);
+    return { ...taskAnswer(order), status: order.state === 'running' ? 202 : 200 };
   }
 
   const shared = { tag: 'Projections', roles: ['support'], params, exists } as const;
-  const task = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } =>
-    kind === 'Verification'
-      ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } }
-      : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
-  const running = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } => {
-    const { schema, example } = task(kind);
-    return {
-      schema,
-      example: { data: { ...(example as { data: object }).data, state: 'running', progress: 0.4, result: null } },
-    };
-  };
-  const differences = (result: VerificationResult): number => result.found.length;
-  const documents = (result: { readonly documents: readonly unknown[] }): number => result.documents.length;
 
   return [
     {
@@ -188,20 +122,10 @@ export function taskRoutes({
       },
       bodyOptional: true,
       bodyExample: { sample: 500 },
-      answers: [
-        { status: 200, description: 'It has ended.', ...task('Verification') },
-        { status: 202, description: 'It is under way.', ...running('Verification') },
-      ],
+      answers: taskAnswers('Verification'),
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
-      handle: async (call) => {
-        const named = of(call);
-        return startTask(
-          'verification',
-          named,
-          async (signal, report) => verification(named, call.body['sample'] as number | undefined, signal, report),
-          differences,
-        );
-      },
+      handle: async (call) =>
+        ordered('verification', of(call), async () => ({ sample: call.body['sample'] as number | undefined })),
     },
     {
       ...shared,
@@ -212,7 +136,7 @@ export function taskRoutes({
       summary: 'The last verification of a read model',
       answers: [{ status: 200, description: 'Its progress or result.', ...task('Verification') }],
       errors: ['projection_not_found', 'task_not_found'],
-      handle: async (call) => last('verification', of(call), differences),
+      handle: async (call) => taskAnswer(await lastOrder(records, 'verification', of(call).projection.name)),
     },
     {
       ...shared,
@@ -238,31 +162,23 @@ export function taskRoutes({
         ['reason'],
       ),
       bodyExample: { ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'ticket 4711' },
-      answers: [
-        { status: 200, description: 'It has ended.', ...task('Repair') },
-        { status: 202, description: 'It is under way.', ...running('Repair') },
-      ],
+      answers: taskAnswers('Repair'),
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
-      async handle(call, _sight, record) {
+      async handle(call, _sight, start) {
         const named = of(call);
-        const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
+        const { ids, found, altered } = call.body as {
+          readonly ids?: readonly string[];
+          readonly found?: true;
+          readonly altered?: boolean;
+        };
         if ((ids === undefined) === (found === undefined))
           throw new HttpError('schema', { message: 'give ids, or found' });
+        const request = async (): Promise<Requests['repair']> => ({
+          ...(await repairRequest(records, named.projection.name, ids ?? 'found')),
+          uncheckedLog: altered === true,
+        });
         // The call is recorded first: the projector carries out the request even if this process dies.
-        const operation = await record();
-        try {
-          return await startTask(
-            'repair',
-            named,
-            async (signal, report) =>
-              repairs(named, ids ?? 'found', call.body['altered'] === true, operation, signal, report),
-            documents,
-          );
-        } catch (error) {
-          // Ends the access record also where the task never started.
-          await operation.end(0, null, false);
-          throw error;
-        }
+        return ordered('repair', named, request, await start());
       },
     },
     {
@@ -273,7 +189,7 @@ export function taskRoutes({
       summary: 'The last repair of a read model',
       answers: [{ status: 200, description: 'Its progress, or the outcome for each document.', ...task('Repair') }],
       errors: ['projection_not_found', 'task_not_found'],
-      handle: async (call) => last('repair', of(call), documents),
+      handle: async (call) => taskAnswer(await lastOrder(records, 'repair', of(call).projection.name)),
     },
   ];
 }

@@ -1,7 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import type { Projection } from '../../runtime/readmodels/index.js';
-import { considerate } from '../../runtime/coordination/index.js';
+import type { Asked, Projection } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema } from '../representation/schemas.js';
@@ -19,22 +16,15 @@ const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')
 
 export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   const { engines, gifts, upkeep } = ops;
-  const { events, store } = engines;
+  const { store } = engines;
+  const { records } = store;
 
-  const of = (call: Call): Named => ({ projection: projectionIn(call), ...asking(call) });
+  const of = (call: Call): Named => ({ projection: projectionIn(call), asked: asking(call) });
 
-  function asking(call: Call): Omit<Named, 'projection'> {
-    const user = contextOf(call, '').by.user ?? 'unknown';
+  function asking(call: Call): Asked {
     const { reason } = call.body;
-    return {
-      deps: {
-        events,
-        store,
-        logger: upkeep.logger,
-        holder: `${user} (${hostname()}:${process.pid}, ${randomUUID().slice(0, 8)})`,
-      },
-      asked: { by: user, at: gifts.now(), ...(typeof reason === 'string' ? { reason: reason.trim() } : {}) },
-    };
+    const by = contextOf(call, '').by.user ?? 'unknown';
+    return { by, at: gifts.now(), ...(typeof reason === 'string' ? { reason: reason.trim() } : {}) };
   }
 
   async function statusOf(name: string): Promise<ReadModelStatus> {
@@ -94,8 +84,8 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         return { status: 200, body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };
       },
     },
-    ...rebuildRoutes({ of, exists, asking, tasks: upkeep.tasks, signedLog: upkeep.signedLog, store, params }),
-    ...taskRoutes({ of, exists, upkeep, store, pace: () => considerate(store.records), params }),
+    ...rebuildRoutes({ of, exists, asking, orders: upkeep.orders, records, store, params }),
+    ...taskRoutes({ of, exists, asking, orders: upkeep.orders, records, params }),
   ];
 }
 

@@ -1,45 +1,35 @@
 import { Command } from 'commander';
-import { pause } from '../../lib/async/pause.js';
-import { currentTime } from '../../lib/clock.js';
-import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
+import { AlteredEventError } from '../../ports/unavailable.js';
 import {
   abortRebuild,
-  type Asked,
-  build,
   buildOf,
   buildText,
-  LeaseLostError,
-  previousBuildOf,
+  lastProgress,
   type Projection,
-  type Rebuild,
   rebuildOf,
   type RebuildProgress,
-  requestRebuild,
   requestRollback,
-  seizeBuildLease,
-  waitWithStandby,
 } from '../../runtime/readmodels/index.js';
-import { considerate } from '../../runtime/coordination/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { inTenths } from '../../ops/status/status.js';
-import { commandLineCaller } from '../caller.js';
 import { type OpenedStores, withStores } from '../engines.js';
-import { reasonOf } from '../exports.js';
-import { examples, jsonLine, printable } from '../output.js';
-import { type Goal, progressBar } from '../progress.js';
-import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
-import { depsOf, failureOf, projectionOf, recorded } from './shared.js';
-import { ALTERED_OPTION, type AlteredFlag, refuseUnlessSigned } from './signedLog.js';
+import { examples } from '../output.js';
+import type { Goal } from '../progress.js';
+import { CommandFailure, type Terminal, usageFailure } from '../terminal.js';
+import {
+  ALTERED_OPTION,
+  LINE_MS,
+  type Maintaining,
+  maintaining,
+  maintenanceReason,
+  type MaintenanceFlags,
+  projectionOf,
+  recorded,
+} from './shared.js';
 
-/** Milliseconds between lines of progress, and between retries while an engine is unreachable. */
-const LINE_MS = 1_000;
-const MAX_OUTAGE_MS = 300_000;
-
-interface RebuildFlags extends AlteredFlag {
+interface RebuildFlags extends MaintenanceFlags {
   readonly all?: true;
   readonly abort?: true;
-  readonly reason?: string;
-  readonly json?: true;
 }
 
 export function rebuildCommand(terminal: Terminal): Command {
@@ -77,189 +67,89 @@ export function rollbackCommand(terminal: Terminal): Command {
     .option('--reason <text>', 'why; kept with it')
     .option('--json', 'one JSON object on standard output')
     .addHelpText('after', examples('gift projections rollback gifts --reason "the new build lacks redemptions"'))
-    .action(async (name: string, flags: Omit<RebuildFlags, 'all' | 'abort'>) => runRollback(terminal, name, flags));
-}
-
-function asked(reason: string | undefined): Asked {
-  const text = reasonOf(reason);
-  return { by: commandLineCaller().user ?? 'cli', at: currentTime(), ...(text === null ? {} : { reason: text }) };
+    .action(async (name: string, flags: MaintenanceFlags) => runRollback(terminal, name, flags));
 }
 
 async function runRebuild(terminal: Terminal, name: string | undefined, flags: RebuildFlags): Promise<void> {
   if ((name === undefined) === (flags.all === undefined)) throw usageFailure('name one read model, or --all');
   if (flags.abort === true && name === undefined) throw usageFailure('--abort wants the name of one read model');
   const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
-  const asker = asked(flags.reason);
+  const reason = maintenanceReason(flags);
   const json = flags.json === true;
   terminal.yieldProcessor?.();
-  const abort = flags.abort === true;
   await withStores(terminal, async (opened) => {
-    let held = abort;
+    // The log is compared with its signed heads once for all read models.
+    let uncheckedLog = flags.altered === true;
     for (const projection of projections) {
-      const altered = flags.altered === true ? { altered: true } : {};
-      const what = { name: projection.name, ...altered, ...(abort ? { abort } : {}) };
-      try {
-        if (!held) await refuseUnlessSigned(terminal, opened, flags, asker.reason ?? null);
-        held = true;
-        await recorded(opened.events, 'gift projections rebuild', what, asker.reason ?? null, async () =>
-          abort
-            ? abortOne(terminal, opened, projection, json)
-            : rebuildOne(terminal, opened, projection, { asker, json }),
-        );
-      } catch (error) {
-        throw failureOf(error, projection.name, 'repeat the command, it goes on from where it was');
-      }
+      const what = {
+        name: projection.name,
+        ...(flags.altered === true ? { altered: true } : {}),
+        ...(flags.abort === true ? { abort: true } : {}),
+      };
+      await maintaining(terminal, opened, { projection, reason, json, command: 'rebuild' }, async (through) =>
+        recorded(opened.events, 'gift projections rebuild', what, reason, async () =>
+          flags.abort === true
+            ? abortOne(opened, projection, through)
+            : rebuildOne(opened, projection, through, uncheckedLog),
+        ),
+      );
+      uncheckedLog = true;
     }
   });
 }
 
-interface Reporting {
-  readonly asker: Asked;
-  readonly json: boolean;
-}
-
 /** Rebuilds one read model. While an engine does not answer, the rebuild waits, then goes on from where it was. */
 async function rebuildOne(
-  terminal: Terminal,
-  opened: OpenedStores,
-  projection: Projection,
-  reporting: Reporting,
+  { store }: OpenedStores,
+  { name }: Projection,
+  { bar, order, until, hasWaited, lead, poll, say, write }: Maintaining,
+  uncheckedLog: boolean,
 ): Promise<void> {
-  const { name } = projection;
-  const { signal, stderr } = terminal;
-  const say = async (action: string, more: object): Promise<void> => {
-    if (reporting.json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
-  };
   const startedAt = performance.now();
-  let lostAt: number | undefined;
-  let started: number | undefined;
-  for (;;) {
-    try {
-      await attempt(terminal, opened, projection, {
-        ...reporting,
-        say,
-        startedAt,
-        started,
-        onStarted: (target) => (started = target),
-        onProgress: () => (lostAt = undefined),
-      });
-      return;
-    } catch (error) {
-      // Waiting does not bring an altered event back.
-      if (error instanceof AlteredEventError) throw error;
-      if (!(error instanceof UnavailableError || error instanceof LeaseLostError)) throw error;
-      if (signal.aborted) throw stoppedBy(name);
-      const now = performance.now();
-      if (lostAt === undefined && !reporting.json)
-        await writeLines(stderr, [
-          `${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`,
-        ]);
-      lostAt ??= now;
-      if (now - lostAt > MAX_OUTAGE_MS) throw error;
-      await say('waiting', { cause: error.message });
-      await pause(LINE_MS, signal);
-      if (signal.aborted) throw stoppedBy(name);
-    }
-  }
-}
+  const request = { names: [name], uncheckedLog };
+  const { result } = await order('rebuild', request, 'interrupted; nothing was changed', async () => undefined);
+  const [started] = result ?? [];
+  if (started === undefined) throw new Error(`${name}: the order has no build`);
+  const { target, from } = started;
+  poll();
 
-const stoppedBy = (name: string): CommandFailure =>
-  interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
-
-interface Attempt extends Reporting {
-  readonly say: (action: string, more: object) => Promise<void>;
-  /** Start of the first attempt, ms of a monotonic clock. */
-  readonly startedAt: number;
-  /** The number of the build that an earlier attempt started. */
-  readonly started: number | undefined;
-  readonly onStarted: (target: number) => void;
-  readonly onProgress: () => void;
-}
-
-async function attempt(
-  terminal: Terminal,
-  opened: OpenedStores,
-  projection: Projection,
-  { asker, json, say, startedAt, started, onStarted, onProgress }: Attempt,
-): Promise<void> {
-  const { name } = projection;
-  const { store } = opened;
-  const { signal } = terminal;
-  const deps = depsOf(opened);
-  const bar = progressBar(terminal.stderr, { doing: `rebuilding ${name}`, unit: 'events' });
   let last: RebuildProgress | undefined;
-  const report = (progress: RebuildProgress): void => {
-    if (progress.position !== last?.position) onProgress();
+  async function report(): Promise<void> {
+    const progress = (await lastProgress(store, name, target))?.progress;
+    if (progress === undefined || (progress.events === last?.events && progress.position === last.position)) return;
     last = progress;
     bar(progress.events, goalOf(progress));
-    void say('building', progressJson(progress));
-  };
-  const lease = await seizeBuildLease(deps, name, signal);
-  if (lease === undefined) throw stoppedBy(name);
-  try {
-    const { record, resumed } = await startOrResume(started, store, projection, asker);
-    const { target, from, state } = record;
-    onStarted(target);
-    if (state === 'building') {
-      const outcome = await build(deps, projection, target, lease, {
-        pace: considerate(store.records),
-        signal,
-        onProgress: report,
-      });
-      if (outcome === 'stopped') throw stoppedBy(name);
-      if (outcome === 'aborted')
-        throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
-    }
-    bar.clear();
-    let saidAt = Number.NEGATIVE_INFINITY;
-    const swapped = await waitWithStandby(deps, projection, signal, async () => {
-      const now = performance.now();
-      if (now - saidAt >= LINE_MS) {
-        saidAt = now;
-        await say('swapping', buildOf(target));
-      }
-      return (await rebuildOf(store, name))?.value.target !== target;
-    });
-    if (!swapped)
-      throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
-    if ((await store.active(name)) !== target)
-      throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
-    const seconds = (performance.now() - startedAt) / 1_000;
-    await say('done', {
-      ...buildOf(target),
-      previous: from === undefined ? null : buildOf(from),
-      resumed,
-      events: last?.events ?? null,
-      seconds: inTenths(seconds),
-    });
-    if (!json) {
-      const kept =
-        from === undefined ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
-      await writeLines(terminal.stdout, [
-        `${name}: ${last === undefined ? 'what was built' : `${last.events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`,
-      ]);
-    }
-  } finally {
-    bar.clear();
-    await lease.release();
+    await say('building', progressJson(progress));
   }
-}
 
-/** A rebuild that ended while an engine was unreachable is not started again. */
-async function startOrResume(
-  started: number | undefined,
-  store: OpenedStores['store'],
-  projection: Projection,
-  asker: Asked,
-): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
-  const { name } = projection;
-  if (started !== undefined && (await rebuildOf(store, name))?.value.target !== started)
-    return {
-      record: { target: started, from: (await previousBuildOf(store, name))?.number, state: 'swapping' },
-      resumed: true,
-    };
-  const { record, resumed } = await requestRebuild(store, projection, asker, true);
-  return { record: record.value, resumed };
+  await until(async () => {
+    const rebuild = (await rebuildOf(store, name))?.value;
+    await report();
+    if (rebuild?.target !== target || rebuild.state !== 'building') return true;
+    if (rebuild.failure !== undefined) throw new AlteredEventError(rebuild.failure);
+    return undefined;
+  }, `interrupted: repeat the command, and the rebuild of ${name} goes on from where it was, as it does in a running projector; --abort ends it`);
+  bar.clear();
+  let saidAt = Number.NEGATIVE_INFINITY;
+  await until(async () => {
+    if ((await rebuildOf(store, name))?.value.target !== target) return true;
+    await lead();
+    if (performance.now() - saidAt < LINE_MS) return undefined;
+    saidAt = performance.now();
+    await say('swapping', buildOf(target));
+    return undefined;
+  }, `interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
+  if ((await store.active(name)) !== target)
+    throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
+  const resumed = started.resumed || hasWaited();
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const previous = from === null ? null : buildOf(from);
+  const events = last?.events ?? null;
+  await say('done', { ...buildOf(target), previous, resumed, events, seconds: inTenths(seconds) });
+  const kept = from === null ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
+  await write(
+    `${name}: ${events === null ? 'what was built' : `${events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`,
+  );
 }
 
 /** The share of the log, as the goal: the number of events of a projection's types is known only at the end. */
@@ -276,67 +166,44 @@ export function progressJson({ events, total, perSecond, secondsLeft, position }
 }
 
 async function abortOne(
-  terminal: Terminal,
-  opened: OpenedStores,
-  projection: Projection,
-  json: boolean,
+  { store }: OpenedStores,
+  { name }: Projection,
+  { until, lead, poll, say, write }: Maintaining,
 ): Promise<void> {
-  const { name } = projection;
-  const deps = depsOf(opened);
-  const outcome = await abortRebuild(deps, name, terminal.signal);
-  const gone =
-    outcome === 'over' ||
-    (await waitWithStandby(
-      deps,
-      projection,
-      terminal.signal,
-      async () => (await rebuildOf(opened.store, name)) === undefined,
-    ));
-  if (!gone)
-    throw interrupted(`interrupted: the rebuild of ${name} is being aborted; repeat the command to see it through`);
-  await writeLines(terminal.stdout, [
-    json
-      ? jsonLine({ action: 'aborted', projection: name })
-      : `${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`,
-  ]);
+  const target = await abortRebuild(store, name);
+  poll();
+  await until(async () => {
+    const rebuild = (await rebuildOf(store, name))?.value;
+    if (rebuild?.target !== target) return true;
+    if (rebuild.state === 'leaving') await lead();
+    return undefined;
+  }, `interrupted: the rebuild of ${name} is being aborted; repeat the command to see it through`);
+  await say('aborted', {});
+  await write(`${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`);
 }
 
-async function runRollback(
-  terminal: Terminal,
-  name: string,
-  { reason, json }: Omit<RebuildFlags, 'all' | 'abort'>,
-): Promise<void> {
+async function runRollback(terminal: Terminal, name: string, flags: MaintenanceFlags): Promise<void> {
   const projection = projectionOf(name);
-  const asker = asked(reason);
+  const reason = maintenanceReason(flags);
+  const json = flags.json === true;
   await withStores(terminal, async (opened) => {
-    const { store } = opened;
-    try {
-      await recorded(opened.events, 'gift projections rollback', { name }, asker.reason ?? null, async () => {
+    const { store, events } = opened;
+    const options = { projection, reason, json, command: 'rollback' } as const;
+    await maintaining(terminal, opened, options, async ({ asked, until, lead, say, write }) =>
+      recorded(events, 'gift projections rollback', { name }, reason, async () => {
         const from = await store.active(name);
-        const target = await requestRollback(store, projection, asker);
-        const done = await waitWithStandby(
-          depsOf(opened),
-          projection,
-          terminal.signal,
-          async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined,
+        const target = await requestRollback(store, projection, asked);
+        await until(
+          async () => {
+            if ((await store.active(name)) === target && (await rebuildOf(store, name)) === undefined) return true;
+            await lead();
+            return undefined;
+          },
+          `interrupted: the running projector goes back to ${buildText(target)}, or the same command again`,
         );
-        if (!done)
-          throw interrupted(
-            `interrupted: the running projector goes back to ${buildText(target)}, or the same command again`,
-          );
-        await writeLines(terminal.stdout, [
-          json === true
-            ? jsonLine({
-                action: 'done',
-                projection: name,
-                ...buildOf(target),
-                previous: from === undefined ? null : buildOf(from),
-              })
-            : `${name}: ${buildText(target)} is in use again`,
-        ]);
-      });
-    } catch (error) {
-      throw failureOf(error, name, 'repeat the command');
-    }
+        await say('done', { ...buildOf(target), previous: from === undefined ? null : buildOf(from) });
+        await write(`${name}: ${buildText(target)} is in use again`);
+      }),
+    );
   });
 }

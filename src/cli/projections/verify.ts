@@ -1,27 +1,15 @@
 import { Command, InvalidArgumentError } from 'commander';
-import {
-  buildOf,
-  type Difference,
-  type RepairOutcome,
-  VerifyInterruptedError,
-} from '../../runtime/readmodels/index.js';
-import { considerate } from '../../runtime/coordination/index.js';
-import { openScratch } from '../../service/scratchStores.js';
-import { repairReadModel } from '../../ops/readmodels/repairReadModel.js';
-import { type VerificationOptions, verifyReadModel } from '../../ops/readmodels/verifyReadModel.js';
+import { findingsPage, type FoundDifference, type RepairOutcome } from '../../runtime/readmodels/index.js';
+import { repairRequest } from '../../ops/readmodels/orders.js';
 import { inTenths } from '../../ops/status/status.js';
 import { withStores } from '../engines.js';
-import { cliAccess, neededReason } from '../exports.js';
+import { neededReason } from '../exports.js';
 import { examples, jsonLine, printable } from '../output.js';
-import { progressBar } from '../progress.js';
-import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { goalOf, progressJson } from './rebuild.js';
-import { depsOf, failureOf, projectionOf } from './shared.js';
-import { ALTERED_OPTION, type AlteredFlag, refuseUnlessSigned } from './signedLog.js';
+import { ALTERED_OPTION, LINE_MS, maintaining, type MaintenanceFlags, projectionOf, recorded } from './shared.js';
 
 const MAX_SAMPLE = 10_000;
-/** Milliseconds between two lines of progress. */
-const LINE_MS = 1_000;
 
 export function verifyCommand(terminal: Terminal): Command {
   return new Command('verify')
@@ -82,95 +70,61 @@ function sampleOf(text: string): number {
 async function runVerify(
   terminal: Terminal,
   name: string,
-  { sample, json }: { sample?: number; json?: true },
+  { sample, json = false }: { sample?: number; json?: boolean },
 ): Promise<void> {
   const projection = projectionOf(name);
   terminal.yieldProcessor?.();
-  const bar = progressBar(terminal.stderr, { doing: `verifying ${name}`, unit: 'events' });
-  const startedAt = performance.now();
-  let lineAt = startedAt;
-  const different = await withStores(
+  const { stdout } = terminal;
+  const options = { projection, reason: null, json, command: 'verification' } as const;
+  const verified = await withStores(
     terminal,
-    async ({ config, events, store }) => {
-      const options: VerificationOptions = {
-        events,
-        store,
-        projection,
-        pace: considerate(store.records),
-        signal: terminal.signal,
-        sample,
-        openScratch: async () => openScratch(config.dataDir),
-        async onDifference(difference) {
-          bar.clear();
-          await writeLines(
-            terminal.stdout,
-            json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference),
-          );
-        },
-        onProgress(progress) {
-          if (progress.step === 'fold') bar(progress.progress.events, goalOf(progress.progress));
+    async (opened) =>
+      maintaining(terminal, opened, options, async ({ bar, order, say, write }) => {
+        const { records } = opened.store;
+        const startedAt = performance.now();
+        let lineAt = startedAt;
+        let page = 0;
+        const { result } = await order('verification', { sample }, 'interrupted; nothing was changed', async (now) => {
+          const { id, step } = now;
+          if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
           else bar.clear();
-          if (json !== true || performance.now() - lineAt < LINE_MS) return;
+          for (let found; (found = await findingsPage(records, name, id, page)) !== undefined; page++)
+            for (const one of found)
+              await writeLines(stdout, json ? [jsonLine(differenceJson(name, one))] : differenceLines(name, one));
+          if (step === null || now.state !== 'running' || performance.now() - lineAt < LINE_MS) return;
           lineAt = performance.now();
-          const line =
-            progress.step === 'fold'
-              ? { action: 'folding', projection: name, ...progressJson(progress.progress) }
-              : { action: 'comparing', projection: name, documents: progress.documents };
-          void writeLines(terminal.stdout, [jsonLine(line)]);
-        },
-      };
-      try {
-        const report = await verifyReadModel(options);
-        bar.clear();
-        const { documents, differences, unsettled, behind, build, through } = report;
+          if (step.step === 'fold') await say('folding', progressJson(step.progress));
+          if (step.step === 'compare') await say('comparing', { documents: step.documents });
+        });
+        if (result === null) throw new Error(`${name}: the verification has no result`);
         const seconds = inTenths((performance.now() - startedAt) / 1_000);
-        if (json === true) {
-          await writeLines(terminal.stdout, [
-            jsonLine({
-              action: 'done',
-              projection: name,
-              ...buildOf(build),
-              documents,
-              differences,
-              unsettled,
-              behind,
-              position: through ?? null,
-              seconds,
-            }),
-          ]);
-        } else {
-          const words = [
-            `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
-          ];
-          if (behind)
-            words.push(
-              `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
-            );
-          if (differences > 0)
-            words.push(`put them right with: gift projections repair ${name} --found --reason "<why>"`);
-          await writeLines(terminal.stdout, words);
-        }
-        return differences > 0 || behind;
-      } catch (error) {
-        if (error instanceof VerifyInterruptedError) throw interrupted('interrupted; nothing was changed');
-        throw failureOf(error, name, 'repeat the command');
-      } finally {
-        bar.clear();
-      }
-    },
+        const { version, build, documents, differences, unsettled, behind, position } = result;
+        await say('done', { version, build, documents, differences, unsettled, behind, position, seconds });
+        await write(
+          `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
+          ...(behind
+            ? [
+                `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
+              ]
+            : []),
+          ...(differences > 0 ? [`put them right with: gift projections repair ${name} --found --reason "<why>"`] : []),
+        );
+        return result;
+      }),
     { onlyReads: true },
   );
-  if (different) throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
+  if (verified.differences > 0 || verified.behind)
+    throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
 }
 
 const count = (number: number, word: string): string =>
   `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
 
-function differenceJson(projection: string, { id, kind, servedAt, logAt, fields }: Difference): object {
-  return { action: 'difference', projection, id, kind, served_at: servedAt ?? null, log_at: logAt ?? null, fields };
+function differenceJson(projection: string, { id, kind, served_at, log_at, fields }: FoundDifference): object {
+  return { action: 'difference', projection, id, kind, served_at: served_at ?? null, log_at: log_at ?? null, fields };
 }
 
-const KINDS: Readonly<Record<Difference['kind'], string>> = {
+const KINDS: Readonly<Record<FoundDifference['kind'], string>> = {
   missing: 'is missing: the log knows it',
   extra: 'is served, though the log knows nothing of it',
   different: 'differs',
@@ -178,7 +132,7 @@ const KINDS: Readonly<Record<Difference['kind'], string>> = {
   unfoldable: 'is served, though the log can not be folded',
 };
 
-function* differenceLines(projection: string, { id, kind, fields }: Difference): Generator<string> {
+function* differenceLines(projection: string, { id, kind, fields }: FoundDifference): Generator<string> {
   yield `${projection} ${printable(id)} ${KINDS[kind]}`;
   for (const difference of fields)
     yield `  ${printable(difference.field)}: served ${valueText(difference, 'served')}, the log says ${valueText(difference, 'log')}`;
@@ -188,59 +142,53 @@ function valueText(difference: object, side: 'served' | 'log'): string {
   return side in difference ? printable(JSON.stringify((difference as Record<string, unknown>)[side])) : 'nothing';
 }
 
-interface RepairFlags extends AlteredFlag {
+interface RepairFlags extends MaintenanceFlags {
   readonly id?: readonly string[];
   readonly found?: true;
-  readonly reason?: string;
-  readonly json?: true;
 }
 
 async function runRepair(
   terminal: Terminal,
   name: string,
-  { id: named, found, altered, reason, json }: RepairFlags,
+  { id: named, found, altered, reason, json = false }: Omit<RepairFlags, 'json'> & { json?: boolean },
 ): Promise<void> {
   const projection = projectionOf(name);
   if ((named === undefined) === (found === undefined)) throw usageFailure('name documents with --id, or say --found');
   const why = neededReason(reason, 'a repair');
   terminal.yieldProcessor?.();
-  const bar = progressBar(terminal.stderr, { doing: `repairing ${name}`, unit: 'events' });
-  const failed = await withStores(terminal, async (opened) => {
-    try {
-      await refuseUnlessSigned(terminal, opened, altered === true ? { altered } : {}, why);
-      const outcomes = await repairReadModel(depsOf(opened), projection, named ?? 'found', {
-        pace: considerate(opened.store.records),
-        signal: terminal.signal,
-        onProgress: (counted, share) => bar(counted, { share }),
-        record: async (ids) =>
-          cliAccess(opened.events).start(
-            'gift projections repair',
-            { name, ids, ...(altered === true ? { altered } : {}) },
-            { personal: false, reason: why },
-          ),
-      });
-      bar.clear();
-      if (outcomes === undefined) throw interrupted('interrupted: repeat the command');
-      await writeLines(
-        terminal.stdout,
-        json === true
-          ? outcomes.map((outcome) =>
-              jsonLine({
-                action: outcome.outcome,
-                projection: name,
-                id: outcome.id,
-                ...(outcome.cause === undefined ? {} : { cause: outcome.cause }),
-              }),
-            )
-          : outcomes.map((outcome) => outcomeText(name, outcome)),
+  const options = { projection, reason: why, json, command: 'repair' } as const;
+  const outcomes = await withStores(terminal, async (opened) =>
+    maintaining(terminal, opened, options, async ({ bar, order, lead }) => {
+      const { events, store } = opened;
+      const request = await repairRequest(store.records, name, named ?? 'found');
+      const what = { name, ids: request.ids, ...(altered === true ? { altered } : {}) };
+      return recorded(
+        events,
+        'gift projections repair',
+        what,
+        why,
+        async () => {
+          const asks = { ...request, uncheckedLog: altered === true };
+          const { result } = await order('repair', asks, 'interrupted: repeat the command', async ({ step }) => {
+            if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
+            // The documents are put in place by a leading process.
+            if (step?.step === 'place') await lead();
+          });
+          return result?.documents ?? [];
+        },
+        (documents) => documents.length,
       );
-      return outcomes.filter(({ outcome }) => outcome === 'quarantined').length;
-    } catch (error) {
-      throw failureOf(error, name, 'repeat the command');
-    } finally {
-      bar.clear();
-    }
-  });
+    }),
+  );
+  await writeLines(
+    terminal.stdout,
+    outcomes.map(({ id, outcome, cause }) =>
+      json
+        ? jsonLine({ action: outcome, projection: name, id, ...(cause === undefined ? {} : { cause }) })
+        : outcomeText(name, { id, outcome, ...(cause === undefined ? {} : { cause }) }),
+    ),
+  );
+  const failed = outcomes.filter(({ outcome }) => outcome === 'quarantined').length;
   if (failed > 0)
     throw new CommandFailure(
       `${count(failed, 'document')} can not be folded by this program: correct the fold, and raise the projection's version`,

@@ -3,7 +3,7 @@ import { clockMs } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { FEED_TYPES, type ManagerDeps, MANAGERS } from '../../processors/managers.js';
 import { PROCESS_LEASE, workInLog } from '../../processors/runner/index.js';
-import { rate } from '../../runtime/readmodels/index.js';
+import { rate } from './rate.js';
 import { lagBehind } from '../../runtime/log/lag.js';
 import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
 import { COUNT, inTenths, type ProcessManagerStatus } from './status.js';

@@ -7,11 +7,11 @@ import {
   listQuarantined,
   orphanOf,
   type Projection,
-  rate,
   type Rebuild,
   rebuildOf,
   type RebuildProgress,
 } from '../../runtime/readmodels/index.js';
+import { rate } from './rate.js';
 import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './buildStatus.js';
 import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';

@@ -8,12 +8,14 @@ export interface Rebuild {
   readonly from: number | undefined;
   readonly kind: 'rebuild' | 'rollback';
   readonly state: 'building' | 'ready' | 'swapping' | 'aborting' | 'leaving';
-  /** Whether a command builds it; else any process with the role projector does. */
-  readonly attended: boolean;
   readonly by: string;
   readonly reason?: string;
   /** Time of the request, ISO 8601, UTC, milliseconds. */
   readonly at: string;
+  /** Name of the requesting process, if that process builds it itself as long as it lives. */
+  readonly process?: string;
+  /** Why the build can't go on; a repeated request removes it. */
+  readonly failure?: string;
 }
 
 export const REBUILDS = 'rebuild/';

@@ -1,30 +1,64 @@
-/** The role `projector`: it updates the read models, carries out rebuilds, and maintains the tree over the log. */
+/** The role `projector`: it updates the read models, carries out their maintenance, and maintains the tree over the log. */
+import { openScratchWriter, type ScratchWriter } from '../../adapters/embedded/readStore/scratchWriter.js';
 import { resources } from '../../lib/async/resources.js';
-import { type ProjectorOptions, startProjector, startRebuilder } from '../../runtime/readmodels/index.js';
+import { verifiersOf } from '../../ops/evidence/index.js';
+import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
+import {
+  type MaintenanceOptions,
+  type ProjectorOptions,
+  startMaintenance,
+  startProjector,
+} from '../../runtime/readmodels/index.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
-import { startTree, type TreeSettings } from '../tree.js';
+import { openScratch } from '../scratchStores.js';
+import { startTree, treeFolder, type TreeSettings } from '../tree.js';
 
 export interface RunningProjector {
   /** Stores the folded documents, and ends the projector. Nothing is written after it resolves. */
   close(): Promise<void>;
 }
 
+/**
+ * What orders of maintenance need besides the engines.
+ * @param stored the log with events as stored: neither decrypted nor upcast
+ * @param scratchWriter writer whose thread is loaded already, for long-running processes
+ */
+export function maintenanceTools(
+  stored: EventStore,
+  { dir, keys }: Pick<TreeSettings, 'dir' | 'keys'>,
+  dataDir: string,
+  scratchWriter?: ScratchWriter,
+): Pick<MaintenanceOptions, 'checkLog' | 'openScratch'> {
+  return {
+    checkLog: async (options) =>
+      refuseAlteredLog({ stored, folder: treeFolder(dir, stored.logId), verifiersOf: verifiersOf(keys) }, options),
+    openScratch: async () => openScratch(dataDir, scratchWriter),
+  };
+}
+
 /** Starts the projector in this thread. @throws Error when the read store was filled from another log */
 export async function projectInProcess({
   stored,
   tree,
+  dataDir,
   ...options
 }: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & {
   readonly followers: Pick<Followers, 'start'>;
   /** The log of `events`, with events as stored: neither decrypted nor upcast. */
   readonly stored: EventStore;
-  /** Settings of the tree over the log; absent: no tree is maintained. */
-  readonly tree?: TreeSettings | undefined;
+  /** Settings of the tree over the log. */
+  readonly tree: TreeSettings;
+  readonly dataDir: string;
 }): Promise<RunningProjector> {
+  const { logger } = options;
   const open = resources();
+  const scratchWriter = open.add(
+    openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
+  );
+  await scratchWriter.loaded;
   open.add(await startProjector(options));
-  open.add(startRebuilder(options));
-  if (tree !== undefined) open.add(startTree(tree, { ...options, stored, records: options.store.records }));
+  open.add(startMaintenance({ ...options, ...maintenanceTools(stored, tree, dataDir, scratchWriter) }));
+  open.add(startTree(tree, { ...options, stored, records: options.store.records }));
   return open;
 }

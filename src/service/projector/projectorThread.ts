@@ -45,7 +45,17 @@ if (sandbox) {
   open.add(parts.start('sandbox clock', followSharedClock(store.records)));
 }
 open.add(
-  await projectInProcess({ events, stored, store, projections: PROJECTIONS, tree, logger, holder, followers: parts }),
+  await projectInProcess({
+    events,
+    stored,
+    store,
+    projections: PROJECTIONS,
+    tree,
+    dataDir: dir,
+    logger,
+    holder,
+    followers: parts,
+  }),
 );
 // The first post of health signals that everything is loaded.
 await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));

@@ -14,8 +14,8 @@ export interface ProjectorThreadData {
   /** The key store's setting; it and the master keys open personal data. */
   readonly keysUrl?: string | undefined;
   readonly masterKeys?: readonly string[] | undefined;
-  /** Settings of the tree over the log; absent: no tree is maintained. */
-  readonly tree?: TreeSettings | undefined;
+  /** Settings of the tree over the log. */
+  readonly tree: TreeSettings;
   readonly sandbox?: boolean;
   /** See `LeaseOptions.holder`. A new thread with the same name takes over a dead one's lease at once. */
   readonly holder: string;

@@ -1,26 +1,29 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { rebuildRoutes } from '../../../src/api/ops/projectionRebuilds.js';
+import { rebuildRoutes, type RebuildRoutesOptions } from '../../../src/api/ops/projectionRebuilds.js';
 import type { Call } from '../../../src/api/pipeline/route.js';
 import { deferred } from '../../../src/lib/async/deferred.js';
-import { openTasks, type Tasks } from '../../../src/runtime/readmodels/maintenance/tasks.js';
+import { resources, type Resources } from '../../../src/lib/async/resources.js';
+import { awaitedOrders } from '../../../src/ops/readmodels/orders.js';
+import { startMaintenance } from '../../../src/runtime/readmodels/maintenance/maintainer.js';
 import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type GiftDocument, giftsProjection } from '../../../src/projections/gifts.js';
-import type { SignedLog } from '../../../src/ops/readmodels/refuseAlteredLog.js';
+import { refuseAlteredLog, type SignedLog } from '../../../src/ops/readmodels/refuseAlteredLog.js';
 import { tileFolder } from '../../../src/ops/evidence/tree/tileFolder.js';
 import { event as newEvent } from '../../support/engines/eventStoreEvents.js';
-import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
-import { requestRebuild, seizeBuildLease } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
+import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
+import { requestRebuild } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
+import { type Lease, seizeLease } from '../../../src/runtime/coordination/lease.js';
 import { previousBuildOf } from '../../../src/runtime/readmodels/previousBuilds.js';
 import { putRebuild, rebuildOf } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { buy, refused } from '../../support/service/giftFlow.js';
-import { silent } from '../../support/fixtures/projecting.js';
-import { ASKED, GIFTS_PROJECTION } from '../../support/fixtures/rebuilding.js';
+import { installation, settled, silent } from '../../support/fixtures/projecting.js';
+import { ASKED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../support/fixtures/rebuilding.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 import { eventually } from '../../support/assertions/until.js';
 
@@ -69,6 +72,10 @@ async function falsify(id: string): Promise<void> {
     [true],
   );
 }
+
+/** The lease of a process that builds a read model. */
+const buildLease = async (name: string, holder: string): Promise<Lease | undefined> =>
+  seizeLease(store.records, `rebuild/${name}`, { holder, signal: never, logger: silent });
 
 test.before(async () => {
   service = await startService();
@@ -153,12 +160,8 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
 });
 
 test('while another builds it is refused with who that is; aborted, it is gone', async () => {
-  const lease = await seizeBuildLease(
-    { events: service.events, store, logger: silent, holder: 'cli:ann@till (process 7)' },
-    'gifts',
-    never,
-  );
-  const { record } = await requestRebuild(store, GIFTS_PROJECTION, ASKED, true);
+  const lease = await buildLease('gifts', 'cli:ann@till (process 7)');
+  const { value } = await requestRebuild(store, GIFTS_PROJECTION, ASKED);
   assert.equal((await ask('POST', '/gifts/rebuild')).headers.get('retry-after'), '5');
   refused(
     await ask('POST', '/gifts/rebuild'),
@@ -173,11 +176,11 @@ test('while another builds it is refused with who that is; aborted, it is gone',
   const { rebuild } = (await ask('GET', '/gifts')).json.data as Json;
   assert.deepEqual([rebuild.state, rebuild.holder, rebuild.reason], ['building', 'cli:ann@till (process 7)', 'a test']);
   await lease?.release();
-  await store.ensure({ name: 'gifts', version: record.value.target, indexes: [] });
+  await store.ensure({ name: 'gifts', version: value.target, indexes: [] });
   const aborted = await ask('POST', '/gifts/abort', { reason: 'not now' });
   assert.deepEqual([aborted.status, aborted.json], [200, { data: null }]);
   assert.deepEqual(
-    [(await store.versions('gifts')).includes(record.value.target), await store.active('gifts')],
+    [(await store.versions('gifts')).includes(value.target), await store.active('gifts')],
     [false, giftsProjection.version],
   );
   assert.deepEqual(
@@ -342,11 +345,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
     (await Promise.all(PROJECTIONS.map(({ name }) => rebuildOf(store, name)))).some((one) => one !== undefined);
   const before = await active();
   for (const user of ['ann', 'aud']) refused(await ask('POST', '/rebuild', {}, user), 403, 'Forbidden.');
-  const lease = await seizeBuildLease(
-    { events: service.events, store, logger: silent, holder: 'cli:ann@till (process 8)' },
-    'parked',
-    never,
-  );
+  const lease = await buildLease('parked', 'cli:ann@till (process 8)');
   refused(
     await ask('POST', '/rebuild', { reason: 'ticket 4713' }),
     409,
@@ -359,7 +358,6 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
     from: transactionsProjection.version,
     kind: 'rollback',
     state: 'ready',
-    attended: false,
   } as const;
   await putRebuild(store, 'transactions', { ...rolledBack, state: 'aborting' }, 0);
   refused(
@@ -402,43 +400,61 @@ const ALTERED_LOG: SignedLog = {
   verifiersOf: () => [],
 };
 
-const tasks = (): Tasks => openTasks(store, silent, () => new Date().toISOString());
-
-function routesOfRebuilds(signedLog = ALTERED_LOG): ReturnType<typeof rebuildRoutes> {
-  const projection = transactionsProjection;
-  const deps = { events: service.events, store, logger: silent, holder: 'sue' };
-  return rebuildRoutes({
-    of: () => ({ projection, deps, asked: ASKED }),
+/**
+ * The routes of rebuilds on read models of their own, beside a process that carries orders out and leads.
+ * @param open closes the read models
+ */
+async function routesOfRebuilds(open: Resources, signedLog = ALTERED_LOG) {
+  const projection = transactionsProjection as unknown as Projection;
+  const house = open.add(await installation(), (one) => one.destroy());
+  const { events, store: own } = house;
+  await settled(await house.project({ projections: [projection] }), events);
+  const { records } = own;
+  open.add(
+    startMaintenance({
+      ...depsFor(events, own, 'a projector'),
+      ...NO_TOOLS,
+      projections: [projection],
+      checkLog: async (options) => refuseAlteredLog(signedLog, options),
+    }),
+  );
+  const options: RebuildRoutesOptions = {
+    of: () => ({ projection, asked: ASKED }),
     exists: async () => undefined,
-    asking: () => ({ deps, asked: ASKED }),
-    tasks: tasks(),
-    signedLog,
-    store,
+    asking: () => ASKED,
+    orders: open.add(awaitedOrders(records, silent)),
+    records,
+    store: own,
     params: {},
-  });
+  };
+  return { own, routes: rebuildRoutes(options) };
 }
 
 test('no rebuild is asked for of a log that was altered, but for a reason', async () => {
-  const [, one] = routesOfRebuilds();
+  const open = resources();
+  const { own, routes } = await routesOfRebuilds(open);
+  const [, one] = routes;
   const handled = async (body: object): Promise<unknown> =>
     one!.handle({ body, left: never } as unknown as Call, { personal: false }, async () => ({
       end: async () => undefined,
     }));
-  const active = await store.active('transactions');
+  const active = await own.active('transactions');
   await assert.rejects(handled({ reason: 'x' }), {
     code: 'projection_refused',
     message: /^the log is not what was signed, .*: events are missing before \w+ of .* \(position 0{15}2, /,
   });
   await assert.rejects(handled({ altered: true }), { code: 'schema', message: 'reason is required with altered' });
-  assert.equal(await rebuildOf(store, 'transactions'), undefined);
+  assert.equal(await rebuildOf(own, 'transactions'), undefined);
   assert.equal(((await handled({ altered: true, reason: 'looked into' })) as { status: number }).status, 202);
-  await eventually(async () => (await store.active('transactions')) !== active);
+  await eventually(async () => (await own.active('transactions')) !== active);
+  await open.close();
 });
 
 test('answers while a large log is verified, and says afterwards that nothing is built of an altered one', async () => {
   const { name } = transactionsProjection;
   const held = deferred<void>();
-  const [, one] = routesOfRebuilds({
+  const open = resources();
+  const { own, routes } = await routesOfRebuilds(open, {
     ...ALTERED_LOG,
     stored: {
       ...ALTERED_LOG.stored,
@@ -448,42 +464,48 @@ test('answers while a large log is verified, and says afterwards that nothing is
       },
     },
   });
+  const [, one, lastOf] = routes;
   const ends: unknown[][] = [];
   const call = { body: { reason: 'x' }, left: never } as unknown as Call;
   const reply = await one!.handle(call, { personal: false }, async () => ({
     end: async (...end) => void ends.push(end),
   }));
   assert.deepEqual(reply, { status: 202, body: { data: null }, shown: 1 });
-  const last = async (): Promise<Json> => (await ask('GET', `/${name}/rebuild`)).json.data as Json;
+  const started = async () => ({ end: async () => undefined });
+  const last = async (): Promise<Json> =>
+    ((await lastOf!.handle(call, { personal: false }, started)) as { body: { data: Json } }).body.data;
   const under = await last();
   assert.deepEqual([under.kind, under.state, under.by, ends], ['rebuild', 'running', ASKED.by, []]);
-  assert.equal((await ask('POST', `/${name}/rebuild`, { reason: 'y' })).status, 409);
+  await assert.rejects(one!.handle(call, { personal: false }, started), { code: 'projection_busy' });
   held.resolve();
   const over = await eventually(async () => ((await last()).state === 'running' ? undefined : last()));
   assert.equal(over.state, 'failed');
   assert.match(String(over.failure), /^the log is not what was signed/);
-  assert.deepEqual(ends, [[0, null, false]]);
-  assert.equal(await rebuildOf(store, name), undefined);
+  assert.deepEqual(await eventually(async () => (ends.length > 0 ? ends : undefined)), [[0, null, false]]);
+  assert.equal(await rebuildOf(own, name), undefined);
   assert.equal((await ask('GET', `/${name}/rebuild`, undefined, 'ann')).status, 403);
+  await open.close();
 });
 
 test("records who asks and why before anything is done; does nothing that it can't record", async () => {
   const { name } = transactionsProjection;
-  const routes = routesOfRebuilds().filter(({ method }) => method === 'POST');
+  const open = resources();
+  const { own, routes } = await routesOfRebuilds(open);
   const status = async (): Promise<unknown[]> => [
-    await store.active(name),
-    await store.versions(name),
-    (await rebuildOf(store, name))?.value.target,
+    await own.active(name),
+    await own.versions(name),
+    (await rebuildOf(own, name))?.value.target,
   ];
-  await requestRebuild(store, transactionsProjection, ASKED, true);
+  await requestRebuild(own, transactionsProjection as unknown as Projection, ASKED);
   const before = await status();
-  for (const { path, handle } of routes) {
-    const failed = await handle({} as Call, { personal: false }, async () =>
+  for (const { path, handle } of routes.filter(({ method }) => method === 'POST')) {
+    const failed = await handle({ body: {} } as Call, { personal: false }, async () =>
       Promise.reject(new UnavailableError('the log does not answer')),
     ).catch((error: unknown) => error);
     assert.ok(failed instanceof UnavailableError, path);
     assert.deepEqual(await status(), before, path);
   }
+  await open.close();
   assert.equal((await ask('POST', `/${name}/abort`, { reason: 'not now' })).status, 200);
   assert.deepEqual((await recorded(':name/abort', name)).at(-1), [{ name }, 'not now', 1, true]);
 });

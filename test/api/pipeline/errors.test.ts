@@ -885,15 +885,12 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   NotYetError: 'ends in a process manager',
   NumberFault: 'ends in a worker',
   PruneNeedsYesError: 'ends a command of the command line',
-  RebuildRefusedError: '409 or 422, with its message',
   Refusal: 'has a status',
   RefusedError: 'ends in a worker',
-  RepairRefusedError: '422, with its message',
   SignatureError: '400 of a webhook',
   SpoiltTilesError: 'ends a run of the keeper of the tree',
   StoppedError: 'ends a command of the command line',
   StreamDeletedError: '500: a stream of the log is gone for good',
-  TaskRunningError: '409, with its message',
   ToldError: 'ends a run of a follower',
   TimeError: '422, with its message',
   OtherTileError: 'ends a run of the keeper of the tree',
@@ -904,7 +901,6 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   UnprovenEventError: 'ends a command of the command line; 500: the log or a tile was altered',
   UntrustedNoteError: 'ends a command of the command line; 403 of a witness',
   VerifyInterruptedError: 'ends a task',
-  VerifyRefusedError: '422, with its message',
 };
 
 test('each class of error in src is known to be answered as 503, or in another way', async () => {

@@ -1,13 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { failureOf } from '../../../src/cli/projections/shared.js';
+import { commandFailureOf } from '../../../src/cli/projections/shared.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 
 const test = suite('cli/projectionsShared');
 
 const told = (message: string, code: string): string =>
   (
-    failureOf(
+    commandFailureOf(
       new UnavailableError(message, { cause: Object.assign(new Error(message), { code }) }),
       'gifts',
       'repeat the command',
@@ -25,7 +25,7 @@ test('names the remedy of an unwritable file before the advice to repeat the com
   );
   assert.is(told('read.db: database is locked', 'SQLITE_BUSY'), 'read.db: database is locked: repeat the command');
   assert.is(
-    (failureOf(new UnavailableError('no MongoDB answers'), 'gifts', 'repeat the command') as Error).message,
+    (commandFailureOf(new UnavailableError('no MongoDB answers'), 'gifts', 'repeat the command') as Error).message,
     'no MongoDB answers: repeat the command',
   );
 });

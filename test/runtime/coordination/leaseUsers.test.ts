@@ -14,7 +14,7 @@ import { giftsProjection } from '../../../src/projections/gifts.js';
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { LEASE_MS } from '../../../src/runtime/coordination/lease.js';
 import { requestRebuild } from '../../../src/runtime/readmodels/maintenance/rebuild.js';
-import { startRebuilder } from '../../../src/runtime/readmodels/maintenance/rebuilder.js';
+import { startMaintenance } from '../../../src/runtime/readmodels/maintenance/maintainer.js';
 import { keeperLease } from '../../../src/runtime/readmodels/orphanedModels.js';
 import { checkpointName } from '../../../src/runtime/readmodels/projection.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
@@ -23,7 +23,7 @@ import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { leaseGate } from '../../support/faults/leaseGate.js';
 import { EVERY_MS, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
 import { buy, installed, silent } from '../../support/fixtures/projecting.js';
-import { ASKED, GIFTS_PROJECTION, inUse } from '../../support/fixtures/rebuilding.js';
+import { ASKED, GIFTS_PROJECTION, inUse, NO_TOOLS } from '../../support/fixtures/rebuilding.js';
 import { type House, openHouse, phone } from '../../support/service/house.js';
 
 const test = suite('parts that work by lease');
@@ -206,7 +206,8 @@ test(
         return own.write(batches);
       },
     };
-    const rebuilder = startRebuilder({
+    const rebuilder = startMaintenance({
+      ...NO_TOOLS,
       events,
       store: slow,
       logger: silent,
@@ -218,8 +219,7 @@ test(
       begin: async () => {
         stored = new Promise((resolve) => (goOn = resolve));
         isAsked = false;
-        const { record } = await requestRebuild(store, GIFTS_PROJECTION, ASKED, false);
-        ({ target } = record.value);
+        ({ target } = (await requestRebuild(store, GIFTS_PROJECTION, ASKED)).value);
         await until(() => isAsked);
       },
       cause: async () => goOn(),

@@ -26,7 +26,6 @@ const rebuild = (state: Rebuild['state'], more: Partial<Rebuild> = {}): Rebuild 
   from: 1,
   kind: 'rebuild',
   state,
-  attended: false,
   by: 'sue',
   at: '2026-05-04T00:00:00.000Z',
   ...more,

@@ -51,6 +51,7 @@ function projectWith(
   const logger = loggerOf(lines);
   return projectOnThread({
     dataDir: dir,
+    tree: { dir, everyMs: 60_000, host: 'localhost', keys: [], witnesses: [] },
     holder: 'h',
     version: '1',
     logger,

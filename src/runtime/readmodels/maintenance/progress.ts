@@ -163,3 +163,17 @@ async function countedTo(
   }
   return count;
 }
+
+/** Counts the events of a fold up to `through`. @returns a function for each batch: its events and its position */
+export function foldProgress(through: Position | undefined): (read: number, position: Position) => RebuildProgress {
+  const start = performance.now();
+  let events = 0;
+  return (read, position) => {
+    events += read;
+    const share = shareOf(position, through) ?? 0;
+    const perSecond = (events / (performance.now() - start)) * 1_000;
+    const total = share > 0 ? Math.round(events / share) : undefined;
+    const secondsLeft = total === undefined ? undefined : (total - events) / perSecond;
+    return { events, total, perSecond, share, secondsLeft, position };
+  };
+}

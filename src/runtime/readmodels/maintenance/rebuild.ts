@@ -4,95 +4,117 @@
  */
 import { pause } from '../../../lib/async/pause.js';
 import type { ReadStore, StoredRecord } from '../../../ports/readStore.js';
+import { AlteredEventError } from '../../../ports/unavailable.js';
 import type { Projection } from '../projection.js';
 import type { ProjectorProcess } from '../projectorProcess.js';
 import { asBuild, buildOf, buildText, otherReleaseText, sameVersion } from '../buildNumbers.js';
 import { nextNumber } from '../ownBuild.js';
 import { previousBuildOf } from '../previousBuilds.js';
-import { putRebuild, REBUILDS, rebuildOf, type Rebuild } from '../rebuildRecord.js';
+import { putRebuild, rebuildOf, type Rebuild } from '../rebuildRecord.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { emptyIfInvalid } from '../invalidBuilds.js';
-import { type Lease, LeaseHeldError, type Pace, paced, seizeLease } from '../../coordination/index.js';
+import { considerate, type Lease, LeaseHeldError, type Pace, paced, seizeLease } from '../../coordination/index.js';
 import { finishSwap } from '../swap.js';
 import { dropBuild } from '../unusedBuilds.js';
 import { openBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
-import { MaintenanceRefusedError, type Remedy } from './refused.js';
-import { progressOf, type RebuildProgress, putProgress } from './progress.js';
+import { type Asked, MaintenanceRefusedError, type StartedRebuild } from './orders.js';
+import { progressOf, putProgress } from './progress.js';
 
 /** How often a builder checks that its build is still requested. */
 const TEND_MS = 1_000;
-
-export class RebuildRefusedError extends MaintenanceRefusedError {
-  override readonly name = 'RebuildRefusedError';
-  /** Whether other work is in progress, so that a later attempt may succeed. */
-  readonly busy: boolean;
-  constructor(message: string, { busy = false, remedy }: { readonly busy?: boolean; readonly remedy?: Remedy } = {}) {
-    super(message, remedy);
-    this.busy = busy;
-  }
-}
-
-export type RebuildDeps = ProjectorProcess;
-
-export interface Asked {
-  readonly by: string;
-  readonly reason?: string;
-  /** Time of the request, ISO 8601, UTC, milliseconds. */
-  readonly at: string;
-}
 
 export interface BuildOptions {
   readonly pace: Pace;
   /** Stops the build; the next builder continues from its checkpoint. */
   readonly signal: AbortSignal;
-  /** Called about once a second, and at the end. */
-  readonly onProgress?: (progress: RebuildProgress) => void;
 }
 
 const leaseOf = (name: string): string => `rebuild/${name}`;
 
-/** @throws RebuildRefusedError that names the holder */
-export async function seizeBuildLease(
-  { store, logger, holder, leaseMs }: RebuildDeps,
+function seizeBuildLease(
+  { store, logger, holder, leaseMs }: ProjectorProcess,
   name: string,
   signal: AbortSignal,
 ): Promise<Lease | undefined> {
+  return seizeLease(store.records, leaseOf(name), { holder, signal, logger, ttlMs: leaseMs });
+}
+
+/**
+ * Requests rebuilds of all these read models, or of none where one can't be rebuilt now.
+ * @throws MaintenanceRefusedError
+ */
+export async function requestRebuilds(
+  deps: ProjectorProcess,
+  projections: readonly Projection[],
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<StartedRebuild[]> {
+  const { store } = deps;
+  const leases: Lease[] = [];
+  const inProgress = new Map<string, Rebuild>();
   try {
-    return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ttlMs: leaseMs });
-  } catch (error) {
-    if (!(error instanceof LeaseHeldError)) throw error;
-    throw new RebuildRefusedError(`${name} is being rebuilt by ${error.holder}: wait for it, or abort it`, {
-      busy: true,
-      remedy: 'abort',
-    });
+    for (const { name } of projections) {
+      try {
+        const lease = await seizeBuildLease(deps, name, signal);
+        if (lease !== undefined) leases.push(lease);
+      } catch (error) {
+        if (!(error instanceof LeaseHeldError)) throw error;
+        inProgress.set(name, await leftRebuild(store, name, asked, error.holder));
+      }
+    }
+    signal.throwIfAborted();
+    for (const projection of projections) await checkRebuild(store, projection);
+    const started: StartedRebuild[] = [];
+    for (const projection of projections) {
+      const { name } = projection;
+      const left = inProgress.get(name);
+      const { value, resumed } =
+        left === undefined ? await requestRebuild(store, projection, asked) : { value: left, resumed: true };
+      started.push({ name, target: value.target, from: value.from ?? null, resumed });
+    }
+    return started;
+  } finally {
+    for (const lease of leases) await lease.release();
   }
 }
 
 /**
- * Records a rebuild, or continues the one in progress. `attended`: the caller builds it.
- * @returns the record, and whether it existed before
- * @throws RebuildRefusedError
+ * The rebuild that `holder` builds, if the same person requested it from a process that has left it to others.
+ * @throws MaintenanceRefusedError that names the holder
+ */
+async function leftRebuild(store: ReadStore, name: string, { by }: Asked, holder: string): Promise<Rebuild> {
+  const rebuild = (await rebuildOf(store, name))?.value;
+  const isLeft = rebuild?.state === 'building' && rebuild.process !== undefined && rebuild.process !== holder;
+  if (isLeft && rebuild.by === by) return rebuild;
+  throw new MaintenanceRefusedError(`${name} is being rebuilt by ${holder}: wait for it, or abort it`, {
+    busy: true,
+    remedy: 'abort',
+  });
+}
+
+/**
+ * Records a rebuild, or continues the one in progress. The caller holds the lease of its builder.
+ * @returns the rebuild, and whether it existed before
+ * @throws MaintenanceRefusedError
  */
 export async function requestRebuild(
   store: ReadStore,
   projection: Projection,
-  { by, reason, at }: Asked,
-  attended: boolean,
-): Promise<{ readonly record: StoredRecord<Rebuild>; readonly resumed: boolean }> {
+  { by, reason, at, process }: Asked,
+): Promise<{ readonly value: Rebuild; readonly resumed: boolean }> {
   const { name, version } = projection;
+  const requester = process === undefined ? {} : { process };
   for (;;) {
     const { from, existing } = await checkRebuild(store, projection);
-    if (
-      existing !== undefined &&
-      sameVersion(existing.value.target, version) &&
-      (existing.value.state === 'ready' || existing.value.state === 'swapping')
-    )
-      return { record: existing, resumed: true };
-    if (existing?.value.state === 'building' && sameVersion(existing.value.target, version)) {
-      const value: Rebuild = { ...existing.value, attended };
-      const put = await putRebuild(store, name, value, existing.version);
-      if (put !== undefined) return { record: { ...existing, value, version: put }, resumed: true };
+    const { state, target: standing = 0 } = existing?.value ?? {};
+    const isOwn = sameVersion(standing, version);
+    if (existing !== undefined && isOwn && (state === 'ready' || state === 'swapping'))
+      return { value: existing.value, resumed: true };
+    if (existing !== undefined && isOwn && state === 'building') {
+      const { failure: _, process: _process, ...left } = existing.value;
+      const value: Rebuild = { ...left, ...requester };
+      if ((await putRebuild(store, name, value, existing.version)) !== undefined) return { value, resumed: true };
       continue;
     }
     if (existing !== undefined) {
@@ -101,24 +123,15 @@ export async function requestRebuild(
       continue;
     }
     const target = await nextNumber(store, projection);
-    const value: Rebuild = {
-      target,
-      from,
-      kind: 'rebuild',
-      state: 'building',
-      attended,
-      by,
-      at,
-      ...(reason === undefined ? {} : { reason }),
-    };
-    const put = await putRebuild(store, name, value, 0);
-    if (put !== undefined) return { record: { key: REBUILDS + name, value, version: put }, resumed: false };
+    const why = reason === undefined ? {} : { reason };
+    const value: Rebuild = { target, from, kind: 'rebuild', state: 'building', by, at, ...why, ...requester };
+    if ((await putRebuild(store, name, value, 0)) !== undefined) return { value, resumed: false };
   }
 }
 
 /**
  * @returns the number of the build in use, and the rebuild in progress
- * @throws RebuildRefusedError if a rebuild can't start now
+ * @throws MaintenanceRefusedError if a rebuild can't start now
  */
 export async function checkRebuild(
   store: ReadStore,
@@ -126,14 +139,14 @@ export async function checkRebuild(
 ): Promise<{ readonly from: number | undefined; readonly existing: StoredRecord<Rebuild> | undefined }> {
   const from = await store.active(name);
   if (from !== undefined && buildOf(from).version !== version) {
-    throw new RebuildRefusedError(
+    throw new MaintenanceRefusedError(
       otherReleaseText(name, from, version, 'wait: the projector builds that version and swaps it in by itself'),
       { remedy: 'status' },
     );
   }
   const existing = await rebuildOf(store, name);
   if (existing?.value.kind === 'rollback' && sameVersion(existing.value.target, version))
-    throw new RebuildRefusedError(
+    throw new MaintenanceRefusedError(
       `${name} is being rolled back, as ${existing.value.by} asked at ${existing.value.at}: wait for it, or abort it`,
       { busy: true, remedy: 'abort' },
     );
@@ -153,15 +166,43 @@ async function discardRebuild(
 }
 
 /**
+ * Continues the rebuild of a read model, or drops an aborted one.
+ * @throws LeaseHeldError while another process builds it; LeaseLostError, UnavailableError
+ */
+export async function carryOn(deps: ProjectorProcess, projection: Projection, signal: AbortSignal): Promise<void> {
+  const { store, logger } = deps;
+  const { name } = projection;
+  const lease = await seizeBuildLease(deps, name, signal);
+  if (lease === undefined) return;
+  try {
+    const record = await rebuildOf(store, name);
+    if (record?.value.state === 'aborting') return await discardRebuild(store, name, record);
+    if (record?.value.state !== 'building') return;
+    const { target } = record.value;
+    logger.info({ projection: name, build: target }, 'rebuilding');
+    const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal });
+    logger.info({ projection: name, build: target, outcome }, 'rebuilding ended');
+  } catch (error) {
+    if (!(error instanceof AlteredEventError)) throw error;
+    logger.error({ err: error, projection: name }, 'a rebuild failed');
+    const record = await rebuildOf(store, name);
+    if (record?.value.state === 'building')
+      await putRebuild(store, name, { ...record.value, failure: error.message }, record.version);
+  } finally {
+    await lease.release();
+  }
+}
+
+/**
  * @returns `aborted`: the build is no longer requested, and nothing is written; `stopped`: by the signal
  * @throws LeaseLostError
  */
 export async function build(
-  deps: RebuildDeps,
+  deps: ProjectorProcess,
   projection: Projection,
   target: number,
   lease: Lease,
-  { pace, signal, onProgress }: BuildOptions,
+  { pace, signal }: BuildOptions,
 ): Promise<'ready' | 'aborted' | 'stopped'> {
   const { store } = deps;
   const { name } = projection;
@@ -176,10 +217,7 @@ export async function build(
     const record = await rebuildOf(store, name);
     return record?.value.target === target && record.value.state === 'building' ? record : undefined;
   };
-  const report = async (): Promise<void> => {
-    onProgress?.(progress.now());
-    await putProgress(store, name, target, progress);
-  };
+  const report = async (): Promise<void> => putProgress(store, name, target, progress);
 
   async function tend(): Promise<void> {
     while (!ended.signal.aborted && !stop.aborted) {
@@ -226,7 +264,7 @@ export async function build(
 /**
  * Requests that the leading process swap the previous build in.
  * @returns the number of that build
- * @throws RebuildRefusedError
+ * @throws MaintenanceRefusedError
  */
 export async function requestRollback(
   store: ReadStore,
@@ -236,26 +274,26 @@ export async function requestRollback(
   const existing = await rebuildOf(store, name);
   if (existing?.value.kind === 'rollback') return existing.value.target;
   if (existing !== undefined)
-    throw new RebuildRefusedError(
+    throw new MaintenanceRefusedError(
       `${name} is being rebuilt, as ${existing.value.by} asked at ${existing.value.at}: wait for it, or abort it`,
       { busy: true, remedy: 'abort' },
     );
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
   if (previous !== undefined && from !== previous.number && !(await store.versions(name)).includes(previous.number)) {
-    throw new RebuildRefusedError(
+    throw new MaintenanceRefusedError(
       `${name}: no previous build is kept any more: ${buildText(previous.number)} was dropped, since its time was over or a person was erased`,
     );
   }
   if (previous === undefined || from === previous.number) {
-    throw new RebuildRefusedError(`${name}: no previous build is kept, so there is nothing to go back to`);
+    throw new MaintenanceRefusedError(`${name}: no previous build is kept, so there is nothing to go back to`);
   }
   if (from !== undefined && !sameVersion(from, version) && sameVersion(previous.number, version)) {
-    throw new RebuildRefusedError(
+    throw new MaintenanceRefusedError(
       `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the previous build, ${buildText(previous.number)}, into use again`,
     );
   }
   if (!sameVersion(previous.number, version) || from === undefined || !sameVersion(from, version)) {
-    throw new RebuildRefusedError(
+    throw new MaintenanceRefusedError(
       `${name}: the previous build is ${buildText(previous.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
     );
   }
@@ -264,13 +302,12 @@ export async function requestRollback(
     from,
     kind: 'rollback',
     state: 'ready',
-    attended: false,
     by,
     at,
     ...(reason === undefined ? {} : { reason }),
   };
   if ((await putRebuild(store, name, rollback, 0)) === undefined)
-    throw new RebuildRefusedError(`${name}: somebody else began a rebuild in this moment`, {
+    throw new MaintenanceRefusedError(`${name}: somebody else began a rebuild in this moment`, {
       busy: true,
       remedy: 'status',
     });
@@ -278,48 +315,25 @@ export async function requestRollback(
 }
 
 /**
- * Stops the builder of a rebuild and drops the build; the leading process drops a build that it has taken over.
- * @returns `leaving`: the record still exists
- * @throws RebuildRefusedError if no rebuild is in progress, or the build is in use
+ * Requests the end of a rebuild: its builder stops and drops the build, or the leading process does. The record is
+ * deleted at the end.
+ * @returns the number of the build
+ * @throws MaintenanceRefusedError if no rebuild is in progress, or the build is in use
  */
-export async function abortRebuild(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<'over' | 'leaving'> {
-  const { store } = deps;
+export async function abortRebuild(store: ReadStore, name: string): Promise<number> {
   for (;;) {
     const record = await rebuildOf(store, name);
-    if (record === undefined) throw new RebuildRefusedError(`${name} is not being rebuilt: there is nothing to abort`);
+    if (record === undefined)
+      throw new MaintenanceRefusedError(`${name} is not being rebuilt: there is nothing to abort`);
     const { value, version } = record;
     if (value.state === 'swapping' || (await store.active(name)) === value.target) {
-      throw new RebuildRefusedError(`${name}: the new build is being swapped in at this moment; roll back afterwards`, {
-        busy: true,
-        remedy: 'rollback',
-      });
+      throw new MaintenanceRefusedError(
+        `${name}: the new build is being swapped in at this moment; roll back afterwards`,
+        { busy: true, remedy: 'rollback' },
+      );
     }
-    if (value.state === 'leaving') return 'leaving';
+    if (value.state === 'leaving' || value.state === 'aborting') return value.target;
     const state = value.state === 'ready' ? 'leaving' : 'aborting';
-    if (value.state !== 'aborting' && (await putRebuild(store, name, { ...value, state }, version)) === undefined)
-      continue;
-    if (state === 'leaving') return 'leaving';
-    const lease = await waitForLease(deps, name, signal);
-    if (lease === undefined) return 'leaving';
-    try {
-      const marked = await rebuildOf(store, name);
-      if (marked?.value.state === 'aborting') await discardRebuild(store, name, marked);
-    } finally {
-      await lease.release();
-    }
-    return 'over';
+    if ((await putRebuild(store, name, { ...value, state }, version)) !== undefined) return value.target;
   }
-}
-
-/** Waits until the builder releases its lease: it notices within a second that its build is no longer requested. */
-async function waitForLease(deps: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
-  while (!signal.aborted) {
-    try {
-      return await seizeBuildLease(deps, name, signal);
-    } catch (error) {
-      if (!(error instanceof RebuildRefusedError)) throw error;
-      await pause(TEND_MS / 4, signal);
-    }
-  }
-  return undefined;
 }

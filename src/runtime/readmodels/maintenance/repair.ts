@@ -2,40 +2,37 @@
  * Folds single documents afresh; the leading process stores them. This also repairs quarantined documents that this
  * code can fold.
  */
+import { pause } from '../../../lib/async/pause.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
 import { asBuild, otherReleaseText, sameVersion } from '../buildNumbers.js';
-import { type Pace, paced, shareOf } from '../../coordination/index.js';
+import { paced, type Pace } from '../../coordination/index.js';
+import type { ProjectorProcess } from '../projectorProcess.js';
 import { atMostBytes } from '../writer.js';
 import { foldSome } from './foldSome.js';
-import type { RebuildDeps } from './rebuild.js';
-import { MaintenanceRefusedError } from './refused.js';
+import { MaintenanceRefusedError, type OrderStep } from './orders.js';
+import { foldProgress } from './progress.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
-import { waitWithStandby } from './waitWithStandby.js';
 
+const POLL_MS = 50;
 const ORDER = { documents: 200, bytes: 500_000 };
 /** How long the projector may take to reach the documents' position. */
 const STUCK_MS = 30_000;
 /** Most documents of one repair; more documents need a rebuild. */
 export const MAX_REPAIRS = 10_000;
 
-export class RepairRefusedError extends MaintenanceRefusedError {
-  override readonly name = 'RepairRefusedError';
-}
-
 export interface RepairOptions {
   readonly pace: Pace;
   readonly signal: AbortSignal;
-  /** Called with the number of events read so far, and the `share` of the log that they are, 0 to 1. */
-  readonly onProgress?: (events: number, share: number) => void;
+  readonly onProgress?: (step: OrderStep) => void;
 }
 
 /**
  * @returns `undefined`: stopped by the signal, though orders may still be carried out
- * @throws RepairRefusedError
+ * @throws MaintenanceRefusedError
  */
 export async function repair(
-  deps: RebuildDeps,
+  deps: ProjectorProcess,
   projection: Projection,
   ids: readonly string[],
   { pace, signal, onProgress }: RepairOptions,
@@ -44,34 +41,30 @@ export async function repair(
   const { name } = projection;
   const wanted = [...new Set(ids)];
   if (wanted.length > MAX_REPAIRS)
-    throw new RepairRefusedError(
-      `${wanted.length} documents are too many to repair one by one: rebuild ${name}`,
-      'rebuild',
-    );
+    throw new MaintenanceRefusedError(`${wanted.length} documents are too many to repair one by one: rebuild ${name}`, {
+      remedy: 'rebuild',
+    });
   const active = await store.active(name);
-  if (active === undefined) throw new RepairRefusedError(`${name} has never been built: the projector builds it`);
+  if (active === undefined) throw new MaintenanceRefusedError(`${name} has never been built: the projector builds it`);
   if (!sameVersion(active, projection.version))
-    throw new RepairRefusedError(
+    throw new MaintenanceRefusedError(
       otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'),
     );
   const through = await events.end();
-  let counted = 0;
+  const counted = foldProgress(through);
   const documents = await foldSome({
     events: paced({ events, store }, pace).events,
     projection,
     ids: new Set(wanted),
     through,
     signal,
-    onBatch(read, position) {
-      counted += read;
-      onProgress?.(counted, shareOf(position, through) ?? 0);
-    },
+    onBatch: (read, position) => onProgress?.({ step: 'fold', progress: counted(read, position) }),
   });
   if (signal.aborted) return undefined;
   const served = await servedIds(store, asBuild(projection, active), wanted);
   const unknown = wanted.filter((id) => !documents.has(id) && !served.has(id));
   if (unknown.length > 0)
-    throw new RepairRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
+    throw new MaintenanceRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
 
   const keys: string[] = [];
   for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents))
@@ -83,11 +76,12 @@ export async function repair(
       const order = (await store.records.get<RepairOrder>(key))?.value;
       // A leading process of another release may not know this read model, and let an order expire.
       if (order === undefined)
-        throw new RepairRefusedError(
+        throw new MaintenanceRefusedError(
           `${name}: no process has put anything in place, and none will any more: repeat the repair`,
-          'status',
+          { remedy: 'status' },
         );
-      if (order.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
+      if (order.failure !== undefined)
+        throw new MaintenanceRefusedError(`${name}: ${order.failure}: repeat the repair`);
       if (order.outcomes === undefined) continue;
       for (const outcome of order.outcomes) outcomes.set(outcome.id, outcome);
       keys.splice(keys.indexOf(key), 1);
@@ -97,15 +91,19 @@ export async function repair(
       const reached = await store.checkpoint(checkpointName(asBuild(projection, active)));
       if (through !== undefined && (reached === undefined || reached < through)) {
         for (const key of keys) await store.records.delete(key);
-        throw new RepairRefusedError(
+        throw new MaintenanceRefusedError(
           `${name} is behind the log and does not catch up, so nothing can be put in place`,
-          'status',
+          { remedy: 'status' },
         );
       }
     }
     return keys.length === 0;
   };
-  if (!(await waitWithStandby(deps, projection, signal, done))) return undefined;
+  onProgress?.({ step: 'place' });
+  while (!(await done())) {
+    if (signal.aborted) return undefined;
+    await pause(POLL_MS, signal);
+  }
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 

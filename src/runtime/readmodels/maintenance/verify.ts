@@ -11,12 +11,12 @@ import { checkpointName, collectionOf, type Projection } from '../projection.js'
 import { foldOf, otherReleaseText } from '../buildNumbers.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { lagBehind } from '../../log/lag.js';
-import { type Pace, paced, shareOf } from '../../coordination/index.js';
+import { type Pace, paced } from '../../coordination/index.js';
 import { openBuild } from '../runningBuild.js';
 import { type Difference, differenceOf } from './differences.js';
 import { foldSome } from './foldSome.js';
-import { MaintenanceRefusedError } from './refused.js';
-import { progressOf, type RebuildProgress } from './progress.js';
+import { MaintenanceRefusedError, type OrderStep } from './orders.js';
+import { foldProgress, progressOf } from './progress.js';
 
 /** Number of documents in a page; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
@@ -25,10 +25,6 @@ const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
 /** A sample comes from this many positions in the collection. */
 const PLACES = 20;
-
-export class VerifyRefusedError extends MaintenanceRefusedError {
-  override readonly name = 'VerifyRefusedError';
-}
 
 export interface VerifyOptions {
   readonly events: EventStore;
@@ -39,11 +35,7 @@ export interface VerifyOptions {
   /** How long the projector may take to reach the log's end; default 5 s. */
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
-  readonly onProgress?: (
-    progress:
-      | { readonly step: 'fold'; readonly progress: RebuildProgress }
-      | { readonly step: 'compare'; readonly documents: number },
-  ) => void;
+  readonly onProgress?: (step: OrderStep) => void;
 }
 
 export interface VerifyReport {
@@ -64,10 +56,10 @@ export class VerifyInterruptedError extends Error {
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
   if (active === undefined)
-    throw new VerifyRefusedError(`${projection.name} has never been built: the projector builds it`);
+    throw new MaintenanceRefusedError(`${projection.name} has never been built: the projector builds it`);
   const served = foldOf(projection, active);
   if (served === undefined)
-    throw new VerifyRefusedError(
+    throw new MaintenanceRefusedError(
       otherReleaseText(
         projection.name,
         active,
@@ -148,7 +140,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
 
 /**
  * @param scratch an empty store for the copy, best on this machine
- * @throws VerifyRefusedError, VerifyInterruptedError, UnavailableError
+ * @throws MaintenanceRefusedError, VerifyInterruptedError, UnavailableError
  */
 export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
   const { events, store, projection, pace, signal, scratch, onProgress } = options;
@@ -267,32 +259,14 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
   const served = await servedBuild(store, projection);
   const ids = await sampleIds(store, collectionOf(served), count);
   const through = await events.end();
-  const start = performance.now();
-  let counted = 0;
-  const { events: slowed } = paced({ events, store }, pace);
+  const counted = foldProgress(through);
   const folded = await foldSome({
-    events: slowed,
+    events: paced({ events, store }, pace).events,
     projection: served,
     ids: new Set(ids),
     through,
     signal,
-    onBatch(read, position) {
-      counted += read;
-      const share = shareOf(position, through) ?? 0;
-      const perSecond = (counted / (performance.now() - start)) * 1_000;
-      const total = share > 0 ? Math.round(counted / share) : undefined;
-      onProgress?.({
-        step: 'fold',
-        progress: {
-          events: counted,
-          total,
-          perSecond,
-          share,
-          secondsLeft: total === undefined ? undefined : (total - counted) / perSecond,
-          position,
-        },
-      });
-    },
+    onBatch: (read, position) => onProgress?.({ step: 'fold', progress: counted(read, position) }),
   });
   if (signal.aborted) throw new VerifyInterruptedError();
   const judging = judge(options, served);

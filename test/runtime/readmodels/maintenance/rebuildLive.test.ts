@@ -7,14 +7,9 @@ import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { giftsProjection, type GiftDocument } from '../../../../src/projections/gifts.js';
 import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { lastProgress } from '../../../../src/runtime/readmodels/maintenance/progress.js';
-import {
-  abortRebuild,
-  requestRebuild,
-  requestRollback,
-  RebuildRefusedError,
-} from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
-import { startRebuilder } from '../../../../src/runtime/readmodels/maintenance/rebuilder.js';
-import { waitWithStandby } from '../../../../src/runtime/readmodels/maintenance/waitWithStandby.js';
+import { startMaintenance } from '../../../../src/runtime/readmodels/maintenance/maintainer.js';
+import { MaintenanceRefusedError } from '../../../../src/runtime/readmodels/maintenance/orders.js';
+import { requestRebuild, requestRollback } from '../../../../src/runtime/readmodels/maintenance/rebuild.js';
 import { asBuild } from '../../../../src/runtime/readmodels/buildNumbers.js';
 import { previousBuildOf, putPreviousBuild } from '../../../../src/runtime/readmodels/previousBuilds.js';
 import { putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
@@ -34,11 +29,14 @@ import {
   silent,
 } from '../../../support/fixtures/projecting.js';
 import {
+  abort,
   ASKED,
   buildCollection,
   depsFor,
   GIFTS_PROJECTION,
   inUse,
+  led,
+  NO_TOOLS,
   rebuild,
   restless,
 } from '../../../support/fixtures/rebuilding.js';
@@ -50,7 +48,6 @@ const GIFTS = collectionOf(giftsProjection);
 /** The version of `gifts`; its first build is numbered from here. */
 const V = giftsProjection.version;
 const BUILD = V * 1_000_000;
-const never = new AbortController().signal;
 
 /** A pace that waits for a word after each batch. */
 function held(): { readonly pace: Pace; readonly waiting: boolean; go(): void } {
@@ -79,8 +76,11 @@ async function refusal(work: Promise<unknown>): Promise<string> {
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  assert.instance(error, RebuildRefusedError);
-  const { message, remedy } = error as RebuildRefusedError;
+  assert.instance(error, MaintenanceRefusedError);
+  const {
+    message,
+    refusal: { remedy },
+  } = error as MaintenanceRefusedError;
   return remedy === undefined ? message : `${message} [${remedy}]`;
 }
 
@@ -194,11 +194,11 @@ test(
     );
     assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /is being rebuilt, as sue asked/);
     const target = (await rebuildOf(store, 'gifts'))?.value.target ?? 0;
-    assert.is(await abortRebuild(depsFor(events, store, 'third'), 'gifts', never), 'over');
+    assert.is(await abort(depsFor(events, store, 'third')), 'over');
     assert.is((await first).outcome, 'aborted');
     assert.is(await rebuildOf(store, 'gifts'), undefined);
     assert.equal(await store.versions('gifts'), [V]);
-    assert.match(await refusal(abortRebuild(depsFor(events, store), 'gifts', never)), /nothing to abort/);
+    assert.match(await refusal(abort(depsFor(events, store))), /nothing to abort/);
     const next = await rebuild(depsFor(events, store));
     assert.is(next.target, target + 1, 'a number is never had twice');
     await inUse(store, next.target);
@@ -218,12 +218,9 @@ test(
     const { target, outcome } = await rebuild(depsFor(events, store));
     assert.is(outcome, 'ready');
     const deps = depsFor(events, store);
-    assert.is(await abortRebuild(deps, 'gifts', never), 'leaving');
-    assert.is(await abortRebuild(deps, 'gifts', never), 'leaving', 'again');
-    assert.ok(
-      await waitWithStandby(deps, GIFTS_PROJECTION, never, async () => (await rebuildOf(store, 'gifts')) === undefined),
-      'this process leads, since no other does',
-    );
+    assert.is(await abort(deps), 'leaving');
+    assert.is(await abort(deps), 'leaving', 'again');
+    await led(deps, async () => until(async () => (await rebuildOf(store, 'gifts')) === undefined));
     assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
     assert.is(await store.checkpoint(`gifts@${target}`), undefined);
   }),
@@ -256,7 +253,7 @@ test(
     };
     await project({ store: slowly });
     await until(() => asked, 'the projector to catch it up');
-    assert.is(await abortRebuild(depsFor(events, store), 'gifts', never), 'leaving');
+    assert.is(await abort(depsFor(events, store)), 'leaving');
     await sleep(500);
     release?.();
     await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'it to be given up');
@@ -281,10 +278,7 @@ test(
     for (const gift of bought.gifts.slice(0, 30)) await redeem(events, gift);
     const traffic = restless(events, [store, await openStore()], bought.gifts[0] ?? '');
     assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), V);
-    assert.match(
-      await refusal(requestRebuild(store, GIFTS_PROJECTION, ASKED, true)),
-      /being rolled back, as sue asked/,
-    );
+    assert.match(await refusal(requestRebuild(store, GIFTS_PROJECTION, ASKED)), /being rolled back, as sue asked/);
     await inUse(store, V);
     // Before readers have noticed: the build that they have just left is in use again.
     assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), target);
@@ -304,7 +298,7 @@ test(
     await settled(await project(), events);
     const version2 = { ...GIFTS_PROJECTION, version: V + 1 };
     assert.match(
-      await refusal(requestRebuild(store, version2, ASKED, true)),
+      await refusal(requestRebuild(store, version2, ASKED)),
       new RegExp(`version ${V} is in use, this program makes version ${V + 1}`),
     );
     const { target } = await rebuild(depsFor(events, store));
@@ -332,7 +326,7 @@ test(
     await putRebuild(
       store,
       'gifts',
-      { ...ASKED, target: (V + 1) * 1_000_000 + 9, from: V, kind: 'rebuild', state: 'building', attended: true },
+      { ...ASKED, target: (V + 1) * 1_000_000 + 9, from: V, kind: 'rebuild', state: 'building' },
       0,
     );
     const { target } = await rebuild(depsFor(events, store));
@@ -344,7 +338,6 @@ test(
       from: target,
       kind: 'rebuild',
       state: 'aborting',
-      attended: true,
     } as const;
     await store.ensure(buildCollection(marked.target));
     await putRebuild(store, 'gifts', marked, 0);
@@ -369,16 +362,24 @@ test(
       Array.from({ length: 100 }, () => ({})),
     );
     await settled(await project(), events);
-    const { record } = await requestRebuild(store, GIFTS_PROJECTION, ASKED, false);
+    const { value } = await requestRebuild(store, GIFTS_PROJECTION, ASKED);
     const failing: ReadStore = { ...store, write: async () => Promise.reject(new UnavailableError('down')) };
-    const dead = startRebuilder({ ...depsFor(events, failing, 'dead'), projections: [GIFTS_PROJECTION] });
+    const dead = startMaintenance({
+      ...depsFor(events, failing, 'dead'),
+      projections: [GIFTS_PROJECTION],
+      ...NO_TOOLS,
+    });
     await sleep(100);
     await dead.close();
     assert.is(await store.active('gifts'), V);
-    const rebuilder = startRebuilder({ ...depsFor(events, store, 'alive'), projections: [GIFTS_PROJECTION] });
+    const rebuilder = startMaintenance({
+      ...depsFor(events, store, 'alive'),
+      projections: [GIFTS_PROJECTION],
+      ...NO_TOOLS,
+    });
     try {
-      await inUse(store, record.value.target);
-      assert.is((await lastProgress(store, 'gifts', record.value.target))?.progress.events, 1);
+      await inUse(store, value.target);
+      assert.is((await lastProgress(store, 'gifts', value.target))?.progress.events, 1);
     } finally {
       await rebuilder.close();
     }
@@ -397,9 +398,7 @@ test(
     await before.close();
     const deps = { ...depsFor(events, store), leaseMs: LEASE_TEST_MS };
     const { target } = await rebuild(deps);
-    assert.ok(
-      await waitWithStandby(deps, GIFTS_PROJECTION, never, async () => (await store.active('gifts')) === target),
-    );
+    await led(deps, async () => until(async () => (await store.active('gifts')) === target));
     const next = await project();
     await settled(next, events);
     const { position } = await redeem(events, bought.gifts[0] ?? '');
@@ -411,9 +410,6 @@ test(
         ['transactions', transactionsProjection.version, true],
       ],
     );
-    const gone = new AbortController();
-    gone.abort();
-    assert.not(await waitWithStandby(deps, GIFTS_PROJECTION, gone.signal, async () => false));
   }),
 );
 
@@ -514,13 +510,13 @@ test(
     await settled(first, events);
     await first.close();
     const { target } = await rebuild(depsFor(events, store));
-    assert.is(await abortRebuild(depsFor(events, store), 'gifts', never), 'leaving');
+    assert.is(await abort(depsFor(events, store)), 'leaving');
     let next = 0;
     const meanwhile: ReadStore = {
       ...store,
       async drop(collection) {
         if (collection.version === target && next === 0)
-          next = (await requestRebuild(store, GIFTS_PROJECTION, ASKED, true)).record.value.target;
+          next = (await requestRebuild(store, GIFTS_PROJECTION, ASKED)).value.target;
         return store.drop(collection);
       },
     };
@@ -529,7 +525,7 @@ test(
     await sleep(300);
     const standing = (await rebuildOf(store, 'gifts'))?.value;
     assert.equal([standing?.target, standing?.state], [next, 'building']);
-    await finishSwap(store, 'gifts', { ...ASKED, target, from: V, kind: 'rebuild', state: 'swapping', attended: true });
+    await finishSwap(store, 'gifts', { ...ASKED, target, from: V, kind: 'rebuild', state: 'swapping' });
     assert.is((await rebuildOf(store, 'gifts'))?.value.target, next, 'nor when another swap is finished');
     assert.is(await previousBuildOf(store, 'gifts'), undefined);
   }),

@@ -14,11 +14,15 @@ import { collectionOf } from '../../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../../src/runtime/readmodels/readModel.js';
 import type { Difference } from '../../../../src/runtime/readmodels/maintenance/differences.js';
 import {
-  lastFindings,
   forgetFindings,
-  recordFindings,
-} from '../../../../src/runtime/readmodels/maintenance/lastFindings.js';
-import { repair, RepairRefusedError } from '../../../../src/runtime/readmodels/maintenance/repair.js';
+  lastFindings,
+  startFindings,
+} from '../../../../src/runtime/readmodels/maintenance/findings.js';
+import {
+  type FoundDifference,
+  MaintenanceRefusedError,
+} from '../../../../src/runtime/readmodels/maintenance/orders.js';
+import { repair } from '../../../../src/runtime/readmodels/maintenance/repair.js';
 import {
   carryOut,
   editionOf,
@@ -30,7 +34,6 @@ import {
   verifyAll,
   VerifyInterruptedError,
   type VerifyOptions,
-  VerifyRefusedError,
   verifySample,
 } from '../../../../src/runtime/readmodels/maintenance/verify.js';
 import { asBuild } from '../../../../src/runtime/readmodels/buildNumbers.js';
@@ -47,7 +50,7 @@ import {
   settled,
   type Installation,
 } from '../../../support/fixtures/projecting.js';
-import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../../support/fixtures/rebuilding.js';
+import { depsFor, GIFTS_PROJECTION, inUse, led, rebuild } from '../../../support/fixtures/rebuilding.js';
 import { DEADLINE_MS, eventually, until } from '../../../support/assertions/until.js';
 
 const test = suite('verification and repair');
@@ -102,22 +105,17 @@ async function falsify(
 }
 
 async function outcomes(house: Installation, ids: readonly string[]): Promise<(string | undefined)[]> {
-  const made = await repair(depsFor(house.events, house.store, 'repairer'), GIFTS_PROJECTION, ids, {
-    pace: FULL_SPEED,
-    signal: never,
-  });
+  const deps = depsFor(house.events, house.store, 'repairer');
+  const made = await led(deps, async () => repair(deps, GIFTS_PROJECTION, ids, { pace: FULL_SPEED, signal: never }));
   return (made ?? []).map(({ outcome }) => outcome);
 }
 
-async function refusal(
-  work: Promise<unknown>,
-  kind: typeof RepairRefusedError | typeof VerifyRefusedError,
-): Promise<string> {
+async function refusal(work: Promise<unknown>): Promise<string> {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  assert.instance(error, kind);
+  assert.instance(error, MaintenanceRefusedError);
   return (error as Error).message;
 }
 
@@ -328,10 +326,9 @@ test(
       ['quarantined', 'quarantined'],
     );
     broken = false;
-    const made = await repair(depsFor(events, store), faulty, [gift, 'feedfeedfeedfeedfeed'], {
-      pace: FULL_SPEED,
-      signal: never,
-    });
+    const deps = depsFor(events, store);
+    const ids = [gift, 'feedfeedfeedfeedfeed'];
+    const made = await led(deps, async () => repair(deps, faulty, ids, { pace: FULL_SPEED, signal: never }), faulty);
     assert.equal(
       made?.map(({ outcome }) => outcome),
       ['repaired', 'quarantined'],
@@ -441,35 +438,28 @@ test(
   'a verification or repair that can not be made is refused, and changes nothing',
   installed(async (house) => {
     const { events, store, project } = house;
-    assert.match(await refusal(verify(house), VerifyRefusedError), /never been built/);
-    assert.match(await refusal(outcomes(house, ['x']), RepairRefusedError), /never been built/);
+    assert.match(await refusal(verify(house)), /never been built/);
+    assert.match(await refusal(outcomes(house, ['x'])), /never been built/);
     const bought = await buy(events, [{}]);
     await settled(await project(), events);
     const [gift = ''] = bought.gifts;
     const before = await store.get(GIFTS, gift);
-    assert.match(
-      await refusal(outcomes(house, [gift, 'nope', 'neither']), RepairRefusedError),
-      /no document nope, neither/,
-    );
+    assert.match(await refusal(outcomes(house, [gift, 'nope', 'neither'])), /no document nope, neither/);
     assert.match(
       await refusal(
         outcomes(
           house,
           Array.from({ length: 10_001 }, (_, n) => `${n}`),
         ),
-        RepairRefusedError,
       ),
       /too many/,
     );
     assert.equal(await store.get(GIFTS, gift), before);
     const next = { ...GIFTS_PROJECTION, version: giftsProjection.version + 1 };
     const inUse = new RegExp(`version ${giftsProjection.version} is in use`);
-    assert.match(await refusal(verify(house, { projection: next }), VerifyRefusedError), inUse);
+    assert.match(await refusal(verify(house, { projection: next })), inUse);
     assert.match(
-      await refusal(
-        repair(depsFor(events, store), next, [gift], { pace: FULL_SPEED, signal: never }),
-        RepairRefusedError,
-      ),
+      await refusal(repair(depsFor(events, store), next, [gift], { pace: FULL_SPEED, signal: never })),
       inUse,
     );
     for (const how of [{ signal: stopped }, { signal: stopped, sample: 1 }])
@@ -518,7 +508,7 @@ test(
     const meddling = { ...store, correct: async () => [false] };
     await settled(await project({ store: meddling }), events);
     await falsify(house, gift, () => ({ wrong: true }));
-    assert.match(await refusal(outcomes(house, [gift]), RepairRefusedError), /somebody else wrote/);
+    assert.match(await refusal(outcomes(house, [gift])), /somebody else wrote/);
   }),
 );
 
@@ -577,7 +567,6 @@ test(
     assert.match(
       await refusal(
         repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(DEADLINE_MS) }),
-        RepairRefusedError,
       ),
       /no process has put anything in place/,
     );
@@ -690,23 +679,25 @@ test(
   }),
 );
 
+const difference = (id: string): FoundDifference => ({ id, kind: 'missing', fields: [] });
+
 test(
   'the findings of a verification are kept for the repair',
   installed(async ({ store }) => {
-    const found = await recordFindings(store, 'gifts');
-    for (let n = 0; n < 1_203; n++) await found.add(`g${n}`);
+    const found = await startFindings(store.records, 'gifts', 'an order');
+    for (let n = 0; n < 1_203; n++) await found.add(difference(`g${n}`));
     await found.end();
     assert.equal(
-      await lastFindings(store, 'gifts'),
+      await lastFindings(store.records, 'gifts'),
       Array.from({ length: 1_203 }, (_, n) => `g${n}`),
     );
-    assert.equal(await lastFindings(store, 'transactions'), []);
-    const again = await recordFindings(store, 'gifts');
-    await again.add('only');
+    assert.equal(await lastFindings(store.records, 'transactions'), []);
+    const again = await startFindings(store.records, 'gifts', 'an order');
+    await again.add(difference('only'));
     await again.end();
-    assert.equal(await lastFindings(store, 'gifts'), ['only']);
-    await forgetFindings(store, 'gifts');
-    assert.equal(await lastFindings(store, 'gifts'), []);
+    assert.equal(await lastFindings(store.records, 'gifts'), ['only']);
+    await forgetFindings(store.records, 'gifts');
+    assert.equal(await lastFindings(store.records, 'gifts'), []);
   }),
 );
 

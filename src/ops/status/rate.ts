@@ -1,4 +1,4 @@
-import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
 
 const COUNT_EVENTS = 20_000;
 const COUNT_MS = 300;

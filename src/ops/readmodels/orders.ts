@@ -1,0 +1,114 @@
+/** Requests maintenance of read models, and records the start and the end of a request in the log. */
+import type { Logger } from 'pino';
+import { within } from '../../lib/async/within.js';
+import type { StartedOperation } from '../../commands/recordAccess.js';
+import type { Records } from '../../ports/readStore.js';
+import {
+  type Asked,
+  failureOf,
+  lastFindings,
+  MaintenanceRefusedError,
+  type Order,
+  orderAfter,
+  type OrderKind,
+  orderNow,
+  placeOrder,
+  type Requests,
+} from '../../runtime/readmodels/index.js';
+
+/** Runs work whose start is recorded, and records its end. `shown`: how many records the result shows. */
+export async function recordedWork<T>(
+  record: StartedOperation,
+  work: () => Promise<T>,
+  shown: (result: T) => number = () => 1,
+): Promise<T> {
+  let result: T;
+  try {
+    result = await work();
+  } catch (error) {
+    // Where the end can't be recorded, a record without an end shows the failure, too.
+    await record.end(0, null, false).catch(() => undefined);
+    throw error;
+  }
+  await record.end(shown(result), null, true);
+  return result;
+}
+
+/**
+ * The request of a repair. `found`: of the documents that the last verification found to differ.
+ * @throws MaintenanceRefusedError where it found none
+ */
+export async function repairRequest(
+  records: Records,
+  name: string,
+  wanted: readonly string[] | 'found',
+): Promise<Requests['repair']> {
+  if (wanted !== 'found') return { ids: wanted };
+  const ids = await lastFindings(records, name);
+  if (ids.length > 0) return { ids, found: true };
+  throw new MaintenanceRefusedError(
+    `the last verification of ${name} found nothing, or none was made in the last week`,
+    { remedy: 'verify' },
+  );
+}
+
+/** Number of records that an order's result shows. */
+export function shownBy({ result }: Order): number {
+  if (result === null) return 0;
+  if ('found' in result) return result.found.length;
+  return 'documents' in result ? result.documents.length : result.length;
+}
+
+/** Orders of callers that wait a short time for the end, and come back later. */
+export interface AwaitedOrders {
+  /**
+   * Places an order. `operation`: its recorded start, whose end is recorded once the order has ended.
+   * @returns the order after `waitMs` at most
+   * @throws MaintenanceRefusedError; what the order failed of within that time; UnavailableError
+   */
+  place<K extends OrderKind>(
+    order: { readonly kind: K; readonly projection: string; readonly asked: Asked; readonly waitMs: number },
+    request: () => Promise<Requests[K]>,
+    operation?: StartedOperation,
+  ): Promise<Order<K>>;
+  /** Orders in progress go on, and their ends are not recorded. */
+  close(): Promise<void>;
+}
+
+export function awaitedOrders(records: Records, logger: Logger): AwaitedOrders {
+  const closing = new AbortController();
+  const watched = new Set<Promise<unknown>>();
+  return {
+    async place<K extends OrderKind>(
+      { kind, projection, asked, waitMs }: Parameters<AwaitedOrders['place']>[0] & { readonly kind: K },
+      request: () => Promise<Requests[K]>,
+      operation?: StartedOperation,
+    ) {
+      let placed: Order<K> | undefined;
+      const watch = async (): Promise<Order<K>> => {
+        placed = await placeOrder(records, kind, projection, await request(), asked);
+        const order = await orderAfter(records, placed, closing.signal);
+        if (order.state === 'failed') throw failureOf(order);
+        if (order.state !== 'running') await operation?.end(shownBy(order), null, order.state === 'done');
+        return order;
+      };
+      const ended = watch().catch(async (error: unknown) => {
+        // Where the end can't be recorded, a record without an end shows the failure, too.
+        await operation?.end(0, null, false).catch(() => undefined);
+        throw error;
+      });
+      const watching = ended
+        .catch((error: unknown) => logger.info({ err: error, task: kind, projection }, 'a task failed'))
+        .finally(() => watched.delete(watching));
+      watched.add(watching);
+      return within(ended, waitMs, async () => {
+        if (placed === undefined) return ended;
+        return (await orderNow(records, placed))?.value ?? placed;
+      });
+    },
+    async close() {
+      closing.abort();
+      await Promise.all(watched);
+    },
+  };
+}

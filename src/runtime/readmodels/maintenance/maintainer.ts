@@ -1,0 +1,224 @@
+/** Carries out orders of maintenance, and the builds of rebuilds, in a process with the role `projector`. */
+import { pause } from '../../../lib/async/pause.js';
+import { systemTime } from '../../../lib/clock.js';
+import { EngineError } from '../../../lib/engineError.js';
+import type { StoredRecord } from '../../../ports/readStore.js';
+import { AlteredEventError, UnavailableError } from '../../../ports/unavailable.js';
+import { considerate, type Lease, LeaseHeldError, seizeLease } from '../../coordination/index.js';
+import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
+import { sameVersion } from '../buildNumbers.js';
+import type { Projection } from '../projection.js';
+import { REBUILDS, type Rebuild } from '../rebuildRecord.js';
+import { LeaseLostError } from '../writer.js';
+import { forgetFindings } from './findings.js';
+import {
+  isOpen,
+  MaintenanceRefusedError,
+  type Order,
+  type OrderKind,
+  orderLease,
+  orderNow,
+  ORDERS,
+  putOrder,
+  type Results,
+  type Work,
+} from './orders.js';
+import { carryOn, requestRebuilds } from './rebuild.js';
+import { repair } from './repair.js';
+import { type VerificationDeps, verification } from './verification.js';
+
+const POLL_MS = 500;
+const RENEW_MS = 1_000;
+
+export interface MaintenanceOptions extends VerificationDeps {
+  readonly projections: readonly Projection[];
+  readonly followers?: Pick<Followers, 'start'>;
+  /** Compares the log with its signed heads. @throws MaintenanceRefusedError if it was altered */
+  checkLog(options: { readonly signal: AbortSignal; readonly onProgress: (events: number) => void }): Promise<void>;
+}
+
+export interface Maintenance {
+  /** Looks for orders at once. */
+  poll(): void;
+  close(): Promise<void>;
+}
+
+export function startMaintenance(options: MaintenanceOptions): Maintenance {
+  const { store, logger, projections, followers = ownFollowers({ logger }) } = options;
+  let next = new AbortController();
+  const follower = followers.start('rebuilds', async ({ signal, onTrouble }) => {
+    const running = new Map<string, Promise<void>>();
+    let trouble: Error | undefined;
+    const start = (key: string, work: () => Promise<void>): void => {
+      if (running.has(key) || signal.aborted) return;
+      const one = work()
+        .then(
+          () => (trouble = undefined),
+          (error: Error) => {
+            // Another process has the work.
+            if (!(error instanceof LeaseHeldError || error instanceof LeaseLostError)) trouble = error;
+          },
+        )
+        .then(() => void running.delete(key));
+      running.set(key, one);
+    };
+    while (!signal.aborted) {
+      next = new AbortController();
+      try {
+        const requested = new Set<string>();
+        for (const { key, value } of await store.records.list<Order>(ORDERS)) {
+          if (!isOpen(value) || !namesOf(value).every((name) => projections.some((one) => one.name === name))) continue;
+          start(key, async () => carryOut(options, value, signal));
+          if (value.kind === 'rebuild') for (const name of namesOf(value)) requested.add(name);
+        }
+        for (const { key, value } of await store.records.list<Rebuild>(REBUILDS)) {
+          const name = key.slice(REBUILDS.length);
+          const projection = projections.find((one) => one.name === name && sameVersion(one.version, value.target));
+          // Only one read model is built at a time, and not while its rebuild is requested again.
+          const waits =
+            requested.has(name) ||
+            (value.state === 'building' && [...running.keys()].some((one) => one.startsWith(REBUILDS)));
+          if (projection !== undefined && isToBuild(value) && !waits)
+            start(key, async () => carryOn(options, projection, signal));
+        }
+        onTrouble(trouble);
+      } catch (error) {
+        onTrouble(error as Error);
+      }
+      await pause(POLL_MS, AbortSignal.any([signal, next.signal]));
+    }
+    await Promise.all(running.values());
+  });
+  return { poll: () => next.abort(), close: async () => follower.close() };
+}
+
+const isToBuild = ({ kind, state, failure }: Rebuild): boolean =>
+  kind === 'rebuild' && (state === 'aborting' || (state === 'building' && failure === undefined));
+
+const namesOf = (order: Order): readonly string[] =>
+  order.kind === 'rebuild' ? (order as Order<'rebuild'>).request.names : [order.projection];
+
+/** @throws LeaseHeldError while another process carries it out; UnavailableError: the order stays open */
+async function carryOut(options: MaintenanceOptions, order: Order, closing: AbortSignal): Promise<void> {
+  const { store, logger, holder, leaseMs } = options;
+  const claim = { holder, signal: closing, logger, ttlMs: leaseMs };
+  const lease = await seizeLease(store.records, orderLease(order), claim);
+  if (lease === undefined) return;
+  try {
+    const record = await orderNow(store.records, order);
+    if (record !== undefined && isOpen(record.value)) await underLease(options, record, lease, closing);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Carries an order out and stores its outcome. Its record is renewed meanwhile, until another hand changes it. */
+async function underLease(
+  options: MaintenanceOptions,
+  record: StoredRecord<Order>,
+  lease: Lease,
+  closing: AbortSignal,
+): Promise<void> {
+  const { store, logger } = options;
+  const withdrawn = new AbortController();
+  const over = new AbortController();
+  const signal = AbortSignal.any([closing, lease.lost, withdrawn.signal]);
+  let order = record.value;
+  let { version } = record;
+
+  async function put(): Promise<void> {
+    order = { ...order, told_at: systemTime() };
+    let renewed = await putOrder(store.records, order, version);
+    if (renewed === undefined) {
+      // An earlier renewal without an answer may have been stored.
+      const now = await orderNow(store.records, order);
+      if (now?.value.state === 'running') renewed = await putOrder(store.records, order, now.version);
+    }
+    if (renewed !== undefined) {
+      version = renewed;
+      return;
+    }
+    logger.info(
+      { projection: order.projection },
+      `the ${order.kind} was withdrawn, or another ${order.kind} of ${order.projection} has taken its place`,
+    );
+    withdrawn.abort();
+  }
+
+  async function renew(): Promise<void> {
+    while (!over.signal.aborted && !signal.aborted) {
+      await put().catch((error: unknown) => logger.debug({ err: error }, 'could not store how far an order is'));
+      await pause(RENEW_MS, AbortSignal.any([signal, over.signal]));
+    }
+  }
+
+  const work: Work = {
+    signal,
+    report: (progress, step) => (order = { ...order, progress: progress ?? order.progress, step }),
+  };
+  const renewing = renew();
+  let ended: Order;
+  try {
+    const result = await CARRIERS[order.kind](options, order as never, work);
+    ended = { ...order, state: 'done', result, progress: 1 };
+  } catch (error) {
+    ended = { ...order, state: 'failed', ...storedFailure(error) };
+    if (!signal.aborted && ended.refusal === undefined)
+      logger.error({ err: error, task: order.kind, projection: order.projection }, 'a task failed');
+  } finally {
+    over.abort();
+    await renewing;
+  }
+  // The order stays open for another process, or was withdrawn.
+  if (signal.aborted) return;
+  order = ended;
+  await put();
+}
+
+function storedFailure(error: unknown): Pick<Order, 'failure'> & Partial<Order> {
+  if (error instanceof MaintenanceRefusedError) return { failure: error.message, refusal: error.refusal };
+  if (error instanceof AlteredEventError) return { failure: error.message, refusal: { remedy: 'audit' } };
+  if (error instanceof EngineError) return { failure: error.message, refusal: {} };
+  return {
+    failure: 'it failed: see the log of the service',
+    ...(error instanceof Error ? { cause: error.message } : {}),
+    ...(error instanceof UnavailableError ? { unavailable: true } : {}),
+  };
+}
+
+type Carriers = {
+  readonly [K in OrderKind]: (options: MaintenanceOptions, order: Order<K>, work: Work) => Promise<Results[K]>;
+};
+
+const CARRIERS: Carriers = {
+  verification: async (options, order, work) => verification(options, projectionOf(options, order), order, work),
+
+  async repair(options, order, work) {
+    const { ids, found, uncheckedLog } = order.request;
+    if (uncheckedLog !== true) await checkLog(options, work);
+    const documents = await repair(options, projectionOf(options, order), ids, {
+      pace: considerate(options.store.records),
+      signal: work.signal,
+      onProgress: (step) => work.report(step.step === 'fold' ? (step.progress.share ?? 0) * 0.9 : null, step),
+    });
+    if (found === true && documents !== undefined) await forgetFindings(options.store.records, order.projection);
+    return { documents: documents ?? [] };
+  },
+
+  async rebuild(options, { id, request: { names, uncheckedLog }, by, at, reason, process }, work) {
+    if (uncheckedLog !== true) await checkLog(options, work);
+    const projections = options.projections.filter(({ name }) => names.includes(name));
+    const asked = { by, at, ...(reason === null ? {} : { reason }), ...(process === undefined ? {} : { process }) };
+    // Another name than that of the builder, which may be this process.
+    const holder = `${options.holder}, order ${id}`;
+    return requestRebuilds({ ...options, holder }, projections, asked, work.signal);
+  },
+};
+
+async function checkLog({ checkLog: check }: MaintenanceOptions, { signal, report }: Work): Promise<void> {
+  await check({ signal, onProgress: (events) => report(null, { step: 'check', events }) });
+}
+
+function projectionOf({ projections }: MaintenanceOptions, { projection }: Order): Projection {
+  return projections.find(({ name }) => name === projection) as Projection;
+}
