@@ -113,10 +113,10 @@ export async function importCatalogue(
       return { dryRun: true, changes, unchanged, events: 0, unread: [...run.unread], mixedClients };
     }
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
-    const kept = await deps.subjects.keep(proposals);
-    const conflict = kept ? await appendAll(run, plan) : undefined;
+    const stored = await deps.subjects.store(proposals);
+    const conflict = stored ? await appendAll(run, plan) : undefined;
     // A number may have been erased concurrently with its previous holder: the new holder gets it under another id.
-    if (kept && conflict === undefined && (await deps.subjects.stand(proposals))) {
+    if (stored && conflict === undefined && (await deps.subjects.areStored(proposals))) {
       const { changes, events, position } = run;
       const unread = [...run.unread];
       return {

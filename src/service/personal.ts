@@ -86,8 +86,8 @@ function masterOf(settings: PersonalSettings): MasterKeys {
     return masterKeys(texts);
   });
   return {
-    seal: (...asked) => making().seal(...asked),
-    open: (...asked) => found().open(...asked),
+    seal: (...args) => making().seal(...args),
+    open: (...args) => found().open(...args),
     isCurrent: (sealed) => found().isCurrent(sealed),
   };
 }

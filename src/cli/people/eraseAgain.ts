@@ -99,7 +99,7 @@ async function runEraseAgain(terminal: Terminal, file: string): Promise<void> {
   });
   const erased = await withLog(terminal, async (opened) => {
     await refuseOtherKeys(opened);
-    // Without a HASH_KEY nobody is erased again: the search for rows would make one.
+    // Without a HASH_KEY no person is erased again: the search for rows would make one.
     hashOf(opened);
     return erasedAgain(await openErasures(opened).repeat({ now: currentTime(), listed }));
   });

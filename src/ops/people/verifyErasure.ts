@@ -4,11 +4,12 @@
  */
 import { normaliseUsername } from '../../domain/precis.js';
 import { readPhoneNumber } from '../../domain/phoneNumber.js';
+import { pages } from '../../lib/async/pages.js';
 import { INVISIBLE } from '../../lib/invisible.js';
 import { type ByteSearch, byteSearch } from '../../lib/files/byteSearch.js';
 import { searchFiles } from '../../lib/files/searchFiles.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
+import type { ErasureRow, KeyStore, SubjectRow } from '../../ports/keyStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { AlteredDataError, type MasterKeys } from '../../runtime/personal/index.js';
 
@@ -98,21 +99,15 @@ export function verifyErasure(
           scanned.read_store += 1;
           await scan(Buffer.from(text), 'read store', place);
         }
-      for (let after: string | undefined; ;) {
+      for await (const rows of pages<SubjectRow>(PAGE, async (last) => keys.page(last?.id, PAGE))) {
         signal.throwIfAborted();
-        const rows = await keys.page(after, PAGE);
         for (const row of rows) await scanRow(row, master);
         scanned.keys += rows.length;
-        after = rows.at(-1)?.id;
-        if (after === undefined) break;
       }
-      for (let after: string | undefined; ;) {
+      for await (const rows of pages<ErasureRow>(PAGE, async (last) => keys.erasures(last?.id, PAGE))) {
         signal.throwIfAborted();
-        const rows = await keys.erasures(after, PAGE);
         for (const { id, text } of rows) await scan(Buffer.from(text), 'erasures', `erasure ${id}`);
         scanned.erasures += rows.length;
-        after = rows.at(-1)?.id;
-        if (after === undefined) break;
       }
     },
     async files(path) {

@@ -1,5 +1,6 @@
 import { idOf } from '../../domain/streamName.js';
-import type { KeyStore } from '../../ports/keyStore.js';
+import { pages } from '../../lib/async/pages.js';
+import type { KeyStore, SubjectRow } from '../../ports/keyStore.js';
 
 const ROWS_AT_ONCE = 1_000;
 const ID = /"([\w-]{22})"/g;
@@ -26,10 +27,7 @@ export function namedSubjects(): NamedSubjects {
  * @throws UnavailableError
  */
 export async function forgetSubjects(keys: KeyStore, named: Pick<NamedSubjects, 'has'>): Promise<void> {
-  for (let after: string | undefined; ;) {
-    const rows = await keys.page(after, ROWS_AT_ONCE);
-    if (rows.length === 0) return;
-    after = rows.at(-1)?.id;
+  for await (const rows of pages<SubjectRow>(ROWS_AT_ONCE, async (last) => keys.page(last?.id, ROWS_AT_ONCE))) {
     const unnamed = rows.map(({ id }) => id).filter((id) => !named.has(id));
     if (unnamed.length > 0) await keys.remove(unnamed);
   }

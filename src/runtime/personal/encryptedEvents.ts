@@ -122,8 +122,8 @@ export function encryptedEvents(events: EventStore, subjects: Subjects, rules: P
       return encryptAll(stream, added).then((encrypted) => events.append(stream, encrypted, expected));
     },
     read: async (stream, options) => clear(await events.read(stream, options), orWhyNot),
-    readAll: (...asked) => clearBatches(events.readAll(...asked)),
-    follow: (...asked) => clearBatches(events.follow(...asked)),
+    readAll: (...args) => clearBatches(events.readAll(...args)),
+    follow: (...args) => clearBatches(events.follow(...args)),
   };
 }
 

@@ -59,9 +59,9 @@ export interface Subjects {
    * Adds the proposed subjects. False: another process was first to add one, or erased one, so all proposals are void.
    * @throws UnavailableError
    */
-  keep(proposals: readonly Proposal[]): Promise<boolean>;
-  /** Whether none of these subjects was erased since `keep` added them. @throws UnavailableError */
-  stand(proposals: readonly Proposal[]): Promise<boolean>;
+  store(proposals: readonly Proposal[]): Promise<boolean>;
+  /** Whether none of these subjects was erased since `store` added them. @throws UnavailableError */
+  areStored(proposals: readonly Proposal[]): Promise<boolean>;
   /** The secrets of ids; a subject that was erased, or is being erased, is absent. @throws UnavailableError */
   secrets(ids: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
   /** The key store's rows of the names, also of subjects that are being erased. @throws UnavailableError */
@@ -122,7 +122,7 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
   };
 
   /** Whether none of these subjects was removed. @throws UnavailableError where one of them is being erased */
-  const allStand = async (ids: readonly string[]): Promise<boolean> =>
+  const areAllStored = async (ids: readonly string[]): Promise<boolean> =>
     ids.length === 0 || unfenced(await store.byId(ids)).size === ids.length;
 
   const open = async (rows: Iterable<SubjectRow>, each: (id: string, secret: Buffer) => void): Promise<void> =>
@@ -135,20 +135,20 @@ export function openSubjects({ store, master, lookupOf, secretFor, cached = CACH
       const present = await add(proposals);
       return proposals.map(({ id, row }) => {
         if (row === undefined) return id;
-        const kept = present.get(row.lookup);
-        if (kept === undefined) throw beingErased();
-        return kept.id;
+        const stored = present.get(row.lookup);
+        if (stored === undefined) throw beingErased();
+        return stored.id;
       });
     },
     find: async (names) => (await rowsOf(names)).map((row) => (row?.fenced === true ? undefined : row?.id)),
     rowsForErasure: rowsOf,
-    async keep(proposals) {
+    async store(proposals) {
       const known = new Set(proposals.flatMap(({ id, row }) => (row === undefined ? [id] : [])));
-      if (!(await allStand([...known]))) return false;
+      if (!(await areAllStored([...known]))) return false;
       const present = await add(proposals);
       return proposals.every(({ id, row }) => row === undefined || present.get(row.lookup)?.id === id);
     },
-    stand: async (proposals) => allStand([...new Set(proposals.map(({ id }) => id))]),
+    areStored: async (proposals) => areAllStored([...new Set(proposals.map(({ id }) => id))]),
     async secrets(ids) {
       const found = new Map<string, Buffer>();
       const missing: string[] = [];

@@ -36,7 +36,7 @@ test('takes the id of the process that was first', async () => {
   const [one, other] = [open(store), open(store)];
   const proposed = await one.propose([phone('1'), phone('2')]);
   const [first] = await other.ids([phone('1')]);
-  assert.is(await one.keep(proposed), false);
+  assert.is(await one.store(proposed), false);
   assert.is((await one.ids([phone('1')]))[0], first);
 });
 
@@ -45,7 +45,7 @@ test('proposes without adding anything, and keeps what it proposed', async () =>
   const subjects = open(store);
   const proposed = await subjects.propose([phone('1')]);
   assert.is(store.rows.size, 0);
-  assert.is(await subjects.keep(proposed), true);
+  assert.is(await subjects.store(proposed), true);
   assert.equal(
     [...store.rows.keys()],
     proposed.map(({ id }) => id),
@@ -99,25 +99,25 @@ test('gives no secret of a row that is gone', async () => {
 test('refuses ids of a subject that is being erased, and finds it no more', async () => {
   const store = memoryKeys();
   const subjects = open(store);
-  const [early, unkept] = [await subjects.propose([phone('1')]), await open(store).propose([phone('1')])];
+  const [early, unstored] = [await subjects.propose([phone('1')]), await open(store).propose([phone('1')])];
   const [id = ''] = await subjects.ids([phone('1'), phone('2')]);
   const proposed = await subjects.propose([phone('1')]);
   await store.fence([id]);
   for (const ask of [
     () => subjects.ids([phone('2'), phone('1')]),
     () => subjects.propose([phone('1')]),
-    () => subjects.keep(early),
-    () => subjects.keep(unkept),
-    () => subjects.keep(proposed),
+    () => subjects.store(early),
+    () => subjects.store(unstored),
+    () => subjects.store(proposed),
   ])
     assert.instance(await rejectionOf(ask()), UnavailableError);
   assert.is((await subjects.find([phone('1')]))[0], undefined);
   assert.is((await subjects.ids([phone('2')])).length, 1, 'others go on');
 
-  assert.instance(await rejectionOf(subjects.stand(proposed)), UnavailableError);
+  assert.instance(await rejectionOf(subjects.areStored(proposed)), UnavailableError);
   await store.remove([id]);
-  assert.is(await subjects.stand(proposed), false);
-  assert.is(await subjects.keep(proposed), false, 'what was proposed is void');
+  assert.is(await subjects.areStored(proposed), false);
+  assert.is(await subjects.store(proposed), false, 'what was proposed is void');
   assert.is.not((await subjects.ids([phone('1')]))[0], id);
 });
 
@@ -125,9 +125,9 @@ test('adds no id again that was erased meanwhile', async () => {
   const store = memoryKeys();
   const subjects = open(store);
   const proposed = await subjects.propose([phone('1')]);
-  await subjects.keep(proposed);
+  await subjects.store(proposed);
   await store.remove(proposed.map(({ id }) => id));
-  assert.is(await subjects.keep(proposed), false);
+  assert.is(await subjects.store(proposed), false);
   assert.is(store.rows.size, 0);
 });
 

@@ -12,6 +12,7 @@ import {
   SESSIONS,
   smsMarker,
 } from '../../../domain/recordKeys.js';
+import { pages } from '../../../lib/async/pages.js';
 import { inJson } from '../../../lib/quotedText.js';
 import { ATTEMPTS, type WebhookAttempt } from '../../../messages/webhookAttempts.js';
 import type { Position } from '../../../ports/eventStore.js';
@@ -157,12 +158,8 @@ async function change<V>(records: Records, prefix: string, changed: (value: V) =
 
 /** Records whose keys start with the prefix, in pages. @throws UnavailableError */
 export async function* allRecords<V>(records: Records, prefix: string): AsyncGenerator<StoredRecord<V>, void> {
-  for (let after: string | undefined; ;) {
-    const page = await records.list<V>(prefix, PAGE, after);
+  for await (const page of pages<StoredRecord<V>>(PAGE, async (last) => records.list(prefix, PAGE, last?.key)))
     yield* page;
-    after = page.at(-1)?.key;
-    if (after === undefined || page.length < PAGE) return;
-  }
 }
 
 /**

@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { fold } from '../../../domain/decider.js';
 import { erasedAggregate, type Person, personId } from '../../../domain/erasure.js';
+import { pages } from '../../../lib/async/pages.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
-import type { KeyStore } from '../../../ports/keyStore.js';
+import type { ErasureRow, KeyStore } from '../../../ports/keyStore.js';
 import type { Subjects } from '../../../runtime/personal/index.js';
 
 /** A log with its key store. */
@@ -47,12 +48,8 @@ export async function storeErasure(keys: Erasures, { id, ...rest }: Erasure): Pr
 
 /** @throws UnavailableError */
 export async function* storedErasures(keys: Pick<KeyStore, 'erasures'>): AsyncGenerator<Erasure> {
-  for (let after: string | undefined; ;) {
-    const rows = await keys.erasures(after, AT_ONCE);
+  for await (const rows of pages<ErasureRow>(AT_ONCE, async (last) => keys.erasures(last?.id, AT_ONCE)))
     for (const { id, text } of rows) yield { id, ...(JSON.parse(text) as Omit<Erasure, 'id'>) };
-    if (rows.length < AT_ONCE) return;
-    after = rows.at(-1)?.id;
-  }
 }
 
 export const isFinished = ({ done_at, withdrawn_at }: Erasure): boolean => (done_at ?? withdrawn_at) !== undefined;

@@ -52,7 +52,7 @@ export interface Erasures extends LogErasures {
   finish(erasure: Erasure, context: CommandContext): Promise<void>;
 }
 
-/** Without `derived`, the erasures of a log alone: nobody is erased, since data derived from the log would be left. */
+/** Without `derived`, no person can be erased, since data derived from the log would be left. */
 export function openErasures(log: ErasureLog): LogErasures;
 export function openErasures(log: ErasureLog, derived: DerivedStores): Erasures;
 export function openErasures(log: ErasureLog, derived?: DerivedStores): LogErasures {

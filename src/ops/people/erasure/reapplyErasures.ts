@@ -129,8 +129,8 @@ export async function reapplyErasures(
   );
   await restoreRequests(deps, now, stored, requested, listed);
   const isKnown = ({ id }: Erasure): boolean => {
-    const known = stored.get(id);
-    return known !== undefined && !isRequest(known);
+    const erasure = stored.get(id);
+    return erasure !== undefined && !isRequest(erasure);
   };
   const lost = [
     ...(await lostByKeys(deps, inLog, stored)),

@@ -4,6 +4,7 @@
  * file that was cut or altered anywhere is detected. Secrets stay wrapped under MASTER_KEY.
  */
 import { createHash } from 'node:crypto';
+import { pages } from '../../../lib/async/pages.js';
 import { FORMAT_MARK } from '../../../ports/dataFormat.js';
 import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
 import { BackupDamagedError, type HeaderMark, linesOf, parsed, refuseFormat } from '../../backup/backupLines.js';
@@ -42,11 +43,8 @@ export async function backupKeys(
       };
       await write([{ gift_keys: FORMAT_MARK.format, version: FORMAT_MARK.version, taken_at: takenAt }]);
       const done = await doneErasures(store);
-      for (let after: string | undefined; ;) {
-        const page = await store.page(after, AT_ONCE);
-        if (page.length === 0) break;
+      for await (const page of pages<SubjectRow>(AT_ONCE, async (last) => store.page(last?.id, AT_ONCE))) {
         rows += page.length;
-        after = page.at(-1)?.id;
         await write(page.map(({ id, lookup, secret }): Row => [id, lookup, secret]));
       }
       // An erasure that was not done before the rows were read may have its rows among them. It is stored as

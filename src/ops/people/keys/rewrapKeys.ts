@@ -1,3 +1,4 @@
+import { pages } from '../../../lib/async/pages.js';
 import type { KeyStore, SubjectRow } from '../../../ports/keyStore.js';
 import { AlteredDataError, type MasterKeys } from '../../../runtime/personal/index.js';
 
@@ -23,29 +24,23 @@ export async function rewrapKeys(
   master: MasterKeys,
   signal: AbortSignal,
 ): Promise<Rewrapped> {
-  let done: Rewrapped = { rows: 0, rewrapped: 0, altered: [] };
-  let after: string | undefined;
-  for (;;) {
+  let rows = 0;
+  let rewrapped = 0;
+  const altered: string[] = [];
+  for await (const page of pages<SubjectRow>(AT_ONCE, async (last) => store.page(last?.id, AT_ONCE))) {
     signal.throwIfAborted();
-    const page = await store.page(after, AT_ONCE);
-    if (page.length === 0) return done;
-    const old = page.filter(({ secret }) => !master.isCurrent(secret));
-    const anew: Pick<SubjectRow, 'id' | 'secret'>[] = [];
-    const altered: string[] = [];
-    for (const { id, secret } of old) {
+    const wrappedAgain: Pick<SubjectRow, 'id' | 'secret'>[] = [];
+    for (const { id, secret } of page.filter((row) => !master.isCurrent(row.secret))) {
       try {
-        anew.push({ id, secret: master.seal(master.open(secret, id), id) });
+        wrappedAgain.push({ id, secret: master.seal(master.open(secret, id), id) });
       } catch (error) {
         if (!(error instanceof AlteredDataError)) throw error;
         altered.push(id);
       }
     }
-    await store.rewrap(anew);
-    after = page.at(-1)?.id;
-    done = {
-      rows: done.rows + page.length,
-      rewrapped: done.rewrapped + anew.length,
-      altered: [...done.altered, ...altered],
-    };
+    await store.rewrap(wrappedAgain);
+    rows += page.length;
+    rewrapped += wrappedAgain.length;
   }
+  return { rows, rewrapped, altered };
 }
