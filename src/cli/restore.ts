@@ -3,7 +3,7 @@ import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
-import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStore/place.js';
+import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStore/log.js';
 import { currentTime } from '../lib/clock.js';
 import { type Backup, checkBackup } from '../ops/backup/backupFile.js';
 import { BackupDamagedError } from '../ops/backup/backupLines.js';

@@ -4,7 +4,7 @@ import { inSlices } from '../lib/async/slices.js';
 import { daysAfter } from '../lib/days.js';
 import { isStaff } from '../domain/account.js';
 import { fold } from '../domain/decider.js';
-import { purchaseSubject, phoneSubject } from '../domain/personalFields.js';
+import { phoneSubject, purchaseSubject } from '../domain/personalFields.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { type GiftsPurchased, type PurchaseReceiver, transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
@@ -12,15 +12,16 @@ import { brokenCardLimit } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
 import { type SendingFacts, sendTime } from '../domain/sending.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import { type AccountDocument, accountAtLogEnd, accountInLog } from '../projections/accounts.js';
+import { accountAtLogEnd, type AccountDocument, accountInLog } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
 import { sealText, type Subjects } from '../runtime/personal/index.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
-import { hasBodyOf, purchaseBodyHash } from './purchaseBodyHash.js';
 import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
+import { keyedHash } from '../domain/keyedHash.js';
+import { UnavailableError } from '../ports/unavailable.js';
 
 export interface PurchaseDeps {
   readonly events: EventStore;
@@ -234,3 +235,37 @@ async function receiversOf(
 
 const isReceiver = (account: AccountDocument | undefined): boolean =>
   account?.entry === 'user' && account.active && !isStaff(account);
+
+/**
+ * The hash of a purchase's body in its event. A body may hold numbers, which could be guessed from a hash under
+ * HASH_KEY alone: it is keyed by the purchase's data key, which ends with an erasure (docs/personal-data.md#erasure).
+ * @param purchaseId id of the purchase's subject
+ * @throws UnavailableError, also where it was erased a moment ago
+ */
+async function purchaseBodyHash(
+  subjects: Pick<Subjects, 'secrets'>,
+  purchaseId: string,
+  bodyHash: string,
+): Promise<string> {
+  const key = (await subjects.secrets([purchaseId])).get(purchaseId);
+  if (key === undefined) throw new UnavailableError('the purchase is being erased');
+  return keyedHash(key)('body', bodyHash);
+}
+
+/**
+ * Whether a repeated request has the body of the purchase. Once the purchase's data key is erased that can't be known,
+ * and the body counts as the same.
+ * @throws UnavailableError
+ */
+async function hasBodyOf(
+  subjects: Pick<Subjects, 'find' | 'secrets'>,
+  { transaction_id, message, receivers }: GiftsPurchased['data'],
+  stored: string | undefined,
+  bodyHash: string | undefined,
+): Promise<boolean> {
+  const personal = message !== '' || receivers.some(({ phone_id }) => phone_id !== undefined);
+  if (!personal || stored === undefined || bodyHash === undefined) return stored === bodyHash;
+  const [id] = await subjects.find([purchaseSubject(transaction_id)]);
+  const key = id === undefined ? undefined : (await subjects.secrets([id])).get(id);
+  return key === undefined || keyedHash(key)('body', bodyHash) === stored;
+}

@@ -9,12 +9,16 @@ import type { Position } from '../ports/eventStore.js';
 import type { ReadModels } from '../projections/index.js';
 import { feedProjection } from '../projections/feed/feed.js';
 import { webhookEndpointsProjection } from '../projections/webhookEndpoints.js';
-import { isOwnerActive } from '../projections/webhookOwners.js';
 import type { Subjects } from '../runtime/personal/index.js';
 import type { Followers } from '../runtime/supervision/followers.js';
 import { addressPolicy } from './addresses.js';
 import { type Deliveries, startDeliveries } from './deliveries.js';
 import { openSender } from './sender.js';
+import { accountStream } from '../domain/account.js';
+import { catalogueStream } from '../domain/catalogue.js';
+import type { ReadModel } from '../runtime/readmodels/index.js';
+import type { AccountDocument } from '../projections/accounts.js';
+import type { CatalogueDocument } from '../projections/catalogue/catalogue.js';
 
 /** User named in the log as having disabled a failing endpoint. */
 const DELIVERY_USER = 'system:webhooks';
@@ -69,4 +73,21 @@ export function startWebhooks({
       });
     },
   });
+}
+
+interface OwnerModels {
+  readonly accounts: Pick<ReadModel<AccountDocument>, 'get'>;
+  readonly catalogue: Pick<ReadModel<CatalogueDocument>, 'get'>;
+}
+
+/**
+ * Whether the owner of webhook endpoints may still be sent anything: a client that is active, a merchant that is not
+ * retired.
+ * @param owner `client:{id}` or `merchant:{id}` @throws UnavailableError
+ */
+export async function isOwnerActive({ accounts, catalogue }: OwnerModels, owner: string): Promise<boolean> {
+  const id = owner.slice(owner.indexOf(':') + 1);
+  if (owner.startsWith('merchant:')) return (await catalogue.get(catalogueStream('merchant', id)))?.retired === false;
+  const client = await accounts.get(accountStream('client', id));
+  return client?.entry === 'client' && client.active;
 }

@@ -12,7 +12,6 @@ import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { RedemptionDocument, VoucherDocument } from '../projections/gifts.js';
 import type { TransactionDocument } from '../projections/transactions.js';
 import { segmentEntity } from './catalogue.js';
-import { dateOf, plainTime, timeOfDay } from './times.js';
 import { expiryOf, type JoinedGift } from './joinedGift.js';
 
 /** docs/api/gifts.md#gift-status */
@@ -212,3 +211,11 @@ export function transactionEntity(id: string, transaction: TransactionDocument, 
     ...(transaction.send_at === undefined ? {} : { send_at: transaction.send_at }),
   };
 }
+
+/** Date and time as `YYYY-MM-DD HH:MM:SS`. */
+export const plainTime = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)}`;
+
+const dateOf = (iso: string): string => iso.slice(0, 10);
+
+/** Time of the day as `HH:MM:SS`. */
+const timeOfDay = (iso: string): string => iso.slice(11, 19);

@@ -10,18 +10,18 @@ import type { CommandContext } from '../commands/context.js';
 import { type StreamState, transactOn } from '../commands/transact.js';
 import { kindOf } from '../domain/streamName.js';
 import { checkEntries } from './checks.js';
-import { type ImportFault, ImportFaultsError, faultCollector } from './faults.js';
-import { underKnownIds } from './knownCodes.js';
-import { readLogState } from './logState.js';
+import { faultCollector, type ImportFault, ImportFaultsError } from './faults.js';
+import { type LogState, readLogState } from './logState.js';
 import { mixedClients } from './mixedClients.js';
 import { inParallel } from '../lib/async/inParallel.js';
-import { type ImportChange, type ImportPlan, type PlannedAppend, planImport } from './plan.js';
+import { type ImportChange, type ImportPlan, planImport, type PlannedAppend } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
-import { type ReservedIds, subjectsIn, wantedOf } from './wanted.js';
+import { type ReservedIds, subjectsIn, type WantedCode, type WantedImport, wantedOf } from './wanted.js';
 import type { PersonName } from '../domain/personalFields.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Proposal, Subjects } from '../runtime/personal/index.js';
+import { inSlices } from '../lib/async/slices.js';
 
 /** Number of concurrent appends: one fsync serves many. */
 const IN_FLIGHT = 64;
@@ -241,4 +241,25 @@ async function appendPlanned(
   };
   const { own } = await transactOn(events, { kind: kindOf(stream), read }, context, () => decided);
   return own.at(-1)?.position;
+}
+
+/**
+ * Voucher codes that the log has keep their ids, also those of a lost hash key: a log restored without its key still
+ * hands out each code once (docs/api/vouchers.md#voucher-codes).
+ */
+async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogState, 'codes'>): Promise<WantedImport> {
+  const { voucher_codes } = wanted;
+  if (voucher_codes === undefined || voucher_codes.every(({ id }) => codes.has(id))) return wanted;
+  const known = new Map<string, string>();
+  await inSlices(codes, ([id, { state }]) => void (state.status !== 'none' && known.set(nameOf(state), id)));
+  const renamed: WantedCode[] = [];
+  await inSlices(
+    voucher_codes,
+    (one) => void renamed.push(codes.has(one.id) ? one : { ...one, id: known.get(nameOf(one.value)) ?? one.id }),
+  );
+  return { ...wanted, voucher_codes: renamed };
+}
+
+function nameOf({ segment_id, code }: Pick<WantedCode['value'], 'segment_id' | 'code'>): string {
+  return `${segment_id}\0${code}`;
 }

@@ -6,15 +6,14 @@ import type { ProcessStatus } from '../processors/runner/index.js';
 import type { Projection } from '../runtime/readmodels/index.js';
 import type { ProviderCallWatch } from '../providers/circuitBreaker.js';
 import { measuredBus } from './bus.js';
-import { type ConnectionsShown, showConnections } from './connections.js';
 import { measuredEventStore } from './eventStore.js';
-import { exposition } from './exposition.js';
+import { exposition, type Exposition } from './exposition.js';
 import { type FollowersShown, showFollowers } from './followers.js';
 import { type ProcessOptions, showProcess } from './nodeProcess.js';
-import { type LimitTally, countLimited } from './limits.js';
+import { countLimited, type LimitTally } from './limits.js';
 import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
-import { type RequestTally, type StaffTally, countRequests, countStaffRefused } from './requests.js';
+import { countRequests, countStaffRefused, type RequestTally, type StaffTally } from './requests.js';
 import { showState } from './state.js';
 import { showWebhooks } from './webhooks.js';
 
@@ -76,4 +75,27 @@ export function openMetrics(options: MetricsOptions): Metrics {
       shown.close();
     },
   };
+}
+
+/** Connections of one listener (docs/limits.md#connections). */
+interface ConnectionsShown {
+  readonly open: number;
+  /** Number of refused connections, by reason. */
+  readonly refused: Readonly<Record<string, number>>;
+}
+
+/** @param read `undefined` where the process has no listener for requests */
+function showConnections(show: Exposition, read: () => ConnectionsShown | undefined): void {
+  show.gauge({ name: 'gift_connections', help: 'Connections that are open at PORT' }, () => {
+    const shown = read();
+    return shown === undefined ? [] : [[[], shown.open]];
+  });
+  show.counter(
+    {
+      name: 'gift_refused_connections_total',
+      help: 'Connections refused at PORT: too many in all, too many of one address, or so many that none was answered',
+      labels: ['reason'],
+    },
+    () => Object.entries(read()?.refused ?? {}).map(([reason, count]) => [[reason], count]),
+  );
 }

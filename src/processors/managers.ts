@@ -15,7 +15,14 @@ import type { ChargeDeps } from './purchase/chargeStep.js';
 import { purchaseManager } from './purchase/manager.js';
 import { walletPayments } from './purchase/walletPayments.js';
 import { refundManager } from './refund/manager.js';
-import { feedTypes, type ProcessManagers, type StepDeps } from './runner/index.js';
+import {
+  feedTypes,
+  type ProcessManagers,
+  type Processors,
+  runManagers,
+  type RunnerDeps,
+  type StepDeps,
+} from './runner/index.js';
 
 export const MANAGERS = [purchaseManager, notificationManager, resendManager, refundManager, disputeManager] as const;
 
@@ -95,4 +102,20 @@ export async function isSettled(
   const manager = MANAGERS.find(({ steps }) => steps.includes(work.step));
   if (manager === undefined) throw new Error(`parked by ${name} under an unknown step, ${work.step}`);
   return manager.isSettled(events, work);
+}
+
+export interface ProcessorDeps extends Omit<RunnerDeps<ManagerDeps>, 'processes'>, Lookups {}
+
+export function runProcessors({
+  paymentMethod,
+  contact,
+  numberOf,
+  openText,
+  launchUrl,
+  ...deps
+}: ProcessorDeps): Processors {
+  return runManagers({
+    ...deps,
+    processes: processManagers({ paymentMethod, contact, numberOf, openText, launchUrl }),
+  });
 }

@@ -47,12 +47,11 @@ async function openNotifications(
   deps: ProviderDeps,
 ): Promise<NotificationProvider> {
   const { records, hash, logger, publicUrl } = deps;
-  const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }, { byChannel }] = await Promise.all([
+  const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }] = await Promise.all([
     import('./notifications/twilio.js'),
     import('./notifications/fcm.js'),
     import('./notifications/ledger.js'),
     import('./notifications/smsLimits.js'),
-    import('./notifications/real.js'),
   ]);
   const now = Date.now;
   const common = { logger, now, circuitBreaker: breakerOptions(deps) };
@@ -70,3 +69,13 @@ async function openNotifications(
 }
 
 const breakerOptions = ({ watch }: ProviderDeps): CircuitBreakerOptions => (watch === undefined ? {} : { watch });
+
+export function byChannel(providers: {
+  readonly sms: NotificationProvider;
+  readonly push: NotificationProvider;
+}): NotificationProvider {
+  return {
+    send: (request) => providers[request.channel].send(request),
+    lookUp: (request) => providers[request.channel].lookUp(request),
+  };
+}

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Shortcodes } from '../domain/giftIds.js';
 import type { Engines } from '../ports/engines.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { runProcessors } from '../processors/processors.js';
+import { runProcessors } from '../processors/managers.js';
 import type { Lookups } from '../processors/managers.js';
 import { addressOf } from '../processors/notification/address.js';
 import type { Processors } from '../processors/runner/index.js';

@@ -8,7 +8,7 @@ import { resources } from '../../src/lib/async/resources.js';
 import { openChargeOutcomes } from '../../src/commands/chargeOutcomes.js';
 import { transactionStream } from '../../src/domain/purchase/events.js';
 import { type Bus, NoRespondersError } from '../../src/ports/bus.js';
-import { runProcessors } from '../../src/processors/processors.js';
+import { runProcessors } from '../../src/processors/managers.js';
 import { giftsProjection } from '../../src/projections/gifts.js';
 import { checkpointName } from '../../src/runtime/readmodels/projection.js';
 import { startProjector } from '../../src/runtime/readmodels/projector.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
-import { signedHeaders } from '../../src/deliveries/signature.js';
+import { signedHeaders } from '../../src/deliveries/attempt.js';
 import { verify } from '../support/service/receiver.js';
 
 const test = suite('deliveries/signature');

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import { AUTHENTICATION_MS } from '../../src/domain/purchase/decisions.js';
-import type { ProcessorDeps } from '../../src/processors/processors.js';
+import type { ProcessorDeps } from '../../src/processors/managers.js';
 import { SUBJECTS } from '../support/providers/subjects.js';
 import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
 import type { House } from '../support/service/house.js';

@@ -9,7 +9,7 @@ import { recordable } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import type { Upcasters } from '../../src/domain/upcasters.js';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
-import { upcastEvents } from '../../src/service/upcastEvents.js';
+import { upcastEvents } from '../../src/service/engines.js';
 
 const test = suite<{ dir: string; events: EventStore }>('the log as it is read');
 

@@ -1,17 +1,22 @@
 import type { Logger } from 'pino';
 import { inFlight } from '../../lib/inFlight.js';
-import { type EventStore, type NewEvent, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
+import {
+  type EventStore,
+  EventTooLargeError,
+  MAX_APPEND_BYTES,
+  type NewEvent,
+  type StreamAppend,
+} from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { appendsTo } from './appends.js';
+import { type Append, appendsTo } from './appends.js';
 import { withRetries } from './attempts.js';
 import { openAppender } from './batchAppend.js';
-import { type FeedSource, feed } from './feed.js';
+import { feed, type FeedSource } from './feed.js';
 import { openLiveTail } from './liveTail.js';
 import { establishLog, EventStoreDbError } from './log.js';
-import { type Pool, type PoolOptions, openPool } from './pool.js';
-import { appendGroups } from './inOrder.js';
+import { openPool, type Pool, type PoolOptions } from './pool.js';
 import { openReads } from './reads.js';
-import { type EncodedEvent, encode, isPosition } from './records.js';
+import { encode, type EncodedEvent, isPosition } from './records.js';
 import { openSeal } from './seal.js';
 
 export { EventStoreDbError } from './log.js';
@@ -182,4 +187,33 @@ function encodedAll(events: readonly NewEvent[]): EncodedEvent[] {
   const bytes = encoded.reduce((sum, event) => sum + event.bytes, 0);
   if (bytes > MAX_APPEND_BYTES) throw new EventTooLargeError(bytes);
   return encoded;
+}
+
+/**
+ * Limits of a group, in unanswered appends and their bytes: behind a slow disk they must not outlast the server's
+ * timeout.
+ */
+const GROUP = { appends: 256, bytes: 4_000_000 };
+
+/**
+ * Appends in groups: the server handles the appends of one call in sequence, and each group waits for all answers to
+ * the one before. No append is retried, so that no late repeat follows later appends.
+ * @throws the error of the first append that failed, after the whole group is answered
+ */
+export async function appendGroups(
+  appends: readonly StreamAppend[],
+  encode: (append: StreamAppend) => readonly EncodedEvent[],
+  send: Append,
+): Promise<void> {
+  for (let next = 0; next < appends.length;) {
+    const answers: Promise<unknown>[] = [];
+    for (let bytes = 0; next < appends.length && answers.length < GROUP.appends && bytes < GROUP.bytes; next++) {
+      const one = appends[next]!;
+      const events = encode(one);
+      for (const { data, metadata } of events) bytes += data.length + metadata.length;
+      answers.push(send(one.stream, events, one.expected));
+    }
+    const failed = (await Promise.allSettled(answers)).find((answer) => answer.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+  }
 }

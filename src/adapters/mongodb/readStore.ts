@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
-import type { ReadStore } from '../../ports/readStore.js';
+import type { ReadStore, StoredText } from '../../ports/readStore.js';
 import { addressOf, engineErrorOf, READ_STORE } from './address.js';
 import { boundTo } from './binding.js';
 import { createCheckpoints } from './checkpoints.js';
 import { dropCollection, ensureCollection, versionsOf } from './collections.js';
 import { correctDocuments } from './corrections.js';
 import { layoutOf } from './layout.js';
-import { openConnection } from './connection.js';
+import { type Connection, openConnection } from './connection.js';
 import { refuseOtherFormat } from './format.js';
 import { createPointers } from './pointers.js';
 import { createReader } from './reader.js';
 import { createRecords, ensureRecords } from './records.js';
-import { storedTexts } from './storedTexts.js';
 import { writeBatches } from './writer.js';
+import { pagesById } from './finds.js';
 
 export interface MongoReadStoreOptions {
   /** A `mongodb://` or `mongodb+srv://` address with the database (default `gift`). */
@@ -74,4 +74,22 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
       await connection.close();
     },
   };
+}
+
+interface Stored {
+  readonly _id: string;
+  readonly [field: string]: unknown;
+}
+
+/** Yields the text of every document in every collection of the database, whatever its purpose. */
+export async function* storedTexts(connection: Connection): AsyncGenerator<readonly StoredText[], void> {
+  const collections = await connection.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
+  for (const { name } of collections)
+    for await (const page of pagesById<Stored>(connection, name))
+      yield page.map(({ _id, ...rest }) => ({
+        place: `${name} ${_id}`,
+        text: [_id, ...Object.values(rest)]
+          .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+          .join('\n'),
+      }));
 }

@@ -1,5 +1,5 @@
 /** Sessions of logins, stored as records. Losing them only logs people out. */
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { SESSIONS } from '../../domain/recordKeys.js';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
@@ -7,7 +7,6 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import type { ClientDocument, UserDocument } from '../../projections/accounts.js';
 import type { AccessClaims, AccessTokens } from './accessTokens.js';
 import { freshCache } from './freshCache.js';
-import { newRefreshToken, readRefreshToken, type RefreshToken } from './refreshTokens.js';
 import { decideRefresh, type Session } from './rotation.js';
 
 export interface Lifetimes {
@@ -196,4 +195,34 @@ function mayAct(session: Session, claims: AccessClaims): boolean {
 
 function keyOf(sessionId: string): string {
   return SESSIONS + sessionId;
+}
+
+/**
+ * A refresh token, `{session id}.{256 random bits}.{tag}`, of which only the hash is stored. The tag proves that this
+ * service made a token: a spent token revokes its session, an invented one costs no look-up.
+ */
+interface RefreshToken {
+  /** The token as the client has it, which is secret. */
+  readonly text: string;
+  readonly sessionId: string;
+  /** SHA-256 of the text, base64url. */
+  readonly hash: string;
+}
+
+export function newRefreshToken(sessionId: string, tag: KeyedHash): RefreshToken {
+  const body = `${sessionId}.${randomBytes(32).toString('base64url')}`;
+  return made(sessionId, `${body}.${tag('refresh', body)}`);
+}
+
+/** The token of a text; `undefined` for a forged one. */
+export function readRefreshToken(text: string, tag: KeyedHash): RefreshToken | undefined {
+  const parts = /^(([\w-]{22})\.[\w-]{43})\.([\w-]{22})$/.exec(text);
+  const [, body = '', sessionId = '', given = ''] = parts ?? [];
+  return parts !== null && timingSafeEqual(Buffer.from(tag('refresh', body)), Buffer.from(given))
+    ? made(sessionId, text)
+    : undefined;
+}
+
+function made(sessionId: string, text: string): RefreshToken {
+  return { text, sessionId, hash: createHash('sha256').update(text).digest('base64url') };
 }

@@ -1,10 +1,13 @@
+/** The tree over the log: its head, its tiles, and bundles of its leaves (docs/evidence.md#over-http). */
 import { accessRecorder } from '../../commands/recordAccess.js';
-import { opsRoute } from '../ops/frame.js';
+import { opsRoute, type OpsRoute } from '../ops/frame.js';
 import type { RouterMaker, SubjectRouter } from '../pipeline/router.js';
-import { checkpointRoute } from './checkpoint.js';
-import type { EvidenceDeps } from './deps.js';
-import { bundleRoutes } from './bundles.js';
-import { tileRoutes } from './tiles.js';
+import { type EvidenceDeps, hashesFor } from './deps.js';
+import { HttpError } from '../pipeline/errors.js';
+import type { Route } from '../pipeline/route.js';
+import { Readable } from 'node:stream';
+import { IMMUTABLE, tileAt, tilePaths } from './tilePaths.js';
+import { leafBundle } from '../../ops/evidence/index.js';
 
 export function evidenceRouters(routerOf: RouterMaker, deps: EvidenceDeps): SubjectRouter[] {
   const access = accessRecorder(deps.events, deps.now);
@@ -12,4 +15,81 @@ export function evidenceRouters(routerOf: RouterMaker, deps: EvidenceDeps): Subj
     routerOf('/checkpoint', [checkpointRoute(deps)]),
     routerOf('/tile', [...tileRoutes(deps), ...bundleRoutes(deps).map((route) => opsRoute(access, route))]),
   ];
+}
+
+function checkpointRoute(deps: EvidenceDeps): Route {
+  const { folder } = deps;
+  return {
+    method: 'GET',
+    path: '/checkpoint',
+    operation: 'getCheckpoint',
+    summary: 'The latest signed head of the tree over the log',
+    description:
+      'A signed note (c2sp.org/tlog-checkpoint): origin, number of events, root of the Merkle tree over them. 404 until the first one was signed.',
+    tag: 'Evidence',
+    ...hashesFor(deps),
+    answers: [
+      {
+        status: 200,
+        description: 'The signed note.',
+        contentType: 'text/plain',
+        example:
+          'localhost/log/6ec0bd7f\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n— localhost/log/6ec0bd7f Az3grlgt…\n',
+      },
+    ],
+    errors: ['not_found'],
+    async handle() {
+      // The head is not read from the log: tiles of a head in the log may not be stored yet.
+      const note = await folder.head();
+      if (note === undefined) throw new HttpError('not_found');
+      const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'public, max-age=5' };
+      return { status: 200, body: note, headers };
+    },
+  };
+}
+
+export function tileRoutes(deps: EvidenceDeps): Route[] {
+  const { folder } = deps;
+  return tilePaths('/tile/:level').map(({ path, suffix, params }) => ({
+    method: 'GET',
+    path,
+    operation: `getTreeTile${suffix}`,
+    summary: 'A tile of the tree over the log',
+    description:
+      'Hashes of 256 nodes beside each other, or of the first ones, of 32 bytes each (c2sp.org/tlog-tiles). 404: the tree has no such tile yet.',
+    tag: 'Evidence',
+    ...hashesFor(deps),
+    params: { level: 'From `0`, of the hashes of leaves.', ...params },
+    answers: [{ status: 200, description: 'The hashes.', contentType: 'application/octet-stream' }],
+    errors: ['not_found'],
+    async handle({ params: given }) {
+      const { level, ...tile } = tileAt(given['level'] ?? '', given);
+      const hashes = level === 'entries' ? undefined : await folder.read({ level, ...tile });
+      if (hashes === undefined) throw new HttpError('not_found');
+      return { status: 200, body: Readable.from([hashes]), headers: IMMUTABLE };
+    },
+  }));
+}
+
+/** A leaf names its stream, and the id of a gift is enough to use it: bundles are only for auditors. */
+function bundleRoutes(deps: EvidenceDeps): OpsRoute[] {
+  return tilePaths('/tile/entries').map(({ path, suffix, params }) => ({
+    method: 'GET',
+    path,
+    operation: `getTreeEntries${suffix}`,
+    summary: 'The leaves of a tile',
+    description:
+      'The leaves whose hashes a tile of level 0 holds, each behind its length of two bytes (c2sp.org/tlog-tiles). They name streams, types and times, and hold data as salted hashes.',
+    tag: 'Evidence',
+    roles: ['auditor'],
+    params,
+    answers: [{ status: 200, description: 'The leaves.', contentType: 'application/octet-stream' }],
+    errors: ['not_found'],
+    async handle({ params: given }) {
+      const { index, width } = tileAt('entries', given);
+      const bundle = await leafBundle(deps, index, width);
+      if (bundle === undefined) throw new HttpError('not_found');
+      return { status: 200, body: Readable.from([bundle]), headers: IMMUTABLE, shown: width };
+    },
+  }));
 }

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { tracingOn } from '../../tracing/spans.js';
+import { inSpan, tracingOn } from '../../tracing/spans.js';
 import { type Cors, corsFor } from './cors.js';
-import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
-import { HttpError, answerOf } from './errors.js';
+import { brokenByCaller, CALLER_LEFT, CallerLeftError } from './callerLeft.js';
+import { answerOf, HttpError } from './errors.js';
 import { limitHeaders } from './limitHeaders.js';
 import { allowOf } from './respond.js';
-import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';
-import { type SubjectRouter, mounted, normalizedPath, otherMethods } from './router.js';
+import { mounted, normalizedPath, otherMethods, type SubjectRouter } from './router.js';
 import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -170,3 +169,24 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   else ctx.type = 'application/json';
   ctx.body = page?.body ?? JSON.stringify({ error: message, ...more });
 }
+
+/**
+ * Trace span of a request, which continues the caller's trace and is named by the route's pattern. It must be the
+ * outermost middleware.
+ */
+const requestSpan: Middleware = (ctx, next) =>
+  inSpan(
+    () => ({
+      name: ctx.method,
+      kind: 'server',
+      headers: ctx.headers,
+      attributes: { 'http.request.method': ctx.method },
+    }),
+    async (span) => {
+      await next();
+      const { requestId, route = 'unknown' } = ctx.state as RequestState;
+      span.rename(`${ctx.method} ${route}`);
+      span.set({ 'http.route': route, 'http.response.status_code': ctx.status, 'gift.request_id': requestId });
+      if (ctx.status >= 500) span.fail(String(ctx.status));
+    },
+  );

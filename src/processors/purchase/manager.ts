@@ -6,10 +6,9 @@ import type { MadePurchase } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Job, PoolSize, ProcessManager } from '../runner/index.js';
+import type { Job, ParkAs, PoolSize, ProcessManager, StepDeps } from '../runner/index.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
 import { purchaseHistory } from './history.js';
-import { issueJobs } from './issueJobs.js';
 import {
   type PurchaseIntent,
   type PurchaseTrigger,
@@ -17,6 +16,7 @@ import {
   reactToPurchase,
   resumePurchase,
 } from './state.js';
+import { issueGifts } from '../../domain/purchase/decisions.js';
 
 const CHARGES: PoolSize = { atOnce: 128 };
 const READS_AT_ONCE = 32;
@@ -101,4 +101,34 @@ async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise
     missing.signal,
   );
   return !missing.signal.aborted;
+}
+
+const ISSUES: PoolSize = { atOnce: 128 };
+
+/** Command id of an issue that is appended without another event. */
+const issueCommand = (giftId: string): string => `issue-${giftId}`;
+
+/** One job per gift: a failure holds up no other gift. */
+function* issueJobs(
+  work: () => PurchaseWork | undefined,
+  parkAs: ParkAs,
+  writer: Pick<StepDeps['writer'], 'append'>,
+): Generator<Job, void> {
+  const purchase = work();
+  if (purchase === undefined) return;
+  for (const { giftId, event } of issueGifts(purchase.purchase, purchase.purchasedAt)) {
+    const last = work()?.last;
+    if (last === undefined) return;
+    yield {
+      key: `issue/${giftId}`,
+      pool: ISSUES,
+      transactionId: purchase.purchase.transaction_id,
+      parkAs,
+      once: true,
+      cause: () => work()?.last,
+      // A conflict means that the gift is issued already, which is no failure.
+      run: async () =>
+        void (await writer.append(giftStream(giftId), event, 'none', { commandId: issueCommand(giftId), cause: last })),
+    };
+  }
 }

@@ -3,11 +3,12 @@
  * follow one record of it; the offset only grows.
  */
 import { pause } from '../../lib/async/pause.js';
-import { clockOffset, moveClock } from '../../lib/clock.js';
+import { clockMs, clockOffset, moveClock } from '../../lib/clock.js';
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Records } from '../../ports/readStore.js';
+import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { FollowerRun } from '../supervision/followers.js';
+import type { Bus } from '../../ports/bus.js';
 
 const KEY = 'sandbox/clock';
 const LOOK_MS = 200;
@@ -89,4 +90,51 @@ async function aheadInLog(events: EventStore): Promise<number> {
   let latest = from;
   for await (const batch of events.readAll(part.after)) for (const { at } of batch.events) if (at > latest) latest = at;
   return Date.parse(latest) - now;
+}
+
+/**
+ * A bus whose requests are handled at the sender's time or later. A process that has followed the sandbox's clock may
+ * send a request to one that has not. That one would answer by the earlier time, for example "away for another hour".
+ */
+export function busByClock(bus: Pick<Bus, 'serve'>, records: Pick<Records, 'get'>): Pick<Bus, 'serve'> {
+  return {
+    serve: async <P>(subject: string, queue: string, handler: (payload: P) => Promise<object>) =>
+      bus.serve<P>(subject, queue, async (payload) => {
+        await catchUpWithClock(records);
+        return handler(payload);
+      }),
+  };
+}
+
+/**
+ * Records that expire by the sandbox's clock: sessions, stored answers, counters. The store itself expires them by the
+ * system's clock, which is never ahead of the sandbox's, and so never too early.
+ */
+export function recordsByClock(records: Records): Records {
+  const alive = ({ expiresAt }: StoredRecord): boolean => expiresAt === undefined || expiresAt > clockMs();
+  return {
+    async get<V>(key: string) {
+      const found = await records.get<V>(key);
+      return found !== undefined && alive(found) ? found : undefined;
+    },
+    async put(key, value, options) {
+      const put = await records.put(key, value, options);
+      if (put !== undefined || options?.expected !== 0) return put;
+      const found = await records.get(key);
+      if (found === undefined || alive(found)) return undefined;
+      await records.delete(key, found.version);
+      return records.put(key, value, options);
+    },
+    delete: async (key, expected) => records.delete(key, expected),
+    async list<V>(prefix: string, limit?: number, after?: string) {
+      const found: StoredRecord<V>[] = [];
+      for (let last = after; ;) {
+        const page = await records.list<V>(prefix, limit, last);
+        found.push(...page.filter(alive));
+        last = page.at(-1)?.key;
+        if (limit === undefined || page.length < limit || last === undefined) return found;
+        if (found.length >= limit) return found.slice(0, limit);
+      }
+    },
+  };
 }

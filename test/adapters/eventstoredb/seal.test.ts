@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { appendsTo } from '../../../src/adapters/eventstoredb/appends.js';
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
-import { appendGroups } from '../../../src/adapters/eventstoredb/inOrder.js';
+import { appendGroups } from '../../../src/adapters/eventstoredb/eventStore.js';
 import type { Reads } from '../../../src/adapters/eventstoredb/reads.js';
 import { encode } from '../../../src/adapters/eventstoredb/records.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';

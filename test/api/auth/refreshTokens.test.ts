@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newRefreshToken, readRefreshToken } from '../../../src/api/auth/refreshTokens.js';
+import { newRefreshToken, readRefreshToken } from '../../../src/api/auth/sessions.js';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import { hash } from './support.js';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { plainTime } from '../../../src/entities/times.js';
+import { plainTime } from '../../../src/entities/gifts.js';
 import { accessStream } from '../../../src/domain/access.js';
 import { ANSWERS } from '../../../src/domain/recordKeys.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/service/giftFlow.js';

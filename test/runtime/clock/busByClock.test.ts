@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { clockMs, clockOffset } from '../../../src/lib/clock.js';
-import { busByClock } from '../../../src/runtime/clock/busByClock.js';
+import { busByClock } from '../../../src/runtime/clock/sharedClock.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 
 const test = suite('requests by the clock');

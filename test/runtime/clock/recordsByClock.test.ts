@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { clockMs, moveClock, clockOffset } from '../../../src/lib/clock.js';
-import { recordsByClock } from '../../../src/runtime/clock/recordsByClock.js';
+import { recordsByClock } from '../../../src/runtime/clock/sharedClock.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 
 const test = suite('records by the clock');

@@ -2,7 +2,7 @@
  * A process's view of the engines that can die at a chosen moment: from then on nothing it asks for is done or
  * answered.
  */
-import type { ProcessorDeps } from '../../../src/processors/processors.js';
+import type { ProcessorDeps } from '../../../src/processors/managers.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 
 /** A life that ends at a chosen effect. */

@@ -4,7 +4,7 @@ import { keyedHash } from '../../../src/domain/keyedHash.js';
 import type { Records } from '../../../src/ports/readStore.js';
 import { fcmPush } from '../../../src/providers/notifications/fcm.js';
 import { openLedger } from '../../../src/providers/notifications/ledger.js';
-import { byChannel } from '../../../src/providers/notifications/real.js';
+import { byChannel } from '../../../src/providers/openProviders.js';
 import { type SmsLimitOptions, smsLimits } from '../../../src/providers/notifications/smsLimits.js';
 import { twilioSms } from '../../../src/providers/notifications/twilio.js';
 import { stripePayments } from '../../../src/providers/payments/stripe.js';

@@ -18,7 +18,7 @@ import type { Bus } from '../../../src/ports/bus.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import type { Contact } from '../../../src/processors/notification/address.js';
-import { type ProcessorDeps, runProcessors } from '../../../src/processors/processors.js';
+import { type ProcessorDeps, runProcessors } from '../../../src/processors/managers.js';
 import type { Processors } from '../../../src/processors/runner/run.js';
 import type { Subjects } from '../../../src/runtime/personal/subjects.js';
 import { memorySubjects } from '../fixtures/memorySubjects.js';

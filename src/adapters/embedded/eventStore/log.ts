@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { Position } from '../../../ports/eventStore.js';
 import { hasReadStore, READ_STORE_FILE } from '../readStore/file.js';
 import { DataFileError, openDatabase, refuseForeign, unavailableOf } from '../sqlite.js';
+import { linkFile } from '../../../lib/files/folderErrors.js';
+import { keepOwner } from '../../../lib/files/keepOwner.js';
+import { syncFolder } from '../../../lib/files/syncFolder.js';
 
 const FILE = { kind: 'event log', applicationId: 0x47_69_45_76, create } as const;
 /** The greatest position: the greatest integer that JavaScript represents exactly. */
@@ -111,4 +114,23 @@ export function numberOf(position: Position | undefined): number {
   if (position === undefined) return 0;
   if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);
   return Number(position);
+}
+
+/** Creates the folder in which a new log is made: within the data folder, so on the same disk. */
+export function prepareEventLog(dataDir: string): { readonly dir: string; remove(): void } {
+  const dir = mkdtempSync(join(dataDir, 'restoring-'));
+  keepOwner(dir);
+  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+/**
+ * Moves the new log into the data folder, durably and as a whole, so that no process ever finds half of one.
+ * @throws Error with the code EEXIST when the data folder now has a log, which stays
+ */
+export function placeEventLog(dir: string, dataDir: string): void {
+  const made = eventLogFile(dir);
+  // When the last connection is closed, it has moved all pages into the file itself.
+  if (existsSync(`${made}-wal`) && statSync(`${made}-wal`).size > 0) throw new Error(`${made} is still in use`);
+  linkFile(made, eventLogFile(dataDir));
+  syncFolder(dataDir);
 }

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { AccountDocument } from '../../src/projections/accounts.js';
 import type { CatalogueDocument } from '../../src/projections/catalogue/catalogue.js';
-import { isOwnerActive } from '../../src/projections/webhookOwners.js';
+import { isOwnerActive } from '../../src/deliveries/webhooks.js';
 
 const test = suite('projections/webhookOwners');
 
