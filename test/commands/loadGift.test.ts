@@ -76,7 +76,7 @@ function house(...then: readonly PurchaseEvent[]): { deps: GiftDeps; events: Mem
     receiver: {},
     updated_at: '2026-01-01T00:00:00.000Z',
   };
-  const gifts = { get: async (id: string) => (id === GIFT ? document : undefined) } as unknown as GiftDeps['gifts'];
+  const gifts = { get: async (id: string) => (id === GIFT ? document : undefined) } as GiftDeps['gifts'];
   return { deps: { events, gifts, catalogue: {} as GiftDeps['catalogue'] }, events };
 }
 const lifeOf = (events: MemoryEvents): string[] =>

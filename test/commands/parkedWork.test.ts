@@ -45,7 +45,7 @@ const desk = (events: MemoryEvents, upTo: number | Error = 0): ParkedDeps => ({
       const known = await parkedInLog(then);
       return ids.map((id) => known.find((one) => one.id === id)?.document);
     },
-  } as unknown as ParkedDeps['parked'],
+  } as ParkedDeps['parked'],
   gifts: { get: async (id) => (id === UNISSUED ? { transaction_id: 't1' } : undefined) },
 });
 

@@ -76,7 +76,7 @@ async function buy(
 ): Promise<GiftsPurchased['data']> {
   await purchaseGifts(deps, 'ann', context(), { ...wanted, ...request });
   assert.equal(watched.size, 0, 'nobody waits for the charge any more');
-  return (events.log.at(-1) as unknown as GiftsPurchased).data;
+  return (events.log.at(-1) as GiftsPurchased).data;
 }
 
 test('refuses unknown, retired and foreign payment methods, and products that are not sold', async () => {

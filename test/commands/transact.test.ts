@@ -57,7 +57,7 @@ test('appends nothing where nothing is decided', async () => {
     ...memoryEvents(),
     read: async () => [],
     append: () => assert.fail('appended'),
-  } as unknown as EventStore;
+  } as EventStore;
   assert.deepEqual(await transact(events, COUNT, 's', context(), () => []), {
     own: [],
     history: [],
@@ -100,7 +100,7 @@ test('gives up after many lost races', async () => {
       tries++;
       throw new ConflictError('s', 'none', 3);
     },
-  } as unknown as EventStore;
+  } as EventStore;
   await assert.rejects(
     transact(losing, COUNT, 's', context(), () => [event]),
     ConflictError,
@@ -125,7 +125,7 @@ test('repeats an unknown outcome with the same ids, and no known failure', async
           throw new UnavailableError('no answer', { outcomeUnknown });
         return appended;
       },
-    }) as unknown as EventStore;
+    }) as EventStore;
   const { own } = await transact(flaky(2, true), COUNT, 's', context(), () => [event]);
   assert.equal(tried.length, 3);
   assert.equal(new Set(tried.flat()).size, 1);
@@ -157,7 +157,7 @@ test('an outcome that one try left unknown stays unknown, and is tried again, wh
     append: async () => {
       throw new UnavailableError('no answer', { outcomeUnknown: said.shift() === true });
     },
-  } as unknown as EventStore;
+  } as EventStore;
   await assert.rejects(
     transact(events, COUNT, 's', context(), () => [event]),
     (error: UnavailableError) => error.outcomeUnknown,

@@ -32,7 +32,7 @@ function after(...events: readonly (GiftEvent | NotificationEvent | Requested)[]
   );
 }
 const issued = (receiver: object = { user_id: 'bob' }): GiftEvent =>
-  ({ type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver } }) as unknown as GiftEvent;
+  ({ type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver } }) as GiftEvent;
 const reassigned = (user_id: string): GiftEvent => ({
   type: 'GiftReassigned',
   data: { transaction_id: 't', receiver: { user_id }, reason: 'r' },
@@ -75,8 +75,8 @@ test('a notification that was not sent for a block is due again once that has en
     type: 'NotificationFailed',
     data: { cause: 'gift is blocked', ...of },
   });
-  const blocked = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } } as unknown as GiftEvent;
-  const unblocked = { type: 'GiftUnblocked', data: { cause: 'support', reason: 'x' } } as unknown as GiftEvent;
+  const blocked = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } } as GiftEvent;
+  const unblocked = { type: 'GiftUnblocked', data: { cause: 'support', reason: 'x' } } as GiftEvent;
   assert.is(after(issued(), blocked).next.do, 'start', 'to say so');
   assert.equal(after(issued(), blocked, forBlock()), { next: { do: 'nothing' }, nextNumber: 2 });
   const freed = after(issued(), blocked, forBlock(), unblocked).next;
@@ -154,7 +154,7 @@ test('the receiver of a scheduled gift is notified by its release, not before, a
   const scheduled = {
     type: 'GiftIssued',
     data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' }, scheduled: true },
-  } as unknown as GiftEvent;
+  } as GiftEvent;
   const released: GiftEvent = { type: 'GiftReleased', data: { transaction_id: 't' } };
   assert.is(after(scheduled).next.do, 'nothing');
   assert.is(after(scheduled, reassigned('cat')).next.do, 'nothing');
@@ -171,7 +171,7 @@ test('nobody is notified of a gift that is blocked at its release or reassignmen
   const scheduled = {
     type: 'GiftIssued',
     data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' }, scheduled: true },
-  } as unknown as GiftEvent;
+  } as GiftEvent;
   const released: GiftEvent = { type: 'GiftReleased', data: { transaction_id: 't' } };
   const block = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: '' } });
   const unblock = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { cause, reason: '' } });
@@ -207,7 +207,7 @@ test('a reminder goes to who holds the gift, once, and to nobody after what make
   const claimed = after(issued({}), { type: 'GiftClaimed', data: { user_id: 'eve' } }, due).next;
   assert.equal(claimed.do === 'start' && [claimed.number, claimed.occasion.receiver], [1, { user_id: 'eve' }]);
   for (const type of ['GiftRedeemed', 'GiftCancelled', 'GiftBlocked', 'GiftExtended'] as const)
-    assert.is(after(...notified, due, { type, data: {} } as unknown as GiftEvent).next.do, 'nothing', type);
+    assert.is(after(...notified, due, { type, data: {} } as GiftEvent).next.do, 'nothing', type);
   const moved = after(...notified, due, reassigned('cat')).next;
   assert.equal(moved.do === 'start' && [moved.occasion.receiver, moved.occasion.reminder], [
     { user_id: 'cat' },

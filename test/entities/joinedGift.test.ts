@@ -43,7 +43,7 @@ const event = (type: string, data: object, revision: number, at: string): Record
     at,
     data,
     metadata: { commandId: 'c', correlationId: 'c', by: {} },
-  }) as unknown as RecordedEvent;
+  }) as RecordedEvent;
 
 test("gives a number's gift to the number's owner on the day it was sent there", () => {
   const moved = phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'cat', from: day(4) });
@@ -60,7 +60,7 @@ test('each gift of a purchase is its own number’s holder’s', async () => {
   const asked: (readonly string[])[] = [];
   const accounts = {
     getMany: async (ids: readonly string[]) => (asked.push(ids), ids.map((id) => holders.get(id))),
-  } as unknown as GiftModels['accounts'];
+  } as GiftModels['accounts'];
   const receivers = [
     { phone_id: 'b' },
     {},

@@ -69,7 +69,7 @@ const holder = (events: MemoryEvents, username: string): string | undefined =>
       reservationAggregate,
       events.log.filter(
         ({ stream }) => stream === `username-${testHash('username', username)}`,
-      ) as unknown as Happened<AccountEvent>[],
+      ) as Happened<AccountEvent>[],
     ),
   );
 

@@ -20,7 +20,7 @@ import { type Installation, installation } from '../support/fixtures/projecting.
 
 const test = suite<{ house: Installation }>('installation');
 const PROJECTIONS = [giftsProjection, transactionsProjection];
-const BUS = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
+const BUS = { engine: 'none', ping: async () => undefined } as Engines['bus'];
 
 test.before.each(async (context) => {
   context.house = await installation();

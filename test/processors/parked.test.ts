@@ -24,7 +24,7 @@ const context = (): CommandContext => ({
 /** As support works while no read model is there. */
 const desk = (house: House): ParkedDeps => ({
   events: house.events,
-  parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'],
+  parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as ParkedDeps['parked'],
   gifts: { get: async () => undefined },
 });
 const parkedTimes = async (house: House): Promise<number[]> =>

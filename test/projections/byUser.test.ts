@@ -8,7 +8,7 @@ const test = suite('projections/byUser');
 
 const AT = '2026-03-01T10:00:00.000Z';
 const idsOf = (stream: string, type: string, data: object): readonly string[] =>
-  byUserProjection.documentIds({ stream, type, data, at: AT } as unknown as RecordedEvent);
+  byUserProjection.documentIds({ stream, type, data, at: AT } as RecordedEvent);
 
 test('leads from a user to what they bought, their numbers and payment methods', () => {
   const bought = idsOf('transaction-t1', 'GiftsPurchased', { buyer_id: 'ann', transaction_id: 't1' });

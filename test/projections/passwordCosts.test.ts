@@ -7,7 +7,7 @@ import { passwordCostsProjection } from '../../src/projections/passwordCosts.js'
 const test = suite('projections/passwordCosts');
 
 const idsOf = (data: object): readonly string[] =>
-  passwordCostsProjection.documentIds({ stream: 'user-ann', type: 'UserChanged', data } as unknown as RecordedEvent);
+  passwordCostsProjection.documentIds({ stream: 'user-ann', type: 'UserChanged', data } as RecordedEvent);
 
 test('names the cost of each hash of a password or secret', () => {
   assert.equal(idsOf({ password_hash: hashOfNobody(PRESENT_COST), name: 'Ann' }), ['m=19456,t=2,p=1']);

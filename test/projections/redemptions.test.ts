@@ -10,7 +10,7 @@ test('each redemption leads to its gift, whatever else happened', () => {
     type: 'GiftRedeemed',
     stream: 'gift-0123',
     data: { redemption_id: 'r1' },
-  } as unknown as RecordedEvent;
+  } as RecordedEvent;
   assert.equal(redemptionsProjection.documentIds(event), ['r1']);
   assert.equal(redemptionsProjection.evolve(undefined, event, 'r1', 0), { gift_id: '0123' });
   assert.equal([redemptionsProjection.types, redemptionsProjection.creates], [['GiftRedeemed'], ['GiftRedeemed']]);

@@ -8,7 +8,7 @@ const test = suite('projections/reversals');
 
 test('holds what was given back of a purchase, and nothing of one that only was charged', () => {
   const event = (type: string, data: object): RecordedEvent =>
-    ({ type, stream: 'transaction-t1', data }) as unknown as RecordedEvent;
+    ({ type, stream: 'transaction-t1', data }) as RecordedEvent;
   const charged = event('PaymentCharged', { amount: 350, provider: 'simulated', charge_id: 'ch' });
   assert.is(foldDocument(reversalsProjection, [charged], 't1'), undefined);
   const history = [

@@ -13,7 +13,7 @@ const test = suite('projections/schedule');
 const [NOON, ONE] = ['2027-03-01T12:00:00.000Z', '2027-03-01T13:00:00.000Z'];
 
 const event = (type: string, data: object = {}): RecordedEvent =>
-  ({ type, stream: 'transaction-t1', data }) as unknown as RecordedEvent;
+  ({ type, stream: 'transaction-t1', data }) as RecordedEvent;
 const bought = event('GiftsPurchased', { send_at: NOON });
 const charged = event('PaymentCharged');
 const dueOf = (...history: readonly RecordedEvent[]): string | undefined =>

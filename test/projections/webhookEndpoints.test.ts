@@ -26,7 +26,7 @@ function documentsAfter(...events: readonly WebhookEndpointEvent[]): ReadonlyMap
       at: `2026-03-01T09:0${number}:00.000Z`,
       stream: 'webhookEndpoint-e1',
       position: `000${number}`,
-    } as unknown as RecordedEvent;
+    } as RecordedEvent;
     for (const [place, id] of touchedBy(webhookEndpointsProjection, event).entries())
       documents.set(id, webhookEndpointsProjection.evolve(documents.get(id), event, id, place));
   }

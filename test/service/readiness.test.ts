@@ -21,7 +21,7 @@ async function parts(
   { events, store }: Pick<Installation, 'events' | 'store'>,
   more: Partial<ReadinessOptions> = {},
 ): Promise<Parts> {
-  const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
+  const bus = { engine: 'none', ping: async () => undefined } as Engines['bus'];
   const config: ReadinessOptions['config'] = {
     payments: 'simulated',
     notifications: 'simulated',

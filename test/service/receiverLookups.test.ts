@@ -15,7 +15,7 @@ const added = (stream: string, value: object): RecordedEvent =>
     data: value,
     position: '0009',
     at: '2026-03-01T12:00:00.000Z',
-  }) as unknown as RecordedEvent;
+  }) as RecordedEvent;
 
 /** `shown`: by the read model, which is behind; `logged`: what the log holds. */
 function lookups(shown: AccountDocument | undefined, logged: AccountDocument | undefined) {

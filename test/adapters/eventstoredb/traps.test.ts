@@ -764,7 +764,7 @@ feeds('trouble is told once, and its end once', async () => {
   const store = await openEventStoreDb({
     url: double.url,
     timeoutMs: TIMEOUT_MS,
-    logger: logger as unknown as NonNullable<Parameters<typeof openEventStoreDb>[0]['logger']>,
+    logger: logger as NonNullable<Parameters<typeof openEventStoreDb>[0]['logger']>,
   });
   const ending = new AbortController();
   let seen = 0;

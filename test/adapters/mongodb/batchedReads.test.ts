@@ -15,16 +15,14 @@ function server(documents: Readonly<Record<string, object>>) {
   const answered = async (collection: string, ids: readonly string[]): Promise<MongoDocument[]> =>
     new Promise((resolve, reject) => {
       const found = (): MongoDocument[] =>
-        ids
-          .filter((id) => id in documents)
-          .map((id) => ({ _id: id, p: '1', ...documents[id] }) as unknown as MongoDocument);
+        ids.filter((id) => id in documents).map((id) => ({ _id: id, p: '1', ...documents[id] }) as MongoDocument);
       requests.push({ collection, ids, answer: () => resolve(found()), fail: reject });
     });
   const collection = (name: string): object => ({
     findOne: async ({ _id }: { _id: string }) => (await answered(name, [_id]))[0] ?? null,
     find: ({ _id: { $in } }: { _id: { $in: readonly string[] } }) => ({ toArray: async () => answered(name, $in) }),
   });
-  const connection: Pick<Connection, 'read'> = { read: async (work) => work({ collection } as unknown as Database) };
+  const connection: Pick<Connection, 'read'> = { read: async (work) => work({ collection } as Database) };
   return { lookUp: batchedReads(connection), requests };
 }
 

@@ -75,7 +75,7 @@ function bulkError(about: {
 }): MongoBulkWriteError {
   const result = {
     getWriteConcernError: () => (about.concern === true ? {} : undefined),
-  } as unknown as BulkWriteResult;
+  } as BulkWriteResult;
   const { errors, cause } = about;
   return new MongoBulkWriteError(
     cause ?? {

@@ -40,7 +40,7 @@ async function pageOf(token: string, query = '', headers: Readonly<Record<string
   const reply = await ask(token, query, headers);
   assert.equal(reply.status, 200, reply.text);
   checked(answerOf(reply));
-  return reply.json as unknown as Page;
+  return reply.json as Page;
 }
 
 /** Every event, by pages of `limit`. */

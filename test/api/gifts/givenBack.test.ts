@@ -15,7 +15,7 @@ const reading = (read: () => Promise<RecordedEvent[]>) => ({ events: { read }, r
 test('believes the log before the read model, which may be behind', async () => {
   const refund = { type: 'RefundedAtProvider', stream: 'transaction-t', data: { total: 350 } };
   const found = await givenBackOf(
-    reading(async () => [refund] as unknown as RecordedEvent[]),
+    reading(async () => [refund] as RecordedEvent[]),
     't',
   );
   assert.is(found?.external, 350);

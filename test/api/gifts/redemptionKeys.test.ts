@@ -151,7 +151,7 @@ test('a key that is cancelled before it came is void, and its late request refus
 
 /** The command of a key that `till-coffee` redeems the gift with. */
 function commandOf(gift: string, key: string): string {
-  const till = { kind: 'user', clientId: 'app', sessionId: '', user: { id: 'till-coffee' } } as unknown as Principal;
+  const till = { kind: 'user', clientId: 'app', sessionId: '', user: { id: 'till-coffee' } } as Principal;
   return keyedCommandId(service.hash, till, keyRoute(REDEEM_ROUTE, { giftId: gift }), key);
 }
 

@@ -36,7 +36,7 @@ testWhere(
       const { value } = await steps
         .nth(4)
         .locator('textarea')
-        .evaluate((area) => ({ value: (area as unknown as { value: string }).value }));
+        .evaluate((area) => ({ value: (area as { value: string }).value }));
       await steps.nth(4).locator('textarea').fill('{"location_id": "nowhere"}');
       assert.match(await send(5), /^4\d\d\n/);
       await steps.nth(4).locator('textarea').fill(value);

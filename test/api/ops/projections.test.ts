@@ -435,7 +435,7 @@ test('no rebuild is asked for of a log that was altered, but for a reason', asyn
   const { own, routes } = await routesOfRebuilds(open);
   const [, one] = routes;
   const handled = async (body: object): Promise<unknown> =>
-    one!.handle({ body, left: never } as unknown as Call, { personal: false }, async () => ({
+    one!.handle({ body, left: never } as Call, { personal: false }, async () => ({
       end: async () => undefined,
     }));
   const active = await own.active('transactions');

@@ -117,7 +117,7 @@ test('a key is the caller’s and the route’s own', async () => {
 test("scopes a key's command to user, client and route; stored command ids stay as they are", () => {
   const hash = keyedHash(Buffer.from('k'.repeat(32)));
   const by = (clientId: string, id: string): Principal =>
-    ({ kind: 'user', clientId, sessionId: 's', user: { id } }) as unknown as Principal;
+    ({ kind: 'user', clientId, sessionId: 's', user: { id } }) as Principal;
   const commands = [
     keyedCommandId(hash, by('app', 'ann'), 'POST /a', 'key'),
     keyedCommandId(hash, by('web', 'ann'), 'POST /a', 'key'),

@@ -48,7 +48,7 @@ function open(
         requestId: 'request',
         address,
         header: (name: string) => headers[name],
-      } as unknown as Call;
+      } as Call;
       if (route?.handle === undefined) throw new Error('no route');
       return route.handle(call);
     },

@@ -231,7 +231,7 @@ test('what was falsified is found field by field and repaired; the log says who 
     sample.out,
   );
   const records = await stores(dir, async ({ events }) => events.read(accessStream(new Date().toISOString())));
-  const [record] = records as unknown as {
+  const [record] = records as {
     readonly data: Record<string, unknown>;
     readonly metadata: { readonly by: { readonly user: string } };
   }[];

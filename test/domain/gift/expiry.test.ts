@@ -10,10 +10,10 @@ const test = suite('domain/gift expiry');
 const issued = {
   type: 'GiftIssued',
   data: { receiver: {}, purchased_at: '2026-03-01T08:00:00.000Z', expires_on: '2026-06-30' },
-} as unknown as GiftIssued;
+} as GiftIssued;
 const expiring = (expires_on = '2026-06-30') => ({ type: 'GiftExpiring', data: { expires_on } }) as const;
 const expired = (expires_on = '2026-06-30') => ({ type: 'GiftExpired', data: { expires_on } }) as const;
-const redeemed = { type: 'GiftRedeemed', data: { redemption_id: 'r', merchant_id: null } } as unknown as GiftEvent;
+const redeemed = { type: 'GiftRedeemed', data: { redemption_id: 'r', merchant_id: null } } as GiftEvent;
 const extended = (expires_on: string, on: string) =>
   happened<GiftExtended>({ type: 'GiftExtended', data: { expires_on, voucher_expires_at: null, reason: '' } }, on);
 

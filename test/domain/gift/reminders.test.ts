@@ -18,7 +18,7 @@ const issued = (more: Partial<GiftIssued['data']> = {}): GiftIssued =>
       expires_on: '2026-06-30',
       ...more,
     },
-  }) as unknown as GiftIssued;
+  }) as GiftIssued;
 const reminder = (days: number, expires_on = '2026-06-30'): ReminderDue => ({
   type: 'ReminderDue',
   data: { transaction_id: 't', days, expires_on, until: UNTIL },
@@ -43,7 +43,7 @@ test('of several that are due only the last is sent, and none after the last val
 });
 
 test('nobody is reminded of a gift that is redeemed, cancelled, blocked, not sent, or nobody’s', () => {
-  const redeemed = { type: 'GiftRedeemed', data: { redemption_id: 'r', merchant_id: null } } as unknown as GiftEvent;
+  const redeemed = { type: 'GiftRedeemed', data: { redemption_id: 'r', merchant_id: null } } as GiftEvent;
   const blocked: GiftEvent = { type: 'GiftBlocked', data: { cause: 'support', reason: '' } };
   const day = '2026-05-31';
   assert.equal(remindedOn(day, issued(), redeemed), []);

@@ -17,7 +17,7 @@ function longStream(length: number): { readonly events: Pick<EventStore, 'read'>
         given += count;
         return Array.from(
           { length: count },
-          (_, n) => ({ stream, revision: from + n, position: at((from + n) * 10) }) as unknown as RecordedEvent,
+          (_, n) => ({ stream, revision: from + n, position: at((from + n) * 10) }) as RecordedEvent,
         );
       },
     },

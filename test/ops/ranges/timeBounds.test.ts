@@ -51,7 +51,7 @@ test('keeps the position of a past time while the log grows, though times fall',
   const readable: EventStore = { ...events };
   delete readable.timeBounds;
   const time = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
-  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as NewEvent['metadata'];
   // Each was decided up to 7 ms before it was appended.
   const times = Array.from({ length: 64 }, (_, n) => time(n * 2 + ((n * 5) % 8)));
   const places = new Map<string, readonly (string | undefined)[]>();
@@ -85,7 +85,7 @@ test('hides no event of a span from either way of finding it, for a clock ahead 
   const events = await openEmbeddedEventStore({ dir });
   const readable: EventStore = { ...events };
   delete readable.timeBounds;
-  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as NewEvent['metadata'];
   const minute = (n: number): string => new Date(Date.UTC(2026, 0, 1, 0, n)).toISOString();
   // A day and a half ahead from the 20th to the 29th, an hour behind from the 40th to the 44th.
   const times = Array.from({ length: 60 }, (_, n) =>
@@ -151,7 +151,7 @@ test('as of a time counts the events before its position that are stamped later'
   const events = await openEmbeddedEventStore({ dir });
   const readable: EventStore = { ...events };
   delete readable.timeBounds;
-  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as NewEvent['metadata'];
   const day = (n: number): string => `2026-11-${String(n).padStart(2, '0')}T12:00:00.000Z`;
   try {
     for (const [n, at] of [day(20), day(28), day(30), day(29), day(27), day(30)].entries())

@@ -26,7 +26,7 @@ const topUp = (house: House, id: string, amount: number): Promise<void> =>
   house.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: id, amount });
 const reason = { commandId: 'c', cause: { id: 'e', at: '', revision: 0, correlationId: 'r' } };
 const balance = async (house: House): Promise<number> =>
-  fold(walletAggregate, (await house.events.read('wallet-prepaid')) as unknown as Happened<WalletEvent>[]).balance;
+  fold(walletAggregate, (await house.events.read('wallet-prepaid')) as Happened<WalletEvent>[]).balance;
 
 test('a prepaid wallet pays while there is enough, and declines then', async ({ house }) => {
   await topUp(house, 'a', 600);
@@ -199,11 +199,7 @@ test('keeps balances right for three processes in any interleaving (property)', 
         const payIn = async (id: string, amount: number): Promise<void> => {
           for (;;) {
             const history = await events.read('wallet-w');
-            if (
-              (history as unknown as WalletEvent[]).some(
-                ({ type, data }) => type === 'WalletToppedUp' && data.top_up_id === id,
-              )
-            )
+            if ((history as WalletEvent[]).some(({ type, data }) => type === 'WalletToppedUp' && data.top_up_id === id))
               return;
             const event = {
               id: randomUUID(),

@@ -143,7 +143,7 @@ test.after.each(async () => {
 });
 
 const changedEvent = (stream: string, type: string, at: number, data: object): RecordedEvent =>
-  ({ stream, type, position: position(at), data }) as unknown as RecordedEvent;
+  ({ stream, type, position: position(at), data }) as RecordedEvent;
 
 test('reads on in the log what the model lacks, once, and keeps it when the model comes to it', async () => {
   const fake = fakeModel();

@@ -97,7 +97,7 @@ test('reading goes on in small batches from the same place while requests are an
     },
     rest: async () => undefined,
   };
-  const follow = read as unknown as EventStore['follow'];
+  const follow = read as EventStore['follow'];
   const { events } = paced({ events: { follow, readAll: follow }, store: { write: async () => undefined } }, pace);
   const positions: string[] = [];
   for await (const batch of events.follow(undefined, undefined, { batchSize: 1_000 })) {
@@ -114,7 +114,7 @@ test('reading goes on in small batches from the same place while requests are an
 test('writing goes in small parts while requests are answered, the checkpoint with the last', async () => {
   const written: WriteBatch[][] = [];
   const store = { write: async (batches: readonly WriteBatch[]) => void written.push([...batches]) };
-  const none = (async function* () {})() as unknown as ReturnType<EventStore['follow']>;
+  const none = (async function* () {})() as ReturnType<EventStore['follow']>;
   const engines = { events: { follow: () => none, readAll: () => none }, store };
   const collection = { name: 'c', version: 1, indexes: [] };
   const documents = Array.from({ length: 450 }, (_, n) => ({ id: `d${n}`, position: '1', body: {} }));

@@ -57,7 +57,7 @@ if (own === undefined) {
       };
       fs.readFileSync = (() => {
         throw fault(stat);
-      }) as unknown as typeof readFileSync;
+      }) as typeof readFileSync;
       syncBuiltinESMExports();
       try {
         return hasEnded(`${boot}/${space}/4711/1`, own);

@@ -81,7 +81,7 @@ function forgetful(build: RunningBuild): {
       storeAll();
       return found;
     },
-  } as unknown as ReadStore;
+  } as ReadStore;
   const time: Slices = { start: () => undefined, due: () => true, rest: async () => storeAll() };
   return { store, time, stored };
 }

@@ -74,7 +74,7 @@ const readyOf = async (
   { events, store }: Installation,
   projection = NEXT,
 ): Promise<{ ready: boolean; detail: string } | undefined> => {
-  const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
+  const bus = { engine: 'none', ping: async () => undefined } as Engines['bus'];
   return (
     await readinessOf({
       engines: { events, store, bus },
@@ -180,7 +180,7 @@ test(
     assert.equal([level, projection, serves, builds], [40, 'gifts', `version ${V}`, `version ${V + 1}`]);
     assert.match(String(msg), /let a process of the release that made it run/);
     const { position } = await redeem(events, ids[0] ?? '');
-    const model = openReadModel<GiftDocument>(store, NEXT as unknown as typeof giftsProjection);
+    const model = openReadModel<GiftDocument>(store, NEXT as typeof giftsProjection);
     assert.is(await model.reached(position, 100), false, 'a wait for a write reports that it is not folded yet');
     assert.equal(await readyOf(house), {
       ready: false,

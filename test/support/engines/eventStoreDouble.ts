@@ -85,15 +85,13 @@ export async function startEventStoreDouble({
   server.addService(streamsGrpc.StreamsService, streams.service);
   server.addService(featuresGrpc.ServerFeaturesService, {
     getSupportedMethods(_call, callback) {
-      const methods = Object.values(streamsGrpc.StreamsService as unknown as Record<string, { path: string }>).map(
-        ({ path }) => {
-          const [, service, method] = path.split('/');
-          return new featuresPb.SupportedMethod()
-            .setServiceName(service!)
-            .setMethodName(method!.toLowerCase())
-            .setFeaturesList([]);
-        },
-      );
+      const methods = Object.values(streamsGrpc.StreamsService as Record<string, { path: string }>).map(({ path }) => {
+        const [, service, method] = path.split('/');
+        return new featuresPb.SupportedMethod()
+          .setServiceName(service!)
+          .setMethodName(method!.toLowerCase())
+          .setFeaturesList([]);
+      });
       if (switches.version === undefined)
         callback({ code: status.UNIMPLEMENTED, details: 'Unknown service event_store.client.server_features' });
       else

@@ -241,7 +241,7 @@ function stored({ id, type, contentType, data, metadata }: RawEvent): NewEvent {
     type,
     at: at ?? new Date().toISOString(),
     data: parsed ?? { base64: data.toString('base64') },
-    metadata: { ...rest, ...foreign } as unknown as EventMetadata,
+    metadata: { ...rest, ...foreign } as EventMetadata,
   };
 }
 

@@ -311,7 +311,7 @@ test(
       if (broken && event.type === 'GiftClaimed') throw new Error('a fault of ours');
       return giftsProjection.evolve(document, event, id, index);
     };
-    const faulty = { ...GIFTS_PROJECTION, evolve: evolve as unknown as typeof GIFTS_PROJECTION.evolve };
+    const faulty = { ...GIFTS_PROJECTION, evolve: evolve as typeof GIFTS_PROJECTION.evolve };
     const bought = await buy(events, [{}, {}]);
     const [gift = ''] = bought.gifts;
     await append(events, giftStream(gift), 'GiftClaimed', { user_id: 'u7' });
