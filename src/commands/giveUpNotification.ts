@@ -1,7 +1,7 @@
+import { HISTORY_ONLY } from '../domain/decider.js';
 import { giftStream } from '../domain/gift/events.js';
 import {
   type NotificationFailed,
-  notificationAggregate,
   notificationAttempts,
   notificationStream,
   type Placed,
@@ -24,7 +24,7 @@ export async function giveUpNotification(
   before: Position,
 ): Promise<void> {
   const gift = await events.read(giftStream(giftId));
-  await transact(events, notificationAggregate, notificationStream(giftId), context, (_, history) => {
+  await transact(events, HISTORY_ONLY, notificationStream(giftId), context, (_, history) => {
     const given: NotificationFailed[] = [];
     let log: readonly Placed[] = history;
     for (;;) {

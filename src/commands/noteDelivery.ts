@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HISTORY_ONLY } from '../domain/decider.js';
 import {
   failDelivery,
   failAttempt,
-  notificationAggregate,
   type NotificationEvent,
   notificationStream,
   type NotificationUndelivered,
@@ -36,7 +36,7 @@ export async function noteUndelivered(
     const over = performance.now() >= deadline;
     let settled = true;
     const stream = notificationStream(giftId);
-    const { own, replayed } = await transact(events, notificationAggregate, stream, context, (_, history) => {
+    const { own, replayed } = await transact(events, HISTORY_ONLY, stream, context, (_, history) => {
       const recorded = history as readonly Recorded<NotificationEvent>[];
       const undelivered = failDelivery(recorded, failed);
       const decided = undelivered ?? (over ? failAttempt(recorded, attempt, failed.cause) : []);

@@ -1,6 +1,7 @@
+import { HISTORY_ONLY } from '../domain/decider.js';
 import { giftStream, isSomebody } from '../domain/gift/events.js';
 import { isHeldBack, refuseUnlessUsable } from '../domain/gift/decisions.js';
-import { notificationAggregate, notificationAttempts, notificationStream } from '../domain/notification.js';
+import { notificationAttempts, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import type { CommandContext } from './context.js';
 import { foundGift } from './loadGift.js';
@@ -19,7 +20,7 @@ export async function resendGift(
   context: CommandContext,
   reason: string,
 ): Promise<Transacted> {
-  return transact(deps.events, notificationAggregate, notificationStream(giftId), context, async (_, history) => {
+  return transact(deps.events, HISTORY_ONLY, notificationStream(giftId), context, async (_, history) => {
     const stream = await deps.events.read(giftStream(giftId));
     const { gift, payment } = await foundGift(deps, giftId, stream);
     refuseUnlessUsable(gift, { now: context.now, payment });

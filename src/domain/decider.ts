@@ -17,6 +17,9 @@ export interface Aggregate<S, E extends DomainEvent> {
   evolve(state: S, event: Happened<E>): S;
 }
 
+/** For decisions that rest on the history itself. */
+export const HISTORY_ONLY: Aggregate<undefined, DomainEvent> = { initial: undefined, evolve: () => undefined };
+
 export function fold<S, E extends DomainEvent>(
   aggregate: Aggregate<S, E>,
   events: Iterable<Happened<DomainEvent>>,

@@ -1,9 +1,9 @@
 /** Notifications of one gift's receivers. Stream `notification-{giftId}`. */
-import { type Aggregate, type DomainEvent, fold, type Happened } from './decider.js';
-import { isBlocked, whyUnusable } from './gift/decisions.js';
-import { type GiftEvent, isSomebody, type ReminderDue } from './gift/events.js';
-import { type Gift, giftAggregate } from './gift/state.js';
-import type { PurchaseReceiver } from './purchase/events.js';
+import { type DomainEvent, fold, type Happened } from './decider.js';
+import { isBlocked } from './gift/decisions.js';
+import { type GiftEvent, isSomebody, type Receiver, type ReminderDue } from './gift/events.js';
+import { giftAggregate } from './gift/state.js';
+import { POSTPONED } from './whyNotNotified.js';
 
 export const notificationStream = (giftId: string): string => `notification-${giftId}`;
 
@@ -84,43 +84,6 @@ export type NotificationEvent =
 
 // State
 
-export type Notification =
-  | { readonly status: 'none' }
-  | { readonly status: 'started'; readonly askedBy: string; readonly channel: Channel; readonly startedAt: string }
-  | { readonly status: 'sent' | 'failed' };
-
-/** Number of the attempt that the event belongs to; 0: it belongs to none. */
-export function attemptOf(event: NotificationEvent): number {
-  return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered' ? 0 : event.data.attempt;
-}
-
-/** Folds the first notification only; `notificationAttempts` folds all. */
-export const notificationAggregate: Aggregate<Notification, NotificationEvent> = {
-  initial: { status: 'none' },
-  evolve(state: Notification, event: Happened<NotificationEvent>): Notification {
-    if (attemptOf(event) !== 1) return state;
-    switch (event.type) {
-      case 'NotificationStarted':
-        return {
-          status: 'started',
-          askedBy: event.data.asked_by,
-          channel: event.data.channel,
-          startedAt: event.at,
-        };
-      case 'NotificationSent':
-      case 'ReminderSent':
-        return { status: 'sent' };
-      case 'NotificationFailed':
-        return { status: 'failed' };
-      case 'NotificationUndelivered':
-      case 'NotificationRequested':
-        return state;
-      default:
-        return (event satisfies never, state);
-    }
-  },
-};
-
 export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly id: string;
   readonly position: string;
@@ -133,8 +96,7 @@ export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
 export interface Occasion {
   readonly id: string;
   readonly position: string;
-  /** Receiver of the notification; `bought`: the receiver named in the purchase. */
-  readonly receiver: PurchaseReceiver | 'bought';
+  readonly receiver: Receiver;
   readonly outdated: boolean;
   /** Set while a block of the gift holds the notification back: no attempt starts until the block ends. */
   readonly waits?: true;
@@ -197,14 +159,14 @@ function occasionsOf(
   gift: readonly Placed<GiftEvent>[],
   notification: readonly Placed<NotificationEvent>[],
 ): Occasion[] {
-  let receiver: Occasion['receiver'] | undefined;
+  let receiver: Receiver | undefined;
   // Events before a scheduled gift's release cause no notification of their own: the release notifies the receiver.
   let heldBack = false;
   const given = gift.flatMap(
     (event): (Omit<Occasion, 'outdated'> & { readonly revision: number; readonly by: string })[] => {
       const { id, position, revision } = event;
       if (event.type === 'GiftIssued') {
-        receiver = isSomebody(event.data.receiver) ? 'bought' : undefined;
+        receiver = isSomebody(event.data.receiver) ? event.data.receiver : undefined;
         heldBack = event.data.scheduled === true;
       } else if (event.type === 'GiftReassigned') receiver = event.data.receiver;
       else if (event.type === 'GiftReleased') heldBack = false;
@@ -240,10 +202,10 @@ function occasionsOf(
 }
 
 function remindersOf(gift: readonly Placed<GiftEvent>[]): Occasion[] {
-  let holder: Occasion['receiver'] | undefined;
+  let holder: Receiver | undefined;
   return gift.flatMap((event, index): Occasion[] => {
     const { id, position } = event;
-    if (event.type === 'GiftIssued') holder = isSomebody(event.data.receiver) ? 'bought' : undefined;
+    if (event.type === 'GiftIssued') holder = isSomebody(event.data.receiver) ? event.data.receiver : undefined;
     else if (event.type === 'GiftReassigned') holder = event.data.receiver;
     else if (event.type === 'GiftClaimed') holder = { user_id: event.data.user_id };
     if (event.type !== 'ReminderDue' || holder === undefined) return [];
@@ -285,27 +247,9 @@ function attemptsOf(
 }
 
 const isForBlock = (event: NotificationEvent): boolean =>
-  event.type === 'NotificationFailed' && event.data.cause === UNUSABLE.gift_blocked;
+  event.type === 'NotificationFailed' && event.data.cause === POSTPONED;
 
 // Decisions
-
-/** Recorded causes of notifications that are not sent, by the reason why the gift can't be used. */
-const UNUSABLE = {
-  gift_cancelled: 'gift is cancelled',
-  gift_already_redeemed: 'gift is redeemed',
-  gift_expired: 'gift is expired',
-  gift_blocked: 'gift is blocked',
-} as const;
-
-/**
- * Why receivers are not notified of the gift, for the first time or again (docs/api/purchases.md#notifications);
- * `undefined`: they are notified. A block only postpones the notification.
- * @param now ISO 8601, UTC
- */
-export function whyNotNotified(gift: Gift, now: string): (typeof UNUSABLE)[keyof typeof UNUSABLE] | undefined {
-  const why = gift.status === 'none' ? undefined : whyUnusable(gift, now);
-  return why === undefined ? undefined : UNUSABLE[why];
-}
 
 /** Records once that a message could not be delivered. `undefined`: the message is not recorded as sent (yet). */
 export function failDelivery(
@@ -325,7 +269,9 @@ export function failAttempt(
   number: number,
   cause: string,
 ): NotificationFailed[] {
-  const last = history.findLast((event) => attemptOf(event) === number);
+  const last = history.findLast(
+    ({ type, data }) => type !== 'NotificationRequested' && 'attempt' in data && data.attempt === number,
+  );
   if (last?.type !== 'NotificationStarted') return [];
   const { attempt, asked_by } = last.data;
   return [{ type: 'NotificationFailed', data: { cause, attempt, asked_by } }];

@@ -1,16 +1,14 @@
 /** The process managers, in the order in which a takeover resumes their work; see docs/process-managers.md. */
+import { LRUCache } from 'lru-cache';
 import type { GiftIssued, GiftReassigned, GiftReleased, GiftUnblocked, ReminderDue } from '../domain/gift/events.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { ParkedName, ParkedWork, WorkParked, WorkRetried } from '../domain/parked.js';
-import type { GiftsPurchased, PurchaseEvent } from '../domain/purchase/events.js';
+import { type GiftsPurchased, type PurchaseEvent, transactionStream } from '../domain/purchase/events.js';
 import type { SendingEvent } from '../domain/sending.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { disputeManager } from './dispute/manager.js';
-import type { Contact } from './notification/address.js';
 import { notificationManager } from './notification/manager.js';
-import type { NotifyDeps } from './notification/notifyStep.js';
-import { knownPurchases } from './notification/knownPurchases.js';
-import { resendManager } from './notification/resendManager.js';
+import type { NotifyDeps, ShownPurchase } from './notification/notifyStep.js';
 import type { ChargeDeps } from './purchase/chargeStep.js';
 import { purchaseManager } from './purchase/manager.js';
 import { walletPayments } from './purchase/walletPayments.js';
@@ -24,7 +22,7 @@ import {
   type StepDeps,
 } from './runner/index.js';
 
-export const MANAGERS = [purchaseManager, notificationManager, resendManager, refundManager, disputeManager] as const;
+export const MANAGERS = [purchaseManager, notificationManager, refundManager, disputeManager] as const;
 
 export const FEED_TYPES = feedTypes(MANAGERS);
 
@@ -39,7 +37,7 @@ type FeedEvent =
   | GiftReleased
   | GiftUnblocked
   | ReminderDue
-  | Exclude<NotificationEvent, { type: 'NotificationUndelivered' | 'ReminderSent' }>
+  | Exclude<NotificationEvent, { type: 'NotificationUndelivered' | 'NotificationStarted' }>
   | WorkParked
   | WorkRetried;
 
@@ -73,22 +71,38 @@ export function processManagers({
       openText,
       launchUrl,
       senderName: senderNames(contact),
-      purchase: knownPurchases(deps.events),
+      purchase: shownPurchases(deps.events),
       wallets: walletPayments(deps.events, deps.writer),
     }),
   };
 }
 
-/** Names of buyers, with one lookup for all receivers of a purchase; a failed one is repeated. */
+/** Most purchases, and names, in memory. */
+const KEPT = 1_000;
+/** Milliseconds for which a name is in memory: its person may be erased. */
+const NAME_MS = 10_000;
+
+/** Ten thousand gifts of one purchase may be notified at once: its first event is read for one of them. */
+function shownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'] {
+  const shown = new LRUCache<string, ShownPurchase>({
+    max: KEPT,
+    fetchMethod: async (transactionId) => {
+      const [first] = await events.read(transactionStream(transactionId), { limit: 1 });
+      if (first === undefined) throw new Error('a gift names a purchase that was never made');
+      const { buyer_id, product_name, message } = first.data as GiftsPurchased['data'];
+      return { buyer_id, product_name, message };
+    },
+  });
+  return (transactionId) => shown.forceFetch(transactionId);
+}
+
 function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
-  const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
-  return (purchase) => {
-    const known =
-      names.get(purchase) ?? contact(purchase.buyer_id).then((buyer: Contact | undefined) => buyer?.name ?? '');
-    names.set(purchase, known);
-    known.catch(() => names.delete(purchase));
-    return known;
-  };
+  const names = new LRUCache<string, string>({
+    max: KEPT,
+    ttl: NAME_MS,
+    fetchMethod: async (buyerId) => (await contact(buyerId))?.name ?? '',
+  });
+  return (buyerId) => names.forceFetch(buyerId);
 }
 
 /**

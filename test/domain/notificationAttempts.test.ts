@@ -60,7 +60,7 @@ test('notifies once for the issue', () => {
   const { next, nextNumber } = after(issued());
   assert.equal(next, {
     do: 'start',
-    occasion: { id: '1', position: '0001', receiver: 'bought', outdated: false },
+    occasion: { id: '1', position: '0001', receiver: { user_id: 'bob' }, outdated: false },
     number: 1,
   });
   assert.is(nextNumber, 1);
@@ -80,7 +80,7 @@ test('a notification that was not sent for a block is due again once that has en
   assert.is(after(issued(), blocked).next.do, 'start', 'to say so');
   assert.equal(after(issued(), blocked, forBlock()), { next: { do: 'nothing' }, nextNumber: 2 });
   const freed = after(issued(), blocked, forBlock(), unblocked).next;
-  assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [2, 'bought']);
+  assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [2, { user_id: 'bob' }]);
   const second = { attempt: 2, asked_by: '1' };
   assert.is(after(issued(), blocked, forBlock(), unblocked, started(second), sent(second)).next.do, 'nothing');
   const asked = [issued(), started(), sent(), requested(2), blocked, forBlock({ attempt: 2, asked_by: '4' })];
@@ -99,7 +99,7 @@ test('makes one more attempt for each request, in order', () => {
   const again = after(...first, requested(2));
   assert.equal(again.next, {
     do: 'start',
-    occasion: { id: '4', position: '0004', receiver: 'bought', outdated: false },
+    occasion: { id: '4', position: '0004', receiver: { user_id: 'bob' }, outdated: false },
     number: 2,
   });
   assert.is(after(...first, requested(2), started({ attempt: 2, asked_by: '4' })).next.do, 'find out');
@@ -159,7 +159,11 @@ test('the receiver of a scheduled gift is notified by its release, not before, a
   assert.is(after(scheduled).next.do, 'nothing');
   assert.is(after(scheduled, reassigned('cat')).next.do, 'nothing');
   const { next } = after(scheduled, released);
-  assert.equal(next.do === 'start' && [next.number, next.occasion.id, next.occasion.receiver], [1, '2', 'bought']);
+  assert.equal(next.do === 'start' && [next.number, next.occasion.id, next.occasion.receiver], [
+    1,
+    '2',
+    { user_id: 'bob' },
+  ]);
   const moved = after(scheduled, reassigned('cat'), released);
   assert.equal(moved.next.do === 'start' && moved.next.occasion.receiver, { user_id: 'cat' });
   const own = { attempt: 1, asked_by: '2' };
@@ -179,7 +183,7 @@ test('nobody is notified of a gift that is blocked at its release or reassignmen
   assert.is(after(...held).next.do, 'nothing');
   assert.is(after(...held, unblock('support')).next.do, 'nothing');
   const freed = after(...held, unblock('support'), unblock('dispute:d')).next;
-  assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [1, 'bought']);
+  assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [1, { user_id: 'bob' }]);
   const notified = [issued(), started(), sent()];
   assert.is(after(...notified, block('support'), reassigned('cat')).next.do, 'nothing');
   assert.is(after(...notified, block('support'), reassigned('cat'), unblock('support')).next.do, 'start');
@@ -194,7 +198,7 @@ test('a reminder goes to who holds the gift, once, and to nobody after what make
   const { next } = after(...notified, due);
   assert.equal(next.do === 'start' && [next.number, next.occasion.receiver, next.occasion.reminder], [
     2,
-    'bought',
+    { user_id: 'bob' },
     { expires_on: '2027-01-08', until: '2027-01-01T19:00:00.000Z' },
   ]);
   const own = { attempt: 2, asked_by: '4' };

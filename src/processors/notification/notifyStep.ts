@@ -1,37 +1,39 @@
-/** One attempt to notify a gift's receiver. Never sends what may have been sent. */
+/** The next attempt to notify a gift's receiver, be it the first or a resend. Never sends what may have been sent. */
+import { readGiftAndNotification } from '../../commands/readStreams.js';
 import { fold } from '../../domain/decider.js';
-import { giftStream } from '../../domain/gift/events.js';
 import { giftAggregate } from '../../domain/gift/state.js';
 import {
-  type Channel,
-  notificationAggregate,
+  type Attempt as StartedAttempt,
+  notificationAttempts,
   type NotificationFailed,
   type NotificationSent,
   type NotificationStarted,
-  type Occasion,
   notificationStream,
+  type Occasion,
   type ReminderSent,
-  whyNotNotified,
 } from '../../domain/notification.js';
-import type { GiftsPurchased, PurchaseReceiver } from '../../domain/purchase/events.js';
-import type { ExpectedRevision } from '../../ports/eventStore.js';
+import type { GiftsPurchased } from '../../domain/purchase/events.js';
+import { whyNotNotified } from '../../domain/whyNotNotified.js';
 import {
   NOTIFICATION_REQUESTS,
   type SendLookup,
   type SendReply,
   type SendRequest,
 } from '../../messages/notifications.js';
-import { type Address, addressOf, type Contact } from './address.js';
-import type { NotificationWork } from './state.js';
+import type { ExpectedRevision } from '../../ports/eventStore.js';
 import { askWorker, type Cause, causeOf, GiveUpError, neverStarted, type StepDeps } from '../runner/index.js';
+import { type Address, addressOf, type Contact } from './address.js';
+
+/** The fields of a purchase that its messages show. */
+export type ShownPurchase = Pick<GiftsPurchased['data'], 'buyer_id' | 'product_name' | 'message'>;
 
 export interface NotifyDeps extends Pick<StepDeps, 'events' | 'bus' | 'writer' | 'now' | 'retryPolicy' | 'mayAct'> {
-  /** The purchase as made; the gifts of one purchase share the object while it is cached. @throws UnavailableError */
-  readonly purchase: (transactionId: string) => Promise<GiftsPurchased['data']>;
+  /** @throws UnavailableError */
+  readonly purchase: (transactionId: string) => Promise<ShownPurchase>;
   /** Contact details of a user; `undefined`: no such user. @throws UnavailableError */
   readonly contact: (userId: string) => Promise<Contact | undefined>;
-  /** Name of the buyer; `''`: the buyer has none. @throws UnavailableError */
-  readonly senderName: (purchase: GiftsPurchased['data']) => Promise<string>;
+  /** Name of a buyer; `''`: the buyer has none. @throws UnavailableError */
+  readonly senderName: (buyerId: string) => Promise<string>;
   /** The phone number of an id; `undefined`: it was erased. @throws UnavailableError */
   readonly numberOf: (phoneId: string) => Promise<string | undefined>;
   /** The purchase's message; empty where there is none. @throws UnavailableError */
@@ -45,69 +47,54 @@ export interface AttemptMemory {
   unsent: number | undefined;
 }
 
-export function attemptMemory(): AttemptMemory {
-  return { unsent: undefined };
-}
-
-export interface Attempt {
+interface Attempt {
   readonly giftId: string;
+  readonly transactionId: string;
   /** Number of the attempt, from 1. */
   readonly number: number;
-  /** The id of the event that requested the attempt. */
-  readonly askedBy: string;
-  readonly receiver: PurchaseReceiver;
-  readonly purchase: GiftsPurchased['data'];
-  readonly reminder?: NonNullable<Occasion['reminder']>;
+  readonly occasion: Occasion;
   /** Why the receiver must no longer be notified. A message sent before is still recorded. */
-  readonly stopped?: string;
+  readonly stopped: string | undefined;
 }
 
-interface FirstNotification {
-  readonly giftId: string;
-  readonly purchase: GiftsPurchased['data'];
-  readonly work: NotificationWork;
-}
+/** `raced`: the stream was not at the expected revision, so another process may have the attempt. */
+type Outcome = 'done' | 'raced';
 
 /**
- * Makes or resumes the first attempt to notify a gift's receiver.
+ * Makes or resumes the next attempt, decided by the streams. @param last the last event that requested a notification
+ * @returns whether more may be left to do
  * @throws Error to be retried; a plain `Error` while the outcome is unknown, so that the work is parked in the end
  */
-export async function notify(
-  deps: NotifyDeps,
-  { giftId, work, purchase }: FirstNotification,
-  memory: AttemptMemory,
-): Promise<void> {
-  const gift = fold(giftAggregate, await deps.events.read(giftStream(giftId)));
-  const stopped = whyNotNotified(gift, new Date(deps.now()).toISOString());
-  const attempt: Omit<Attempt, 'askedBy'> = {
+export async function notify(deps: NotifyDeps, giftId: string, last: Cause, memory: AttemptMemory): Promise<boolean> {
+  const [ofGift, ofNotification] = await readGiftAndNotification(deps.events, giftId);
+  const { next } = notificationAttempts(ofGift, ofNotification);
+  if (next.do === 'nothing') return false;
+  const gift = fold(giftAggregate, ofGift);
+  if (gift.status === 'none') throw new Error('a notification of a gift that was never issued');
+  const { number, occasion } = next.do === 'start' ? next : next.attempt;
+  const attempt: Attempt = {
     giftId,
-    number: 1,
-    receiver: purchase.receivers[work.index] ?? {},
-    purchase,
-    ...(stopped === undefined ? {} : { stopped }),
+    transactionId: gift.issued.transaction_id,
+    number,
+    occasion,
+    stopped: whyNotNotified(gift, occasion, new Date(deps.now()).toISOString()),
   };
-  // `memory` knows a start by this process; the stream, expected to be empty, shows one by another process.
-  if (
-    work.stage === 'due' &&
-    memory.unsent === undefined &&
-    (await startAttempt(deps, { ...attempt, askedBy: work.last.id }, memory, 'none', work.last)) === 'done'
-  )
-    return;
-  const history = await deps.events.read(notificationStream(giftId));
-  const last = history.at(-1);
-  const state = fold(notificationAggregate, history);
-  if (last !== undefined && state.status === 'started')
-    await resumeAttempt(deps, { ...attempt, askedBy: state.askedBy }, memory, { ...state, last: causeOf(last) });
+  const latest = ofNotification.at(-1);
+  const outcome =
+    next.do === 'start' || latest === undefined
+      ? await startAttempt(deps, attempt, memory, latest?.revision ?? 'none', last)
+      : await resumeAttempt(deps, attempt, memory, next.attempt, causeOf(latest));
+  // Requests are answered in their order.
+  return outcome === 'raced' || occasion.id !== last.id;
 }
 
-/** @returns `raced`: the stream was not at `expected`, so another process may have the attempt */
-export async function startAttempt(
+async function startAttempt(
   deps: NotifyDeps,
   attempt: Attempt,
   memory: AttemptMemory,
   expected: ExpectedRevision,
   cause: Cause,
-): Promise<'done' | 'raced'> {
+): Promise<Outcome> {
   const stream = notificationStream(attempt.giftId);
   const address = attempt.stopped === undefined ? await addressIn(deps, attempt) : undefined;
   const reason = { commandId: commandIdOf(attempt), cause };
@@ -118,26 +105,19 @@ export async function startAttempt(
     };
     return (await deps.writer.append(stream, failed, expected, reason)) === undefined ? 'raced' : 'done';
   }
-  const data = {
-    transaction_id: attempt.purchase.transaction_id,
-    channel: address.channel,
-    ...identityOf(attempt),
-  };
+  const data = { transaction_id: attempt.transactionId, channel: address.channel, ...identityOf(attempt) };
   const started = await deps.writer.append(stream, { type: 'NotificationStarted', data }, expected, reason);
   if (started === undefined) return 'raced';
   memory.unsent = attempt.number;
-  await send(deps, attempt, memory, address, started);
-  return 'done';
+  return send(deps, attempt, memory, address, started);
 }
 
 const NO_ADDRESS = 'no address';
 const OUTCOME_UNKNOWN = 'nobody knows whether the receiver was notified';
-export const REASSIGNED = 'given to another receiver';
-export const NO_REMINDER = 'no longer to be reminded';
 
-const identityOf = ({ number, askedBy }: Attempt): Pick<NotificationStarted['data'], 'attempt' | 'asked_by'> => ({
+const identityOf = ({ number, occasion }: Attempt): Pick<NotificationStarted['data'], 'attempt' | 'asked_by'> => ({
   attempt: number,
-  asked_by: askedBy,
+  asked_by: occasion.id,
 });
 
 const commandIdOf = ({ giftId, number }: Attempt): string =>
@@ -148,29 +128,23 @@ function launchUrlOf({ launchUrl }: NotifyDeps, { giftId, number }: Attempt): st
   return number === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${number}`;
 }
 
-async function addressIn({ contact, numberOf }: NotifyDeps, { receiver }: Attempt): Promise<Address | undefined> {
-  const { user_id, phone_id } = receiver;
+async function addressIn({ contact, numberOf }: NotifyDeps, { occasion }: Attempt): Promise<Address | undefined> {
+  const { user_id, phone_id } = occasion.receiver;
   return addressOf(
-    receiver,
+    occasion.receiver,
     user_id === undefined ? undefined : await contact(user_id),
     phone_id === undefined ? undefined : await numberOf(phone_id),
   );
 }
 
-interface StartedAttempt {
-  readonly startedAt: string;
-  readonly channel: Channel;
-  /** The last event of the notification's stream. */
-  readonly last: Cause;
-}
-
 /** Looks the attempt up, unless this process knows that nothing was sent. @throws as `notify` */
-export async function resumeAttempt(
+async function resumeAttempt(
   deps: NotifyDeps,
   attempt: Attempt,
   memory: AttemptMemory,
-  { startedAt, channel, last }: StartedAttempt,
-): Promise<void> {
+  { channel, startedAt }: Pick<StartedAttempt, 'channel' | 'startedAt'>,
+  last: Cause,
+): Promise<Outcome> {
   const address = await addressIn(deps, attempt);
   const { giftId: gift_id, number } = attempt;
   if (memory.unsent !== number) {
@@ -211,16 +185,18 @@ async function send(
   memory: AttemptMemory,
   { channel, to, locale }: Address,
   started: Cause,
-): Promise<void> {
-  const { giftId, number, purchase, reminder } = attempt;
+): Promise<Outcome> {
+  const { giftId, transactionId, number, occasion } = attempt;
+  const { reminder } = occasion;
+  const purchase = await deps.purchase(transactionId);
   const request: SendRequest = {
     gift_id: giftId,
     ...numbered(number),
-    transaction_id: purchase.transaction_id,
+    transaction_id: transactionId,
     buyer_id: purchase.buyer_id,
     channel,
     to,
-    sender_name: await deps.senderName(purchase),
+    sender_name: await deps.senderName(purchase.buyer_id),
     product_name: purchase.product_name,
     message: reminder === undefined ? await deps.openText(purchase.message) : '',
     launch_url: launchUrlOf(deps, attempt),
@@ -233,27 +209,28 @@ async function send(
     if (neverStarted(error)) memory.unsent = number;
     throw error;
   });
-  await record(deps, attempt, reply, channel, started);
+  return record(deps, attempt, reply, channel, started);
 }
 
-/** Records the worker's answer. A conflict means that it is recorded already. */
+/** Records the worker's answer. */
 async function record(
   { writer }: NotifyDeps,
   attempt: Attempt,
   reply: SendReply,
   channel: Address['channel'],
   after: Cause,
-): Promise<void> {
+): Promise<Outcome> {
   const event: NotificationSent | ReminderSent | NotificationFailed =
     reply.outcome === 'sent'
       ? {
-          type: attempt.reminder === undefined ? 'NotificationSent' : 'ReminderSent',
+          type: attempt.occasion.reminder === undefined ? 'NotificationSent' : 'ReminderSent',
           data: { channel, provider: reply.provider, message_id: reply.message_id, ...identityOf(attempt) },
         }
       : { type: 'NotificationFailed', data: { cause: reply.cause, ...identityOf(attempt) } };
-  await writer.append(notificationStream(attempt.giftId), event, after.revision, {
+  const recorded = await writer.append(notificationStream(attempt.giftId), event, after.revision, {
     commandId: commandIdOf(attempt),
     cause: after,
     simulated: reply.simulated,
   });
+  return recorded === undefined ? 'raced' : 'done';
 }

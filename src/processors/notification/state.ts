@@ -1,30 +1,46 @@
-/** The process of first notifications (docs/api/purchases.md#notifications). Pure. */
-import { type GiftIssued, isSomebody } from '../../domain/gift/events.js';
-import type { NotificationFailed, NotificationSent, NotificationStarted } from '../../domain/notification.js';
-import type { WorkParked } from '../../domain/parked.js';
+/** The process of all notifications of a gift, first ones and resends (docs/api/purchases.md#notifications). Pure. */
+import {
+  type GiftIssued,
+  type GiftReassigned,
+  type GiftReleased,
+  type GiftUnblocked,
+  isSomebody,
+  type ReminderDue,
+} from '../../domain/gift/events.js';
+import type {
+  NotificationFailed,
+  NotificationRequested,
+  NotificationSent,
+  ReminderSent,
+} from '../../domain/notification.js';
+import type { WorkParked, WorkRetried } from '../../domain/parked.js';
 import type { Cause, Reaction } from '../runner/index.js';
 
-/** A first notification. `due`: it has not started; `started`: it has no answer yet. */
+/** Key of the gift's job: one job at a time notifies its receiver. */
+export const notificationKey = (giftId: string): string => `notify/${giftId}`;
+
 export interface NotificationWork {
-  readonly stage: 'due' | 'started';
   readonly transactionId: string;
-  /** Index of the gift in its purchase. */
-  readonly index: number;
-  /** The event of the gift's issue, or of the notification's start. */
+  /** The last event that requested a notification. */
   readonly last: Cause;
+  readonly do: NotificationIntent['do'];
 }
 
-/** `notify`: notify the receiver; `find out`: look the attempt up first, and notify only if nothing was sent. */
+/** `notify`: the gift's issue requested it; `resend`: another event did. */
 export interface NotificationIntent {
-  readonly do: 'notify' | 'find out';
+  readonly do: 'notify' | 'resend';
   readonly instance: string;
+  /** Id of the event that requested the notification. */
+  readonly requestedBy: string;
 }
 
-export type NotificationTrigger = GiftIssued | NotificationStarted | NotificationSent | NotificationFailed | WorkParked;
+type Answer = NotificationSent | ReminderSent | NotificationFailed;
+type Request =
+  GiftIssued | GiftReleased | GiftReassigned | GiftUnblocked | ReminderDue | NotificationRequested | WorkRetried;
+
+export type NotificationTrigger = Request | Answer | WorkParked;
 
 type NotificationReaction = Reaction<NotificationWork, NotificationIntent>;
-
-const NOTHING: NotificationReaction = { state: undefined, intents: [] };
 
 export function reactToNotification(
   state: NotificationWork | undefined,
@@ -33,30 +49,38 @@ export function reactToNotification(
   cause: Cause,
 ): NotificationReaction {
   switch (event.type) {
-    case 'GiftIssued': {
-      const { receiver, transaction_id, index, scheduled } = event.data;
-      // The release of a scheduled gift requests its notification, perhaps months later.
-      if (!isSomebody(receiver) || scheduled === true) return NOTHING;
-      const due: NotificationWork = {
-        stage: 'due',
-        transactionId: transaction_id,
-        index,
-        last: cause,
-      };
-      return { state: due, intents: resumeNotification(due, instance) };
-    }
-    case 'NotificationStarted':
-      // The process that appended this event sends the message; another one only after a takeover.
-      return state === undefined ? NOTHING : { state: { ...state, stage: 'started', last: cause }, intents: [] };
-    case 'NotificationSent':
-    case 'NotificationFailed':
     case 'WorkParked':
-      return NOTHING;
+      return { state: undefined, intents: [] };
+    case 'NotificationSent':
+    case 'ReminderSent':
+    case 'NotificationFailed':
+      // Requests are answered in their order, so the answer to the last one leaves nothing to do.
+      return { state: state?.last.id === event.data.asked_by ? undefined : state, intents: [] };
+    case 'GiftIssued':
+      // The release of a scheduled gift requests its notification, perhaps months later.
+      if (!isSomebody(event.data.receiver) || event.data.scheduled === true) return { state, intents: [] };
+      return request({ transactionId: event.data.transaction_id, last: cause, do: 'notify' }, instance);
+    case 'GiftReleased':
+    case 'GiftReassigned':
+    case 'GiftUnblocked':
+    case 'ReminderDue':
+    case 'NotificationRequested':
+    case 'WorkRetried': {
+      const { transaction_id: transactionId } = event.data;
+      // Older releases held back no notification of a blocked gift, so none is due at the end of the block.
+      if (transactionId === undefined) return { state, intents: [] };
+      return request({ transactionId, last: cause, do: 'resend' }, instance);
+    }
     default:
-      return (event satisfies never, NOTHING);
+      return event satisfies never;
   }
 }
 
+const request = (work: NotificationWork, instance: string): NotificationReaction => ({
+  state: work,
+  intents: resumeNotification(work, instance),
+});
+
 export function resumeNotification(work: NotificationWork, instance: string): readonly NotificationIntent[] {
-  return [{ do: work.stage === 'due' ? 'notify' : 'find out', instance }];
+  return [{ do: work.do, instance, requestedBy: work.last.id }];
 }

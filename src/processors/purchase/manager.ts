@@ -2,13 +2,14 @@ import { readPurchase } from '../../commands/readStreams.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedNameOf } from '../../domain/parked.js';
-import type { MadePurchase } from '../../domain/purchase/state.js';
+import { type MadePurchase, purchaseAggregate } from '../../domain/purchase/state.js';
+import { transactionStream } from '../../domain/purchase/events.js';
+import { fold } from '../../domain/decider.js';
 import { idOf } from '../../domain/streamName.js';
 import { inParallel } from '../../lib/async/inParallel.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { Job, ParkAs, PoolSize, ProcessManager, StepDeps } from '../runner/index.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
-import { purchaseHistory } from './history.js';
 import {
   type PurchaseIntent,
   type PurchaseTrigger,
@@ -32,8 +33,6 @@ export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, Purc
     PaymentCharged: true,
     PaymentDeclined: true,
     GiftIssued: true,
-    NotificationSent: true,
-    NotificationFailed: true,
     WorkParked: true,
     WorkRetried: true,
   },
@@ -41,10 +40,6 @@ export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, Purc
     switch (event.type) {
       case 'GiftIssued':
         return [event.data.transaction_id];
-      case 'NotificationSent':
-      case 'NotificationFailed':
-        // These events name no transaction; the purchase gets them as the owner of the notification.
-        return [];
       case 'WorkParked':
       case 'WorkRetried':
         return parkedNameOf(event.stream) === 'purchase' ? [event.data.entity] : [];
@@ -70,7 +65,14 @@ export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, Purc
     const purchase = await readPurchase(events, entity);
     return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
   },
-  history: purchaseHistory,
+  async history(events, instance) {
+    const own = await events.read(transactionStream(instance));
+    const purchase = fold(purchaseAggregate, own);
+    if (purchase.status !== 'charged') return own;
+    const issues: RecordedEvent[] = [];
+    await forEachGift(purchase, async (giftId) => void issues.push(...(await readIssue(events, giftId))));
+    return [...own, ...issues];
+  },
   ends: ({ type }) => type === 'PaymentDeclined' || type === 'WorkParked',
 };
 
@@ -89,18 +91,25 @@ function chargeJob(intent: PurchaseIntent, work: () => PurchaseWork | undefined,
   };
 }
 
-async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {
+async function isIssued(events: EventStore, purchase: MadePurchase): Promise<boolean> {
   const missing = new AbortController();
-  await inParallel(
-    deriveGiftIds(purchase.seed, purchase.receivers.length),
-    READS_AT_ONCE,
-    async ({ gift_id }) => {
-      const issued = await events.read(giftStream(gift_id), { limit: 1 });
-      if (issued.length === 0) missing.abort();
-    },
-    missing.signal,
-  );
+  const look = async (giftId: string): Promise<void> => {
+    if ((await readIssue(events, giftId)).length === 0) missing.abort();
+  };
+  await forEachGift(purchase, look, missing.signal);
   return !missing.signal.aborted;
+}
+
+/** A gift's stream begins with its issue. */
+const readIssue = (events: EventStore, giftId: string): Promise<RecordedEvent[]> =>
+  events.read(giftStream(giftId), { limit: 1 });
+
+async function forEachGift(
+  { purchase: { seed, receivers } }: MadePurchase,
+  run: (giftId: string) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
+  await inParallel(deriveGiftIds(seed, receivers.length), READS_AT_ONCE, ({ gift_id }) => run(gift_id), signal);
 }
 
 const ISSUES: PoolSize = { atOnce: 128 };

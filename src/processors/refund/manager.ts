@@ -1,6 +1,6 @@
 import { readPurchase } from '../../commands/readStreams.js';
 import { parkedNameOf } from '../../domain/parked.js';
-import { notificationKey } from '../notification/notificationKey.js';
+import { notificationKey } from '../notification/state.js';
 import type { PoolSize, ProcessManager, StepDeps } from '../runner/index.js';
 import { refund, type RefundDeps } from './refundStep.js';
 import { reactToRefund, type RefundIntent, type RefundTrigger, type RefundWork, releases } from './state.js';

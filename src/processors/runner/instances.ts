@@ -20,11 +20,9 @@ export interface Reopening {
 export interface Instances {
   readonly manager: AnyManager;
   readonly states: ReadonlyMap<string, unknown>;
-  /** Marks of the open instances, in order of opening; empty where instances are parts. */
+  /** Marks of the open instances, in order of opening. */
   readonly opened: ReadonlyMap<string, Opened>;
   readonly reopening: ReadonlyMap<string, Reopening>;
-  /** The members of `reopening` whose history is being read. */
-  readonly reading: ReadonlySet<Reopening>;
   set(instance: string, state: unknown, opened: Opened): void;
   awaitHistory(instance: string, reopening: Reopening, opened: Opened): void;
   read(instance: string): void;
@@ -38,7 +36,6 @@ export function openInstances(manager: AnyManager): Instances {
   const states = new Map<string, unknown>();
   const opened = new Map<string, Opened>();
   const reopening = new Map<string, Reopening>();
-  const reading = new Set<Reopening>();
   const instanceByKey = new Map<string, string>();
 
   const keysOf = (state: unknown): readonly string[] =>
@@ -56,7 +53,6 @@ export function openInstances(manager: AnyManager): Instances {
     const waiting = reopening.get(instance);
     if (waiting === undefined) return undefined;
     reopening.delete(instance);
-    reading.delete(waiting);
     return waiting.kept ?? [];
   };
 
@@ -65,11 +61,10 @@ export function openInstances(manager: AnyManager): Instances {
     states,
     opened,
     reopening,
-    reading,
     set(instance, state, mark) {
       index(instance, states.get(instance), state);
       states.set(instance, state);
-      if (manager.partOf === undefined && !opened.has(instance)) opened.set(instance, mark);
+      if (!opened.has(instance)) opened.set(instance, mark);
     },
     awaitHistory(instance, waiting, mark) {
       reopening.set(instance, waiting);
@@ -77,9 +72,7 @@ export function openInstances(manager: AnyManager): Instances {
     },
     read(instance) {
       const waiting = reopening.get(instance);
-      if (waiting === undefined) return;
-      waiting.kept = [];
-      reading.add(waiting);
+      if (waiting !== undefined) waiting.kept = [];
     },
     endReading,
     close(instance) {

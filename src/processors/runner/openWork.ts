@@ -21,12 +21,12 @@ export interface OpenWork<D> extends OpenStates {
   reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'kept'> | undefined;
   /** Collects the instance's events from now on. @returns the position up to which its history is to be read */
   startReading(manager: AnyManager<D>, instance: string): Position | undefined;
-  /** Folds the history and the events collected since. @returns the intents of the instance and its parts */
+  /** Folds the history and the events collected since. @returns the intents of the instance */
   reopen(manager: AnyManager<D>, instance: string, history: readonly RecordedEvent[]): readonly Asked<D>[];
   timesParked(name: ParkedName, entity: string): number;
   /** The highest position with nothing unfinished up to it; `undefined`: the log's beginning. */
   checkpoint(): Position | undefined;
-  /** Number of open instances, without parts. */
+  /** Number of open instances. */
   readonly size: number;
   /** Position up to which the feed is folded; `undefined`: the log's beginning. */
   readonly position: Position | undefined;
@@ -69,8 +69,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
 
 function* resumeAll<D>({ all }: InstanceTable): Generator<Asked<D>, void> {
   for (const one of all) {
-    const instances = one.manager.partOf === undefined ? one.opened : one.states;
-    for (const instance of instances.keys()) {
+    for (const instance of one.opened.keys()) {
       if (one.reopening.has(instance)) yield* ask<D>(one, [{ do: REOPEN, instance }]);
       else yield* ask<D>(one, one.manager.resume(one.states.get(instance), instance));
     }
@@ -104,10 +103,7 @@ function reopenInstance<D>(
     setState(fold, one, instance, undefined, NOT_OPENED);
     return [];
   }
-  const asked = [...ask<D>(one, manager.resume(state, instance))];
-  for (const [parts, part, partState] of fold.table.openParts(one, instance))
-    asked.push(...ask<D>(parts, parts.manager.resume(partState, part)));
-  return asked;
+  return ask<D>(one, manager.resume(state, instance));
 }
 
 function oldestOpened({ all }: InstanceTable): readonly Opened[] {

@@ -37,8 +37,7 @@ export interface ProcessManager<S, E extends DomainEvent, I extends Intent, D> {
   readonly steps: readonly string[];
   /** Types of the events that the manager follows; a missing type does not compile. */
   readonly events: Readonly<Record<E['type'], true>>;
-  /** The instances that an event concerns, by the state before it. */
-  instancesOf(event: Recorded<E>, open: OpenStates): readonly string[];
+  instancesOf(event: Recorded<E>): readonly string[];
   /** Folds an event. `state` undefined: the instance is not open. */
   react(state: S | undefined, event: E, instance: string, cause: Cause): Reaction<S, I>;
   /** The intents of an open instance, for a process that takes it over. */
@@ -57,12 +56,7 @@ export interface ProcessManager<S, E extends DomainEvent, I extends Intent, D> {
   settledBefore?(events: EventStore, intent: I): Promise<boolean>;
   /** Further keys of an instance, for `OpenStates.byKey`: the same array as long as they don't change. */
   keysOf?(state: S): readonly string[];
-  /**
-   * Its instances are parts of another manager's. A part lives while its owner is open, and the owner gets its events.
-   * Parts are not counted and do not hold the checkpoint back.
-   */
-  readonly partOf?: { readonly manager: AnyManager; ownerOf(state: S): string };
-  /** For `reopen`: the events of an instance and its parts, in any order. @throws UnavailableError */
+  /** For `reopen`: the events of an instance, in any order. @throws UnavailableError */
   history?(events: EventStore, instance: string): Promise<RecordedEvent[]>;
   /** Whether nothing is left to do after this event, whatever the history holds. */
   ends?(event: Recorded<E>, instance: string): boolean;

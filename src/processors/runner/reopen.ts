@@ -3,7 +3,7 @@ import type { Asked } from './foldEvent.js';
 import type { OpenWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 
-/** Reads an instance's history and opens it again. @returns the intents of the instance and its parts */
+/** Reads an instance's history and opens it again. @returns the intents of the instance */
 export async function reopen<D>(
   open: OpenWork<D>,
   events: EventStore,

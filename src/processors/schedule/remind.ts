@@ -1,6 +1,6 @@
 /**
- * Records hour by hour which holders of gifts must be reminded (docs/api/gifts.md#reminders). The resend process sends
- * the messages. Safe to repeat at any point.
+ * Records hour by hour which holders of gifts must be reminded (docs/api/gifts.md#reminders). The notification process
+ * sends the messages. Safe to repeat at any point.
  */
 import type { ReminderDue } from '../../domain/gift/events.js';
 import { remind, remindedOf } from '../../domain/gift/reminders.js';

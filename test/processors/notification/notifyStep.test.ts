@@ -1,25 +1,21 @@
+import { randomUUID } from 'node:crypto';
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { notificationStream } from '../../../src/domain/notification.js';
-import type { GiftsPurchased } from '../../../src/domain/purchase/events.js';
-import type { NotificationWork } from '../../../src/processors/notification/state.js';
+import { NO_TEXT } from '../../../src/lib/seal.js';
 import { RETRY_POLICY } from '../../../src/processors/runner/retry.js';
 import { NotOursError } from '../../../src/runtime/coordination/lease.js';
-import {
-  notify,
-  type NotifyDeps,
-  type AttemptMemory,
-  attemptMemory,
-} from '../../../src/processors/notification/notifyStep.js';
+import { type AttemptMemory, notify, type NotifyDeps } from '../../../src/processors/notification/notifyStep.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../support/providers/subjects.js';
-import { type House, phone } from '../../support/service/house.js';
+import { eventOf, type House, phone } from '../../support/service/house.js';
 import { houseSuite } from '../../support/service/houseSuite.js';
 
 const test = houseSuite('a notification that another process may have sent');
 
 const GIFT = 'gift-1';
-const ASKED = { attempt: 1, asked_by: 'e' };
+const ISSUE = randomUUID();
+const ASKED = { attempt: 1, asked_by: ISSUE };
 const STARTED = { transaction_id: 't', channel: 'sms', ...ASKED };
 const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true, ...ASKED };
 
@@ -29,17 +25,10 @@ const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true, 
  */
 async function told(
   house: House,
-  memory: AttemptMemory = attemptMemory(),
+  memory: AttemptMemory = { unsent: undefined },
   { never, mayAct = () => undefined }: { never?: true; mayAct?: () => void } = {},
 ): Promise<string[]> {
   const asked: string[] = [];
-  const purchase = {
-    transaction_id: 't',
-    buyer_id: 'buyer',
-    product_name: 'Flat white',
-    message: '',
-    receivers: [phone(1)],
-  } as unknown as GiftsPurchased['data'];
   const deps: NotifyDeps = {
     events: house.events,
     bus: {
@@ -58,22 +47,23 @@ async function told(
     numberOf: house.deps.numberOf,
     openText: house.deps.openText,
     senderName: async () => 'Ann',
-    purchase: async () => purchase,
+    purchase: async () => ({ buyer_id: 'buyer', product_name: 'Flat white', message: NO_TEXT }),
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
     retryPolicy: RETRY_POLICY,
     now: Date.now,
     mayAct,
   };
-  const work: NotificationWork = {
-    stage: 'due',
-    transactionId: 't',
-    index: 0,
-    last: { id: 'e', at: '', revision: 0, correlationId: 'c' },
-  };
-  await notify(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
+  if ((await house.types(giftStream(GIFT))).length === 0) await issue(house);
+  const last = { id: ISSUE, at: '', revision: 0, correlationId: 'c' };
+  await notify(deps, GIFT, last, memory).catch((error: unknown) => {
     if (!(error instanceof NotOursError)) throw error;
   });
   return asked;
+}
+
+async function issue({ events }: House, expires_on = '2999-12-31'): Promise<void> {
+  const data = { transaction_id: 't', index: 0, receiver: phone(1), expires_on };
+  await events.append(giftStream(GIFT), [{ ...eventOf('GiftIssued', data), id: ISSUE }], 'none');
 }
 
 test('notifies where no process has started', async ({ house }) => {
@@ -89,15 +79,23 @@ for (const [end, data] of [
     const stream = notificationStream(GIFT);
     await house.append(stream, 'NotificationStarted', STARTED);
     await house.append(stream, end, data);
-    // Asked for anew since: that is a telling of its own.
-    await house.append(stream, 'NotificationRequested', {
-      transaction_id: 't',
-      attempt: 2,
-      gift_revision: 0,
-      reason: 'lost',
-    });
     for (const unsent of [undefined, 1]) assert.equal(await told(house, { unsent }), []);
-    assert.equal(await house.types(stream), ['NotificationStarted', end, 'NotificationRequested']);
+    assert.equal(await house.types(stream), ['NotificationStarted', end]);
+  });
+
+  test(`sends once more where support requests it after ${end}, at any try`, async ({ house }) => {
+    const stream = notificationStream(GIFT);
+    await house.append(stream, 'NotificationStarted', STARTED);
+    await house.append(stream, end, data);
+    const requested = { transaction_id: 't', attempt: 2, gift_revision: 0, reason: 'lost' };
+    await house.append(stream, 'NotificationRequested', requested);
+    assert.equal(await told(house, { unsent: 1 }), [SUBJECTS.send]);
+    for (const unsent of [undefined, 2]) assert.equal(await told(house, { unsent }), []);
+    assert.equal((await house.types(stream)).slice(2), [
+      'NotificationRequested',
+      'NotificationStarted',
+      'NotificationSent',
+    ]);
   });
 }
 
@@ -117,7 +115,7 @@ for (const [cause, expires_on, event, data] of [
   ['gift is expired', YESTERDAY, 'GiftExpired', { expires_on: YESTERDAY }],
 ] as const) {
   const given = async (house: House): Promise<void> => {
-    await house.append(giftStream(GIFT), 'GiftIssued', { transaction_id: 't', index: 0, receiver: {}, expires_on });
+    await issue(house, expires_on);
     await house.append(giftStream(GIFT), event, data);
   };
 
@@ -125,7 +123,7 @@ for (const [cause, expires_on, event, data] of [
     test(`sends nothing where the ${cause}, after a start by ${channel} that never arrived`, async ({ house }) => {
       await given(house);
       await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
-      assert.equal(await told(house, attemptMemory(), { never: true }), [SUBJECTS.lookUpNotification]);
+      assert.equal(await told(house, undefined, { never: true }), [SUBJECTS.lookUpNotification]);
       assert.equal(
         (await house.all('NotificationFailed')).map((failed) => failed.data),
         [{ cause, ...ASKED }],
@@ -156,7 +154,7 @@ test('looks up every attempt but the one known as unsent', async ({ house }) => 
 });
 
 test('sends nothing once another process has the work, and remembers it for the next try', async ({ house }) => {
-  const memory = attemptMemory();
+  const memory: AttemptMemory = { unsent: undefined };
   const mayAct = (): void => {
     throw new NotOursError('passed on');
   };

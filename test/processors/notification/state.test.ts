@@ -11,7 +11,7 @@ import {
 
 const test = suite('notification process');
 
-const issued = (receiver: Receiver): NotificationTrigger => ({
+const issued = (receiver: Receiver, scheduled?: true): NotificationTrigger => ({
   type: 'GiftIssued',
   data: {
     transaction_id: 't1',
@@ -24,22 +24,29 @@ const issued = (receiver: Receiver): NotificationTrigger => ({
     receiver,
     purchased_at: '',
     expires_on: '2030-01-01',
+    ...(scheduled === undefined ? {} : { scheduled }),
   },
 });
-const asked = { attempt: 1, asked_by: 'e0' };
-const started: NotificationTrigger = {
-  type: 'NotificationStarted',
-  data: { transaction_id: 't1', channel: 'sms', ...asked },
+const SENT = { channel: 'sms', provider: 'p', message_id: 'm' } as const;
+const answers = (attempt: number, asked_by: string): NotificationTrigger[] => [
+  { type: 'NotificationSent', data: { ...SENT, attempt, asked_by } },
+  { type: 'ReminderSent', data: { ...SENT, attempt, asked_by } },
+  { type: 'NotificationFailed', data: { cause: 'no address', attempt, asked_by } },
+];
+const parked: NotificationTrigger = {
+  type: 'WorkParked',
+  data: { entity: 'g1', transaction_id: 't1', step: 'notify', cause: 'y', event_id: 'e', times: 1 },
 };
-const ends: NotificationTrigger[] = [
-  { type: 'NotificationSent', data: { channel: 'sms', provider: 'p', message_id: 'm', ...asked } },
-  { type: 'NotificationFailed', data: { cause: 'no address', ...asked } },
-  {
-    type: 'WorkParked',
-    data: { entity: 'g1', transaction_id: 't1', step: 'notify', cause: 'y', event_id: 'e', times: 1 },
-  },
+const requests: NotificationTrigger[] = [
+  { type: 'GiftReleased', data: { transaction_id: 't1' } },
+  { type: 'GiftReassigned', data: { transaction_id: 't1', receiver: { user_id: 'cat' }, reason: 'r' } },
+  { type: 'GiftUnblocked', data: { transaction_id: 't1', cause: 'support', reason: 'r' } },
+  { type: 'ReminderDue', data: { transaction_id: 't1', days: 7, expires_on: '2030-01-01', until: '' } },
+  { type: 'NotificationRequested', data: { transaction_id: 't1', attempt: 2, gift_revision: 0, reason: 'r' } },
+  { type: 'WorkRetried', data: { entity: 'g1', transaction_id: 't1', step: 'notify', times: 1, reason: 'r' } },
 ];
 
+/** Given these events, with ids `e0`, `e1` …: what is open, and what the last of them asks for. */
 function given(...events: readonly NotificationTrigger[]): {
   work: NotificationWork | undefined;
   asked: readonly string[];
@@ -54,40 +61,56 @@ function given(...events: readonly NotificationTrigger[]): {
       correlationId: 'r',
     });
     work = reaction.state;
-    asked = reaction.intents.map((intent) => `${intent.do} ${intent.instance}`);
+    asked = reaction.intents.map((intent) => `${intent.do} ${intent.instance} for ${intent.requestedBy}`);
   }
   return { work, asked };
 }
 const resumed = (work: NotificationWork | undefined): readonly string[] =>
-  work === undefined ? [] : resumeNotification(work, 'g1').map((intent) => intent.do);
+  work === undefined ? [] : resumeNotification(work, 'g1').map((intent) => `${intent.do} for ${intent.requestedBy}`);
 
 test('notifies a number or a user of an issued gift', () => {
   for (const receiver of [{ phone_id: 'h' }, { user_id: 'bea' }]) {
     const { work, asked } = given(issued(receiver));
-    assert.equal(asked, ['notify g1']);
-    assert.equal(resumed(work), ['notify']);
-    assert.is(work?.index, 3);
+    assert.equal(asked, ['notify g1 for e0']);
+    assert.equal(resumed(work), ['notify for e0']);
+    assert.is(work?.transactionId, 't1');
   }
 });
 
-test('asks for no notification of a gift to be shared by URL', () =>
-  assert.equal(given(issued({})), { work: undefined, asked: [] }));
-
-test('finds out first where it takes a started notification over', () => {
-  const { work, asked } = given(issued({ user_id: 'bea' }), started);
-  assert.equal(asked, []);
-  assert.equal(resumed(work), ['find out']);
+test('asks for no notification of a gift to be shared by URL, or sent later', () => {
+  assert.equal(given(issued({})), { work: undefined, asked: [] });
+  assert.equal(given(issued({ user_id: 'bea' }, true)), { work: undefined, asked: [] });
 });
 
-test('sent, failed or parked: done', () => {
-  for (const end of ends) {
-    assert.is(given(issued({ user_id: 'bea' }), started, end).work, undefined);
-    assert.is(given(issued({ user_id: 'bea' }), end).work, undefined);
+test('notifies for each event that requests it, and resumes the last one', () => {
+  for (const request of requests) {
+    const { work, asked } = given(request);
+    assert.equal([asked, resumed(work)], [['resend g1 for e0'], ['resend for e0']], request.type);
+    assert.equal(resumed(given(issued({ user_id: 'bea' }), request).work), ['resend for e1'], request.type);
   }
+  const unblocked = { type: 'GiftUnblocked', data: { cause: 'support', reason: 'r' } } as const;
+  assert.equal(given(unblocked), { work: undefined, asked: [] }, 'an older event');
+});
+
+test('closes by the answer to the last request', () => {
+  for (const answer of answers(1, 'e0')) {
+    assert.equal(given(issued({ user_id: 'bea' }), answer), { work: undefined, asked: [] }, answer.type);
+    for (const request of requests) {
+      assert.is(given(request, answer).work, undefined, answer.type);
+      assert.equal(resumed(given(issued({ user_id: 'bea' }), request, answer).work), ['resend for e1'], answer.type);
+    }
+  }
+  const [sent = parked] = answers(2, 'e1');
+  for (const request of requests) assert.is(given(issued({ user_id: 'bea' }), request, sent).work, undefined);
+});
+
+test('closes by its parking, whatever was requested', () => {
+  assert.is(given(issued({ user_id: 'bea' }), parked).work, undefined);
+  for (const request of requests) assert.is(given(issued({ user_id: 'bea' }), request, parked).work, undefined);
 });
 
 test('ignores events of what is not open', () => {
-  for (const event of [started, ...ends]) assert.equal(given(event), { work: undefined, asked: [] });
+  for (const event of [parked, ...answers(1, 'e0')]) assert.equal(given(event), { work: undefined, asked: [] });
 });
 
 test("chooses the channel by the receiver's addresses", () => {

@@ -64,7 +64,6 @@ async function bought(
     purchasedAt: first.at,
     last: causeOf(first),
     toIssue: 1,
-    toNotify: 0,
   };
   return { stream, asked, charge: (fresh, more) => charge({ ...deps, ...more }, work, fresh) };
 }

@@ -4,7 +4,6 @@ import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import { disputeManager } from '../../../src/processors/dispute/manager.js';
 import { type ManagerDeps, MANAGERS } from '../../../src/processors/managers.js';
 import { notificationManager } from '../../../src/processors/notification/manager.js';
-import { resendManager } from '../../../src/processors/notification/resendManager.js';
 import { purchaseManager } from '../../../src/processors/purchase/manager.js';
 import { refundManager } from '../../../src/processors/refund/manager.js';
 import type { Asked } from '../../../src/processors/runner/foldEvent.js';
@@ -31,9 +30,8 @@ function openWork(from: string | undefined) {
     startReading: (id: string) => open.startReading(purchaseManager, id),
     reopen: (id: string, history: readonly RecordedEvent[]) => intents(open.reopen(purchaseManager, id, history)),
     notification: (id: string) => open.state(notificationManager, id),
-    resend: (id: string) => open.state(resendManager, id),
-    resendDone: (instance: string, generation: number) =>
-      void open.done({ manager: resendManager, intent: { do: 'resend', instance, generation } as never }),
+    notificationDone: (instance: string, requestedBy = '') =>
+      void open.done({ manager: notificationManager, intent: { do: 'resend', instance, requestedBy } as never }),
     refund: (id: string) => open.state(refundManager, id),
     refundDone: (instance: string) =>
       intents(open.done({ manager: refundManager, intent: { do: 'refund', instance } })),
@@ -50,10 +48,21 @@ function happened(stream: string, type: string, data: object): RecordedEvent {
 const bought = (id: string, ...receivers: object[]): RecordedEvent =>
   happened(`transaction-${id}`, 'GiftsPurchased', { transaction_id: id, receivers });
 const charged = (id: string): RecordedEvent => happened(`transaction-${id}`, 'PaymentCharged', {});
-const issued = (id: string, gift: string, receiver: object): RecordedEvent =>
-  happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
+/** Ids of the gifts' issues. */
+const issues = new Map<string, string>();
+const issued = (id: string, gift: string, receiver: object): RecordedEvent => {
+  const issue = happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
+  issues.set(gift, issue.id);
+  return issue;
+};
+const notify = (gift: string): object => ({ do: 'notify', instance: gift, requestedBy: issues.get(gift) });
+const resend = (gift: string, { id: requestedBy }: RecordedEvent): object => ({
+  do: 'resend',
+  instance: gift,
+  requestedBy,
+});
 const told = (gift: string, type = 'NotificationSent'): RecordedEvent =>
-  happened(`notification-${gift}`, type, { attempt: 1 });
+  happened(`notification-${gift}`, type, { attempt: 1, asked_by: issues.get(gift) });
 const parked = (entity: string, transaction_id: string): RecordedEvent =>
   happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', {
     entity,
@@ -89,7 +98,7 @@ test('resumes all open work', () => {
   open.apply(happened('transaction-asked', 'ChargeStarted', {}));
   open.apply(bought('paid', phone, phone, phone));
   assert.equal(open.apply(charged('paid')), [{ do: 'issue', instance: 'paid' }]);
-  assert.equal(open.apply(issued('paid', 'g1', phone)), [{ do: 'notify', instance: 'g1' }]);
+  assert.equal(open.apply(issued('paid', 'g1', phone)), [notify('g1')]);
   open.apply(issued('paid', 'g2', phone));
   open.apply(told('g2', 'NotificationStarted'));
   assert.equal(
@@ -98,15 +107,14 @@ test('resumes all open work', () => {
       { do: 'charge', instance: 'new' },
       { do: 'charge', instance: 'asked' },
       { do: 'issue', instance: 'paid' },
-      { do: 'notify', instance: 'g1' },
-      { do: 'find out', instance: 'g2' },
+      notify('g1'),
+      notify('g2'),
     ],
   );
-  assert.is(open.notification('g2')?.stage, 'started');
   assert.is(open.purchase('paid')?.toIssue, 1);
 });
 
-test('drops all notifications of a parked purchase, and only the parked one otherwise', () => {
+test('closes only the work that was parked: a purchase without its notifications, a notification by itself', () => {
   const open = openWork(undefined);
   open.apply(bought('a', phone, phone));
   open.apply(charged('a'));
@@ -115,19 +123,46 @@ test('drops all notifications of a parked purchase, and only the parked one othe
   open.apply(bought('b', phone));
   open.apply(charged('b'));
   open.apply(issued('b', 'g3', phone));
+  open.apply(bought('c', phone, phone));
+  open.apply(charged('c'));
+  open.apply(issued('c', 'g4', phone));
   open.apply(parked('g1', 'a'));
-  assert.is(open.purchase('a')?.toNotify, 1);
-  open.apply(parked('a', 'a'));
-  assert.is(open.purchase('a'), undefined);
-  assert.is(open.notification('g2'), undefined);
-  assert.equal([...open.resume()], [{ do: 'notify', instance: 'g3' }]);
+  open.apply(parked('c', 'c'));
+  assert.is(open.purchase('c'), undefined);
+  assert.is(open.notification('g1'), undefined);
+  assert.equal([...open.resume()], [notify('g2'), notify('g3'), notify('g4')]);
 });
 
 test('leaves alone what was done before the feed started', () => {
   const open = openWork('0000');
-  for (const event of [issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')])
+  issued('a', 'g1', phone);
+  for (const event of [told('g1', 'NotificationStarted'), told('g1'), parked('g1', 'a'), parked('a', 'a')])
     assert.equal(open.apply(event), []);
   assert.equal([...open.resume()], []);
+});
+
+test('notifies of a gift that a command issues while its purchase is parked', () => {
+  last = 10;
+  const open = openWork('0010');
+  open.apply(bought('a', phone, phone));
+  open.apply(charged('a'));
+  open.apply(parked('a', 'a'));
+  assert.equal(open.apply(issued('a', 'g1', phone)), [notify('g1')]);
+  assert.equal([open.size(), open.checkpoint()], [1, '0013']);
+  open.apply(told('g1'));
+  assert.equal([open.size(), open.checkpoint()], [0, '0015']);
+});
+
+test('holds the checkpoint back from the issue of a gift until its receiver is notified', () => {
+  last = 10;
+  const open = openWork('0010');
+  open.apply(bought('a', phone));
+  open.apply(charged('a'));
+  open.apply(issued('a', 'g1', phone));
+  open.apply(told('g1', 'NotificationStarted'));
+  assert.equal([open.purchase('a'), open.size(), open.checkpoint()], [undefined, 1, '0012']);
+  open.apply(told('g1', 'NotificationFailed'));
+  assert.equal([open.size(), open.checkpoint()], [0, '0015']);
 });
 
 test('keeps a refund open until its answer, a refused one until it is parked', () => {
@@ -175,13 +210,7 @@ const retried = (name: string, entity: string, step = 'charge', times = 1): Reco
 test('holds the checkpoint back for a retried purchase while its history is read', () => {
   last = 10;
   const open = openWork('0010');
-  const history = [
-    bought('a', phone, phone),
-    charged('a'),
-    issued('a', 'g1', phone),
-    issued('a', 'g2', phone),
-    told('g2', 'NotificationStarted'),
-  ];
+  const history = [bought('a', ...Array.from({ length: 4 }, () => phone)), charged('a'), issued('a', 'g1', phone)];
   open.lookedAt('0020');
   last = 20;
   assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', instance: 'a' }]);
@@ -190,26 +219,19 @@ test('holds the checkpoint back for a retried purchase while its history is read
     [undefined, 'issue', 3],
   );
   assert.equal(open.apply(retried('purchase', 'a')), [], 'again: it is being opened');
-  open.apply(told('g2'));
-  open.apply(issued('a', 'g3', phone));
-  assert.equal([...open.resume()], [{ do: 'reopen', instance: 'a' }]);
-  assert.is(open.startReading('a'), '0024');
+  const second = issued('a', 'g2', phone);
+  assert.equal(open.apply(second), [notify('g2')]);
+  assert.equal([...open.resume()], [{ do: 'reopen', instance: 'a' }, notify('g2')]);
+  assert.is(open.startReading('a'), '0023');
   // While its history is read, more happens.
-  open.apply(told('g1', 'NotificationStarted'));
-  open.apply(told('g1'));
-  assert.equal([open.size(), open.checkpoint()], [1, '0020']);
-  assert.equal(open.reopen('a', history), [{ do: 'find out', instance: 'g2' }]);
-  assert.equal(
-    [
-      open.purchase('a')?.toNotify,
-      open.purchase('a')?.toIssue,
-      open.notification('g1'),
-      open.notification('g2')?.stage,
-    ],
-    [1, 0, undefined, 'started'],
-  );
-  assert.is(open.checkpoint(), '0020');
   open.apply(told('g2'));
+  assert.equal(open.apply(issued('a', 'g3', phone)), [notify('g3')]);
+  open.apply(told('g3'));
+  assert.equal([open.size(), open.checkpoint()], [1, '0020']);
+  assert.equal(open.reopen('a', [...history, second]), [{ do: 'issue', instance: 'a' }]);
+  assert.equal([open.purchase('a')?.toIssue, open.notification('g2')], [1, undefined]);
+  assert.is(open.checkpoint(), '0020');
+  open.apply(issued('a', 'g4', {}));
   assert.equal([open.size(), open.checkpoint()], [0, '0027']);
   assert.equal(open.reopen('a', history), []);
 });
@@ -246,43 +268,25 @@ test('issues the gifts of a charge parked just after it was confirmed', () => {
     open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'charge' })),
     [{ do: 'issue', instance: 'a' }],
   );
-  assert.equal(open.apply(issued('a', 'g1', phone)), [{ do: 'notify', instance: 'g1' }]);
+  assert.equal(open.apply(issued('a', 'g1', phone)), [notify('g1')]);
   assert.equal(
     open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'issue' })),
     [],
   );
-  assert.equal([open.size(), open.notification('g1')], [0, undefined]);
+  assert.equal([open.purchase('a'), [...open.resume()]], [undefined, [notify('g1')]]);
 });
 
-test('reopens no notification that was parked by itself with its purchase', () => {
+test('reopens no notification with its purchase: the notification is retried by itself', () => {
   const open = openWork('0000');
-  const history = [
-    bought('a', phone, phone),
-    charged('a'),
-    issued('a', 'g1', phone),
-    issued('a', 'g2', phone),
-    parked('g1', 'a'),
-  ];
+  const history = [bought('a', phone, phone, phone), charged('a'), issued('a', 'g1', phone), issued('a', 'g2', phone)];
   open.apply(retried('purchase', 'a', 'issue'));
-  open.apply(retried('notification', 'g1', 'notify', 2));
+  const again = retried('notification', 'g1', 'notify', 2);
+  assert.equal(open.apply(again), [resend('g1', again)]);
   open.startReading('a');
-  assert.equal(open.reopen('a', history), [{ do: 'notify', instance: 'g2' }]);
-  assert.is(open.resend('g1')?.transactionId, 'a');
-  assert.equal(
-    [...open.resume()],
-    [
-      { do: 'notify', instance: 'g2' },
-      { do: 'resend', instance: 'g1', generation: 1 },
-    ],
-  );
-});
-
-test('reopens no notification parked while its purchase is read', () => {
-  const open = openWork('0000');
-  open.apply(retried('purchase', 'a', 'issue'));
-  open.startReading('a');
-  open.apply(parked('g1', 'a'));
-  assert.equal([open.reopen('a', [bought('a', phone), charged('a'), issued('a', 'g1', phone)]), open.size()], [[], 0]);
+  open.apply(parked('g2', 'a'));
+  assert.equal(open.reopen('a', history), [{ do: 'issue', instance: 'a' }]);
+  assert.is(open.notification('g1')?.transactionId, 'a');
+  assert.equal([...open.resume()], [{ do: 'issue', instance: 'a' }, resend('g1', again)]);
 });
 
 test('folds only its own history for each of many purchases that are reopened at once', () => {
@@ -305,8 +309,6 @@ test('folds only its own history for each of many purchases that are reopened at
   ]);
   for (const id of ids) open.apply(retried('purchase', id));
   for (const id of ids) open.startReading(id);
-  // What happens now is kept for whomever it concerns.
-  open.apply(counted(told('g-a11')));
   for (const [index, id] of ids.entries()) assert.equal(open.reopen(id, histories[index] ?? []), []);
   assert.is(open.size(), 0);
   assert.ok(looks < 200, `an event of theirs was looked at ${looks} times`);
@@ -315,24 +317,23 @@ test('folds only its own history for each of many purchases that are reopened at
 test('holds the checkpoint back until a resend is done', () => {
   last = 10;
   const open = openWork('0010');
-  assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [
-    { do: 'resend', instance: 'g1', generation: 1 },
-  ]);
+  const requested = happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 });
+  assert.equal(open.apply(requested), [resend('g1', requested)]);
   open.apply(happened('notification-g1', 'NotificationStarted', { transaction_id: 'a', attempt: 2 }));
-  open.apply(happened('notification-g1', 'NotificationSent', { attempt: 2 }));
   assert.equal([open.size(), open.checkpoint()], [1, '0010']);
-  const { generation = 0 } = open.resend('g1') ?? {};
-  open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
-  open.resendDone('g1', generation);
-  assert.is(open.size(), 1, 'what was asked for since is still to be done');
-  open.resendDone('g1', generation + 1);
+  const moved = happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' });
+  open.apply(moved);
+  open.apply(happened('notification-g1', 'NotificationSent', { attempt: 2, asked_by: requested.id }));
+  open.notificationDone('g1', requested.id);
+  assert.equal([open.size(), open.checkpoint()], [1, '0010'], 'what was asked for since is still to be done');
+  open.notificationDone('g1', moved.id);
   assert.equal([open.size(), open.checkpoint(), open.oldestAt()], [0, '0014', undefined]);
   open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
   open.apply(parked('g1', 'a'));
   assert.is(open.size(), 0);
   open.apply(retried('notification', 'g1', 'notify', 4));
   assert.is(open.timesParked('notification', 'g1'), 4);
-  open.resendDone('g1', open.resend('g1')?.generation ?? 0);
+  open.notificationDone('g1', open.notification('g1')?.last.id);
   assert.is(open.timesParked('notification', 'g1'), 0, 'what is parked later is parked for the first time');
 });
 
@@ -376,8 +377,7 @@ test('holds notifications back until a refund has decided or is parked', () => {
   open.apply(bought('a', phone, phone, phone));
   open.apply(charged('a'));
   step('RefundRequested', 'r1', 'g1', 'g2');
-  for (const gift of ['g1', 'g2', 'g3'])
-    assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'notify', instance: gift }]);
+  for (const gift of ['g1', 'g2', 'g3']) assert.equal(open.apply(issued('a', gift, phone)), [notify(gift)]);
   assert.equal(
     ['g1', 'g2', 'g3'].map((gift) => open.isUndecided(gift)),
     [true, true, false],

@@ -1,1 +1,0 @@
-export const notificationKey = (giftId: string): string => `notify/${giftId}`;
