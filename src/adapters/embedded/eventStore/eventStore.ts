@@ -20,11 +20,11 @@ import {
   sealEventLog,
   sealMark,
 } from './log.js';
-import { FIRST_TIME, LAST_TIME, timeBounds } from './timeBounds.js';
 import { type EventReader, eventReader } from './reader.js';
 import { openRecentAppends, type RecentAppends } from './recentAppends.js';
 import { type LogTail, watchLogTail } from './logTail.js';
 import { type EventWriter, openEventWriter } from './writer.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Page cache in KiB: with the index's inner pages cached, one or two reads find a stream. */
 const CACHE_KIB = 16_000;
@@ -228,5 +228,40 @@ function openedLogId(database: Database, file: string): string {
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** Positions scanned in one turn, which takes about 5 ms. */
+const SLICE = 10_000;
+
+/** Below and above every ISO 8601 time with a four-digit year. */
+const FIRST_TIME = '';
+const LAST_TIME = '~';
+
+/**
+ * The first and last position with a time in the range; `undefined` where no event matches. Times need not be in log
+ * order.
+ * @param stillOpen throws where the log was closed in between
+ */
+async function timeBounds(
+  reader: Pick<EventReader, 'end' | 'timedWithin'>,
+  from: string,
+  to: string,
+  after: number,
+  stillOpen: () => void,
+): Promise<{ readonly first: number; readonly last: number } | undefined> {
+  const end = reader.end();
+  let first = 0;
+  for (let at = after; first === 0; at += SLICE) {
+    if (at >= end) return undefined;
+    first = reader.timedWithin('first', at, Math.min(at + SLICE, end), from, to);
+    await nextTurn();
+    stillOpen();
+  }
+  for (let at = end; ; at -= SLICE) {
+    const last = reader.timedWithin('last', Math.max(at - SLICE, first - 1), at, from, to);
+    if (last > 0) return { first, last };
+    await nextTurn();
+    stillOpen();
   }
 }
