@@ -12,7 +12,7 @@ export const DOORS = {
   'processors/runner': 27,
   'runtime/coordination': 20,
   'runtime/personal': 13,
-  'runtime/readmodels': 65,
+  'runtime/readmodels': 30,
   'ops/evidence': 68,
   'ops/people': 15,
 };

@@ -12,7 +12,7 @@ import type { ReadStore, Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type DeliveryStatus, WEBHOOK_LEASE, WEBHOOK_PART } from '../deliveries/index.js';
 import { PROCESS_LEASE } from '../processors/runner/index.js';
-import { buildOf, checkpointName, orphanOf, type Projection, sameVersion } from '../runtime/readmodels/index.js';
+import { buildOf, checkpointName, orphans, type Projection } from '../runtime/readmodels/index.js';
 import type { LeaderWatch } from '../runtime/coordination/index.js';
 import { buildPosition } from '../ops/status/buildStatus.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
@@ -157,13 +157,14 @@ async function projectionHealth(
       ? { ready: true, detail: `${building}: what is answered from it is refused meanwhile, and nothing else` }
       : { ready: false, detail: building };
   }
-  const [orphan, end] = await Promise.all([orphanOf(store, name), events.end()]);
+  const [orphan, end] = await Promise.all([orphans.recordOf(store, name), events.end()]);
   const checkpoint = checkpointName({ name, version: active });
   const { invalid } = await buildPosition({ events, store }, name, active);
   if (invalid !== null)
     return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
   const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
-  if (sameVersion(active, version)) {
+  const served = buildOf(active).version;
+  if (served === version) {
     const since = leaders.noLeaderSince(LED['read models']);
     const left =
       since === undefined
@@ -171,7 +172,6 @@ async function projectionHealth(
         : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${since.toISOString()}`;
     return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
   }
-  const served = buildOf(active).version;
   const left = orphan?.number === active;
   const why = left ? ', since no process that knows it keeps it up to date' : '';
   return {

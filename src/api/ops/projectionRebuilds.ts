@@ -3,7 +3,7 @@ import type { StartedOperation } from '../../commands/recordAccess.js';
 import { recordedWork } from '../../ops/readmodels/orders.js';
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { abortRebuild, type Asked, lastOrder, rebuildOf, requestRollback } from '../../runtime/readmodels/index.js';
+import { type Asked, maintenance } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
@@ -59,7 +59,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
 
   /** The state of a rebuild without its progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
-    const rebuild = (await rebuildOf(store, name))?.value;
+    const rebuild = (await maintenance.rebuildOf(store, name))?.value;
     return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
   }
 
@@ -81,7 +81,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
   async function ended(name: string, target: number): Promise<void> {
     const late = AbortSignal.timeout(ABORT_WAIT_MS);
     for (; !late.aborted; await pause(POLL_MS, late)) {
-      const rebuild = (await rebuildOf(store, name))?.value;
+      const rebuild = (await maintenance.rebuildOf(store, name))?.value;
       // The leading process drops a build that it has taken over.
       if (rebuild?.target !== target || rebuild.state === 'leaving') return;
     }
@@ -165,9 +165,9 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
       errors: ['projection_not_found', 'task_not_found'],
       async handle(call) {
         const { name } = of(call).projection;
-        const both = await Promise.all([ALL, name].map(async (one) => lastOrder(store.records, 'rebuild', one)));
+        const both = await Promise.all([ALL, name].map(async (one) => maintenance.last(store.records, 'rebuild', one)));
         const [last] = both.filter((order) => order !== undefined).toSorted((a, b) => (a.at < b.at ? 1 : -1));
-        const failure = (await rebuildOf(store, name))?.value.failure;
+        const failure = (await maintenance.rebuildOf(store, name))?.value.failure;
         return taskAnswer(last && (failure === undefined ? last : { ...last, state: 'failed', failure }));
       },
     },
@@ -184,7 +184,8 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
         const { name } = of(call).projection;
         return recorded(start, async () => {
           // A request that is repeated after a lost answer finds no rebuild, since it has ended already.
-          if ((await rebuildOf(store, name)) !== undefined) await ended(name, await abortRebuild(store, name));
+          if ((await maintenance.rebuildOf(store, name)) !== undefined)
+            await ended(name, await maintenance.abort(store, name));
           return answered(name, 200);
         });
       },
@@ -203,7 +204,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
       async handle(call, _sight, start) {
         const { projection, asked: asker } = of(call);
         return recorded(start, async () => {
-          await requestRollback(store, projection, asker);
+          await maintenance.rollBack(store, projection, asker);
           return answered(projection.name, 202);
         });
       },

@@ -1,12 +1,10 @@
 /** Verifications and repairs: requested here, carried out by processes with the role `projector`. */
 import {
   type Asked,
-  lastOrder,
+  maintenance,
   MaintenanceRefusedError,
   MAX_REPAIRS,
   type Order,
-  type OrderKind,
-  type Requests,
 } from '../../runtime/readmodels/index.js';
 import { type AwaitedOrders, repairRequest, shownBy } from '../../ops/readmodels/orders.js';
 import type { StartedOperation } from '../../commands/recordAccess.js';
@@ -52,10 +50,10 @@ export async function refusalsAsErrors<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Places an order and waits a short time for its end. @throws HttpError, UnavailableError */
-export async function placed<K extends OrderKind>(
+export async function placed<K extends Order['kind']>(
   { orders }: Pick<ProjectionRoutesOptions, 'orders'>,
   order: { readonly kind: K; readonly projection: string; readonly asked: Asked },
-  request: () => Promise<Requests[K]>,
+  request: () => Promise<Order<K>['request']>,
   operation?: StartedOperation,
 ): Promise<Order<K>> {
   return refusalsAsErrors(async () => orders.place({ ...order, waitMs: TASK_WAIT_MS }, request, operation));
@@ -92,10 +90,10 @@ function taskAnswers(kind: 'Verification' | 'Repair'): OpsRoute['answers'] {
 export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
   const { of, exists, records, params } = options;
 
-  async function ordered<K extends OrderKind>(
+  async function ordered<K extends Order['kind']>(
     kind: K,
     { projection, asked }: Named,
-    request: () => Promise<Requests[K]>,
+    request: () => Promise<Order<K>['request']>,
     operation?: StartedOperation,
   ): Promise<OpsAnswer> {
     const order = await placed(options, { kind, projection: projection.name, asked }, request, operation);
@@ -136,7 +134,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       summary: 'The last verification of a read model',
       answers: [{ status: 200, description: 'Its progress or result.', ...task('Verification') }],
       errors: ['projection_not_found', 'task_not_found'],
-      handle: async (call) => taskAnswer(await lastOrder(records, 'verification', of(call).projection.name)),
+      handle: async (call) => taskAnswer(await maintenance.last(records, 'verification', of(call).projection.name)),
     },
     {
       ...shared,
@@ -173,7 +171,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
         };
         if ((ids === undefined) === (found === undefined))
           throw new HttpError('schema', { message: 'give ids, or found' });
-        const request = async (): Promise<Requests['repair']> => ({
+        const request = async (): Promise<Order<'repair'>['request']> => ({
           ...(await repairRequest(records, named.projection.name, ids ?? 'found')),
           uncheckedLog: altered === true,
         });
@@ -189,7 +187,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       summary: 'The last repair of a read model',
       answers: [{ status: 200, description: 'Its progress, or the outcome for each document.', ...task('Repair') }],
       errors: ['projection_not_found', 'task_not_found'],
-      handle: async (call) => taskAnswer(await lastOrder(records, 'repair', of(call).projection.name)),
+      handle: async (call) => taskAnswer(await maintenance.last(records, 'repair', of(call).projection.name)),
     },
   ];
 }

@@ -1,14 +1,11 @@
 import { Command } from 'commander';
 import { AlteredEventError } from '../../ports/unavailable.js';
 import {
-  abortRebuild,
   buildOf,
   buildText,
-  lastProgress,
+  maintenance,
   type Projection,
-  rebuildOf,
   type RebuildProgress,
-  requestRollback,
 } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { inTenths } from '../../ops/status/status.js';
@@ -115,7 +112,7 @@ async function rebuildOne(
 
   let last: RebuildProgress | undefined;
   async function report(): Promise<void> {
-    const progress = (await lastProgress(store, name, target))?.progress;
+    const progress = (await maintenance.lastProgress(store, name, target))?.progress;
     if (progress === undefined || (progress.events === last?.events && progress.position === last.position)) return;
     last = progress;
     bar(progress.events, goalOf(progress));
@@ -123,7 +120,7 @@ async function rebuildOne(
   }
 
   await until(async () => {
-    const rebuild = (await rebuildOf(store, name))?.value;
+    const rebuild = (await maintenance.rebuildOf(store, name))?.value;
     await report();
     if (rebuild?.target !== target || rebuild.state !== 'building') return true;
     if (rebuild.failure !== undefined) throw new AlteredEventError(rebuild.failure);
@@ -132,7 +129,7 @@ async function rebuildOne(
   bar.clear();
   let saidAt = Number.NEGATIVE_INFINITY;
   await until(async () => {
-    if ((await rebuildOf(store, name))?.value.target !== target) return true;
+    if ((await maintenance.rebuildOf(store, name))?.value.target !== target) return true;
     await lead();
     if (performance.now() - saidAt < LINE_MS) return undefined;
     saidAt = performance.now();
@@ -170,10 +167,10 @@ async function abortOne(
   { name }: Projection,
   { until, lead, poll, say, write }: Maintaining,
 ): Promise<void> {
-  const target = await abortRebuild(store, name);
+  const target = await maintenance.abort(store, name);
   poll();
   await until(async () => {
-    const rebuild = (await rebuildOf(store, name))?.value;
+    const rebuild = (await maintenance.rebuildOf(store, name))?.value;
     if (rebuild?.target !== target) return true;
     if (rebuild.state === 'leaving') await lead();
     return undefined;
@@ -192,10 +189,11 @@ async function runRollback(terminal: Terminal, name: string, flags: MaintenanceF
     await maintaining(terminal, opened, options, async ({ asked, until, lead, say, write }) =>
       recorded(events, 'gift projections rollback', { name }, reason, async () => {
         const from = await store.active(name);
-        const target = await requestRollback(store, projection, asked);
+        const target = await maintenance.rollBack(store, projection, asked);
         await until(
           async () => {
-            if ((await store.active(name)) === target && (await rebuildOf(store, name)) === undefined) return true;
+            if ((await store.active(name)) === target && (await maintenance.rebuildOf(store, name)) === undefined)
+              return true;
             await lead();
             return undefined;
           },

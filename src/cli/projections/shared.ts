@@ -12,19 +12,12 @@ import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import {
   type Asked,
-  failureOf,
-  type Maintenance,
+  maintenance,
   MaintenanceRefusedError,
   type Order,
-  type OrderKind,
-  orderNow,
-  placeOrder,
   type Projection,
-  type Remedy,
-  type Requests,
   startMaintenance,
   startProjector,
-  withdrawOrder,
 } from '../../runtime/readmodels/index.js';
 import { followers } from '../../runtime/supervision/followers.js';
 import { recordedWork } from '../../ops/readmodels/orders.js';
@@ -85,9 +78,9 @@ export interface Maintaining {
    * Places an order and waits for its end; an interrupt withdraws it.
    * @throws as `until`, and what the order failed of
    */
-  order<K extends OrderKind>(
+  order<K extends Order['kind']>(
     kind: K,
-    request: Requests[K],
+    request: Order<K>['request'],
     whenInterrupted: string,
     onPoll: (order: Order<K>) => Promise<void>,
   ): Promise<Order<K>>;
@@ -125,7 +118,7 @@ export async function maintaining<T>(
   const tools = maintenanceTools(stored, { dir: treeDir(config), keys: findSealKeys(config) ?? [] }, config.dataDir);
   const bar = progressBar(stderr, { doing: `${DOING[command]} ${name}`, unit: 'events' });
   const open = resources();
-  let maintenance: Maintenance | undefined;
+  let carrier: ReturnType<typeof startMaintenance> | undefined;
   let leading: Promise<unknown> | undefined;
   let waited = false;
   const at = currentTime();
@@ -133,8 +126,8 @@ export async function maintaining<T>(
 
   function poll(): void {
     // Not before the request: what another command has left is its affair.
-    if (maintenance === undefined) maintenance = open.add(startMaintenance({ ...role, ...tools }));
-    else maintenance.poll();
+    if (carrier === undefined) carrier = open.add(startMaintenance({ ...role, ...tools }));
+    else carrier.poll();
   }
 
   const say = async (action: string, more: object): Promise<void> => {
@@ -190,22 +183,22 @@ export async function maintaining<T>(
       until,
       async order(kind, request, whenInterrupted, onPoll) {
         const { records } = store;
-        const placed = await placeOrder(records, kind, name, request, asked);
+        const placed = await maintenance.place(records, kind, name, request, asked);
         poll();
         const checking = progressBar(stderr, { doing: 'verifying the log', unit: 'events' });
         try {
           const ended = await until(async () => {
-            const order = (await orderNow(records, placed))?.value ?? { ...placed, state: 'interrupted' };
+            const order = (await maintenance.now(records, placed))?.value ?? { ...placed, state: 'interrupted' };
             if (order.step?.step === 'check') checking(order.step.events, undefined);
             else checking.clear();
             await onPoll(order);
             return order.state === 'running' ? undefined : order;
           }, whenInterrupted);
-          if (ended.state === 'failed') throw failureOf(ended);
+          if (ended.state === 'failed') throw maintenance.failureOf(ended);
           if (ended.state === 'interrupted') throw new CommandFailure(`the ${kind} of ${name} was withdrawn`);
           return ended;
         } catch (error) {
-          if (signal.aborted) await withdrawOrder(records, placed);
+          if (signal.aborted) await maintenance.withdraw(records, placed);
           throw error;
         } finally {
           checking.clear();
@@ -242,14 +235,15 @@ export async function recorded<T>(
   return recordedWork(await cliAccess(events).start(what, asked, { personal: false, reason }), work, shown);
 }
 
-const REMEDIES: Readonly<Record<Remedy, (name: string) => string>> = {
-  abort: (name) => `gift projections rebuild ${name} --abort`,
-  audit: () => 'gift audit verify names what was altered',
-  rebuild: (name) => `gift projections rebuild ${name}`,
-  rollback: (name) => `gift projections rollback ${name}`,
-  status: () => 'gift projections status',
-  verify: (name) => `gift projections verify ${name}`,
-};
+const REMEDIES: Readonly<Record<NonNullable<MaintenanceRefusedError['refusal']['remedy']>, (name: string) => string>> =
+  {
+    abort: (name) => `gift projections rebuild ${name} --abort`,
+    audit: () => 'gift audit verify names what was altered',
+    rebuild: (name) => `gift projections rebuild ${name}`,
+    rollback: (name) => `gift projections rollback ${name}`,
+    status: () => 'gift projections status',
+    verify: (name) => `gift projections verify ${name}`,
+  };
 
 /** Turns an error into a failure that says what to do. `again`: how to repeat the command. */
 export function commandFailureOf(error: unknown, name: string, again: string): unknown {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { buildText, numberOf } from '../../runtime/readmodels/index.js';
+import { buildText } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type {
   PreviousBuildStatus,
@@ -138,7 +138,7 @@ function previousText({ name, version, in_use }: ReadModelStatus, previous: Prev
     ? `gift projections rollback ${name}`
     : 'a process of this release that leads takes it into use again';
   const back = previous.version === version ? own : 'the release that made it takes it into use again';
-  return `${name}: ${buildText(numberOf(previous))} is kept until ${previous.until} (${back})`;
+  return `${name}: ${buildText(previous)} is kept until ${previous.until} (${back})`;
 }
 
 const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string =>
@@ -167,7 +167,7 @@ function servedText(
     !later && builder === null && holder !== null
       ? ', which starts once no process of the earlier release leads: end those'
       : '';
-  return printable(`${name}: readers use ${buildText(numberOf(served))} ${ends}${starts}; ${kept}`);
+  return printable(`${name}: readers use ${buildText(served)} ${ends}${starts}; ${kept}`);
 }
 
 function rebuildText(

@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { findingsPage, type FoundDifference, type RepairOutcome } from '../../runtime/readmodels/index.js';
+import { maintenance, type Order } from '../../runtime/readmodels/index.js';
 import { repairRequest } from '../../ops/readmodels/orders.js';
 import { inTenths } from '../../ops/status/status.js';
 import { withStores } from '../engines.js';
@@ -8,6 +8,9 @@ import { examples, jsonLine, printable } from '../output.js';
 import { CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { goalOf, progressJson } from './rebuild.js';
 import { ALTERED_OPTION, LINE_MS, maintaining, type MaintenanceFlags, projectionOf, recorded } from './shared.js';
+
+type FoundDifference = NonNullable<Order<'verification'>['result']>['found'][number];
+type RepairOutcome = NonNullable<Order<'repair'>['result']>['documents'][number];
 
 const MAX_SAMPLE = 10_000;
 
@@ -88,7 +91,7 @@ async function runVerify(
           const { id, step } = now;
           if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
           else bar.clear();
-          for (let found; (found = await findingsPage(records, name, id, page)) !== undefined; page++)
+          for (let found; (found = await maintenance.findingsPage(records, name, id, page)) !== undefined; page++)
             for (const one of found)
               await writeLines(stdout, json ? [jsonLine(differenceJson(name, one))] : differenceLines(name, one));
           if (step === null || now.state !== 'running' || performance.now() - lineAt < LINE_MS) return;

@@ -3,18 +3,7 @@ import type { Logger } from 'pino';
 import { within } from '../../lib/async/within.js';
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { Records } from '../../ports/readStore.js';
-import {
-  type Asked,
-  failureOf,
-  lastFindings,
-  MaintenanceRefusedError,
-  type Order,
-  orderAfter,
-  type OrderKind,
-  orderNow,
-  placeOrder,
-  type Requests,
-} from '../../runtime/readmodels/index.js';
+import { type Asked, maintenance, MaintenanceRefusedError, type Order } from '../../runtime/readmodels/index.js';
 
 /** Runs work whose start is recorded, and records its end. `shown`: how many records the result shows. */
 export async function recordedWork<T>(
@@ -42,9 +31,9 @@ export async function repairRequest(
   records: Records,
   name: string,
   wanted: readonly string[] | 'found',
-): Promise<Requests['repair']> {
+): Promise<Order<'repair'>['request']> {
   if (wanted !== 'found') return { ids: wanted };
-  const ids = await lastFindings(records, name);
+  const ids = await maintenance.lastFindings(records, name);
   if (ids.length > 0) return { ids, found: true };
   throw new MaintenanceRefusedError(
     `the last verification of ${name} found nothing, or none was made in the last week`,
@@ -66,9 +55,9 @@ export interface AwaitedOrders {
    * @returns the order after `waitMs` at most
    * @throws MaintenanceRefusedError; what the order failed of within that time; UnavailableError
    */
-  place<K extends OrderKind>(
+  place<K extends Order['kind']>(
     order: { readonly kind: K; readonly projection: string; readonly asked: Asked; readonly waitMs: number },
-    request: () => Promise<Requests[K]>,
+    request: () => Promise<Order<K>['request']>,
     operation?: StartedOperation,
   ): Promise<Order<K>>;
   /** Orders in progress go on, and their ends are not recorded. */
@@ -79,16 +68,16 @@ export function awaitedOrders(records: Records, logger: Logger): AwaitedOrders {
   const closing = new AbortController();
   const watched = new Set<Promise<unknown>>();
   return {
-    async place<K extends OrderKind>(
+    async place<K extends Order['kind']>(
       { kind, projection, asked, waitMs }: Parameters<AwaitedOrders['place']>[0] & { readonly kind: K },
-      request: () => Promise<Requests[K]>,
+      request: () => Promise<Order<K>['request']>,
       operation?: StartedOperation,
     ) {
       let placed: Order<K> | undefined;
       const watch = async (): Promise<Order<K>> => {
-        placed = await placeOrder(records, kind, projection, await request(), asked);
-        const order = await orderAfter(records, placed, closing.signal);
-        if (order.state === 'failed') throw failureOf(order);
+        placed = await maintenance.place(records, kind, projection, await request(), asked);
+        const order = await maintenance.after(records, placed, closing.signal);
+        if (order.state === 'failed') throw maintenance.failureOf(order);
         if (order.state !== 'running') await operation?.end(shownBy(order), null, order.state === 'done');
         return order;
       };
@@ -103,7 +92,7 @@ export function awaitedOrders(records: Records, logger: Logger): AwaitedOrders {
       watched.add(watching);
       return within(ended, waitMs, async () => {
         if (placed === undefined) return ended;
-        return (await orderNow(records, placed))?.value ?? placed;
+        return (await maintenance.now(records, placed))?.value ?? placed;
       });
     },
     async close() {

@@ -1,14 +1,12 @@
 import type { ReadStore } from '../../ports/readStore.js';
 import {
   buildOf,
-  keeperLease,
   keptPreviousBuilds,
-  lastProgress,
   listQuarantined,
-  orphanOf,
+  maintenance,
+  orphans,
   type Projection,
   type Rebuild,
-  rebuildOf,
   type RebuildProgress,
 } from '../../runtime/readmodels/index.js';
 import { rate } from './rate.js';
@@ -61,18 +59,24 @@ async function servedStatus(
   number: number,
   samples: StatusSamples,
 ): Promise<ServedBuildStatus> {
-  const [stored, orphan] = await Promise.all([buildPosition(engines, name, number), orphanOf(engines.store, name)]);
+  const [stored, orphan] = await Promise.all([
+    buildPosition(engines, name, number),
+    orphans.recordOf(engines.store, name),
+  ]);
   const progress = await logProgress(engines.events, stored, types, COUNT);
-  const holder = holderOf(orphan?.number === number ? keeperLease(name, number) : 'projector', samples);
+  const holder = holderOf(orphan?.number === number ? orphans.keeperLease(name, number) : 'projector', samples);
   return { ...buildOf(number), ...progress, holder };
 }
 
 async function rebuildStatus(store: ReadStore, name: string, samples: StatusSamples): Promise<RebuildStatus | null> {
-  const rebuild = (await rebuildOf(store, name))?.value;
+  const rebuild = (await maintenance.rebuildOf(store, name))?.value;
   if (rebuild === undefined) return null;
   const holder =
     holderOf(`rebuild/${name}`, samples) ?? (rebuild.state === 'building' ? null : holderOf('projector', samples));
-  return rebuildShown(rebuild, { progress: (await lastProgress(store, name, rebuild.target))?.progress, holder });
+  return rebuildShown(rebuild, {
+    progress: (await maintenance.lastProgress(store, name, rebuild.target))?.progress,
+    holder,
+  });
 }
 
 export function rebuildShown(

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Position } from '../../ports/eventStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
 import { PROCESS_LEASE, storedProcessPosition } from '../../processors/runner/index.js';
-import { keeperLease, type Projection } from '../../runtime/readmodels/index.js';
+import { orphans, type Projection } from '../../runtime/readmodels/index.js';
 import { leaseState, type LeaseState } from '../../runtime/coordination/index.js';
 import { buildPosition, modelBuilds, type StatusEngines } from './buildStatus.js';
 import type { OwnParts } from './failingParts.js';
@@ -86,7 +86,7 @@ export function statusSampler({ events, store, projections }: StatusOptions): St
       const { name } = projection;
       const { own, other } = await modelBuilds(store, projection);
       note(name, await buildPosition({ events, store }, name, own));
-      if (other !== undefined) keepers.push(keeperLease(name, other));
+      if (other !== undefined) keepers.push(orphans.keeperLease(name, other));
     }
     note(PROCESS_LEASE, await storedPosition(events, await storedProcessPosition(store.records, events.logId)));
     const leases = new Map(

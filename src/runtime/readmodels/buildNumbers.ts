@@ -26,9 +26,9 @@ export function rankOf(number: number): number {
   return version * BUILDS + build;
 }
 
-/** Text of a build number, for example `version 2` or `version 2, build 3`. */
-export function buildText(number: number): string {
-  const { version, build } = buildOf(number);
+/** Text of a build, for example `version 2` or `version 2, build 3`. */
+export function buildText(one: number | BuildId): string {
+  const { version, build } = typeof one === 'number' ? buildOf(one) : one;
   return build === 0 ? `version ${version}` : `version ${version}, build ${build}`;
 }
 

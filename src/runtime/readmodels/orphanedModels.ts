@@ -29,6 +29,9 @@ export async function orphanOf(
   return (await records.get<OrphanedModel>(ORPHANED + name))?.value;
 }
 
+/** Orphaned read models, as other processes see them. */
+export const orphans = { recordOf: orphanOf, keeperLease } as const;
+
 interface LeadingProcess extends ProjectorProcess {
   readonly signal: AbortSignal;
 }

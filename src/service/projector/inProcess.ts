@@ -3,12 +3,7 @@ import { openScratchWriter, type ScratchWriter } from '../../adapters/embedded/r
 import { resources } from '../../lib/async/resources.js';
 import { verifiersOf } from '../../ops/evidence/index.js';
 import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
-import {
-  type MaintenanceOptions,
-  type ProjectorOptions,
-  startMaintenance,
-  startProjector,
-} from '../../runtime/readmodels/index.js';
+import { type MaintenanceOptions, startMaintenance, startProjector } from '../../runtime/readmodels/index.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 import { openScratch } from '../scratchStores.js';
@@ -43,7 +38,7 @@ export async function projectInProcess({
   tree,
   dataDir,
   ...options
-}: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & {
+}: Omit<Parameters<typeof startProjector>[0], 'leaseMs' | 'retireMs'> & {
   readonly followers: Pick<Followers, 'start'>;
   /** The log of `events`, with events as stored: neither decrypted nor upcast. */
   readonly stored: EventStore;

@@ -20,7 +20,7 @@ import type { PutOptions, ReadStore, Records, StoredRecord } from '../../../port
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { PERSONAL_READ_MODELS, type ReadModels } from '../../../projections/index.js';
 import { SECRETS_CACHED_MS } from '../../../runtime/personal/index.js';
-import { dropFrozenBuilds, type RepairOrder, REPAIRS } from '../../../runtime/readmodels/index.js';
+import { dropFrozenBuilds, dropRepairsOf } from '../../../runtime/readmodels/index.js';
 import type { ErasureLog } from './erasureRecord.js';
 
 /** Milliseconds after which every request that read a key before the fence has ended. */
@@ -115,7 +115,7 @@ export async function eraseRecordsOf({ records, hash }: EraseRecordsDeps, person
     ...(userId === undefined ? [] : [`user-${userId}`]),
     ...phoneIds.map((id) => `phone-${id}`),
   ]);
-  await remove<RepairOrder>(REPAIRS, ({ documents }) => documents.some(({ id }) => streams.has(id)));
+  await dropRepairsOf({ records }, streams);
 
   // A claim stays, so that its message is not sent again.
   await change<{ readonly to: string }>(records, SEND_CLAIMS, (claim) =>

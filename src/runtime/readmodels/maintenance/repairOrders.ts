@@ -54,6 +54,12 @@ export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promi
   );
 }
 
+/** Deletes open orders that have one of these documents, which may hold personal data. */
+export async function dropRepairsOf({ records }: Pick<ReadStore, 'records'>, ids: ReadonlySet<string>): Promise<void> {
+  for (const { key, value } of await records.list<RepairOrder>(REPAIRS))
+    if (value.documents.some(({ id }) => ids.has(id))) await records.delete(key);
+}
+
 export interface RefuseDeps {
   readonly store: Pick<ReadStore, 'records'>;
   readonly events: ReachedLog;
