@@ -55,6 +55,18 @@ export interface GroupCommitOptions {
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }
 
+/** A database to which groups are committed. */
+interface Target extends Required<GroupCommitOptions> {
+  readonly database: Database;
+  readonly file: string;
+  readonly statements: Statements;
+  readonly sealed: () => boolean;
+  /** Milliseconds for which the last group held the lock. */
+  held: number;
+  /** Time at which the last group freed the lock, by the monotonic clock. */
+  freed: number;
+}
+
 /**
  * Prepares group commits. The returned function answers every append and never throws. An engine fault, a lock held by
  * others for `lockWaitMs` or a refusal of `guard` fails the whole group, with nothing written; any other error fails
@@ -66,10 +78,114 @@ export function groupCommit(
   file: string,
   { lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: GroupCommitOptions = {},
 ): (appends: readonly AppendRequest[]) => AppendOutcome[] {
+  // `beginWriting` waits for the lock in place of SQLite.
+  database.pragma('busy_timeout = 0');
+  const [statements, sealed] = [statementsOf(database), sealMark(database)];
+  const target: Target = { database, file, lockWaitMs, guard, statements, sealed, held: 0, freed: 0 };
+  return (appends) => commitGroup(target, appends);
+}
+
+function commitGroup(target: Target, appends: readonly AppendRequest[]): AppendOutcome[] {
+  const { database, file, lockWaitMs, guard, statements } = target;
+  let committing = false;
+  // The pause comes before this group, not right after the last one, whose answers would have waited.
+  breathe(target.held, performance.now() - target.freed);
+  try {
+    guard.refuse();
+    beginWriting(statements.begin, performance.now() + lockWaitMs);
+    const startedAt = performance.now();
+    if (target.sealed()) {
+      statements.rollback.run();
+      return appends.map(([sequence]) => ({ sequence, kind: 'sealed' }));
+    }
+    let last = statements.end.get()!;
+    const outcomes = appends.map((append) => {
+      const outcome = appendOne(statements, append, last);
+      // The position of a repeat is an earlier one.
+      if (outcome.kind === 'appended') last = Math.max(last, outcome.position);
+      return outcome;
+    });
+    committing = true;
+    statements.commit.run();
+    target.freed = performance.now();
+    target.held = target.freed - startedAt;
+    guard.confirm();
+    return outcomes;
+  } catch (error) {
+    if (database.inTransaction) statements.rollback.run();
+    forgetPages(database, error);
+    if (appends.length > 1 && concernsOne(error, file))
+      return appends.flatMap((append) => commitGroup(target, [append]));
+    const { message, code } = error as Error & { code?: string };
+    // After a crash a WAL frame may be found that was written but not synced. On a full disk it was never written.
+    const outcomeUnknown = committing && code !== 'SQLITE_FULL';
+    return appends.map(([sequence]) => ({
+      sequence,
+      kind: 'failed',
+      message,
+      ...(code === undefined ? {} : { code }),
+      outcomeUnknown,
+    }));
+  }
+}
+
+/** Appends within the group's transaction. @param lastPosition the log's end, with the group's earlier appends */
+function appendOne(
+  statements: Statements,
+  [sequence, stream, expected, fields]: AppendRequest,
+  lastPosition: number,
+): AppendOutcome {
+  const count = fields.length / FIELDS;
+  const actual = statements.lastRevision.get(stream) ?? -1;
+  let base = actual;
+  if (expected === 'any') {
+    const place = actual === -1 ? undefined : statements.placeOf.get(stream, fields[1]!);
+    if (place !== undefined) base = place - 1;
+  } else {
+    base = expected === 'none' ? -1 : expected;
+  }
+  if (base !== actual) {
+    const position = base < actual ? repeated(statements, stream, base, fields) : undefined;
+    if (position !== undefined) return { sequence, kind: 'appended', revision: base + count, position, repeat: true };
+    if (expected !== 'any') return { sequence, kind: 'conflict', actual };
+  }
+  if (lastPosition + count > MAX_POSITION)
+    throw new Sqlite.SqliteError(`no position is left behind ${lastPosition}`, OCCUPIED);
+  for (let index = 0; index < count; index++) {
+    const at = index * FIELDS;
+    statements.insert.run(
+      lastPosition + 1 + index,
+      stream,
+      actual + 1 + index,
+      fields[at],
+      fields[at + 1],
+      fields[at + 2],
+      fields[at + 3],
+      fields[at + 4],
+    );
+  }
+  return { sequence, kind: 'appended', revision: actual + count, position: lastPosition + count };
+}
+
+/** @returns the position of the last event, where exactly these events follow the revision in the stream */
+function repeated(
+  { after }: Statements,
+  stream: string,
+  revision: number,
+  fields: readonly string[],
+): number | undefined {
+  const count = fields.length / FIELDS;
+  const stored = after.all(stream, revision, count);
+  if (stored.length < count || !stored.every(([id], index) => id === fields[index * FIELDS + 1])) return undefined;
+  return stored[count - 1]![1];
+}
+
+type Statements = ReturnType<typeof statementsOf>;
+
+function statementsOf(database: Database) {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
-  const sealed = sealMark(database);
   const end = database.prepare<[], number>(LAST_POSITION).pluck();
   const lastRevision = database
     .prepare<[string], number>(
@@ -89,96 +205,7 @@ export function groupCommit(
   const insert = database.prepare(
     'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
-
-  function repeated(stream: string, revision: number, fields: readonly string[]): number | undefined {
-    const count = fields.length / FIELDS;
-    const stored = after.all(stream, revision, count);
-    if (stored.length < count || !stored.every(([id], index) => id === fields[index * FIELDS + 1])) return undefined;
-    return stored[count - 1]![1];
-  }
-
-  function appendOne([sequence, stream, expected, fields]: AppendRequest, lastPosition: number): AppendOutcome {
-    const count = fields.length / FIELDS;
-    const actual = lastRevision.get(stream) ?? -1;
-    let base = actual;
-    if (expected === 'any') {
-      const place = actual === -1 ? undefined : placeOf.get(stream, fields[1]!);
-      if (place !== undefined) base = place - 1;
-    } else {
-      base = expected === 'none' ? -1 : expected;
-    }
-    if (base !== actual) {
-      const position = base < actual ? repeated(stream, base, fields) : undefined;
-      if (position !== undefined) return { sequence, kind: 'appended', revision: base + count, position, repeat: true };
-      if (expected !== 'any') return { sequence, kind: 'conflict', actual };
-    }
-    if (lastPosition + count > MAX_POSITION)
-      throw new Sqlite.SqliteError(`no position is left behind ${lastPosition}`, OCCUPIED);
-    for (let index = 0; index < count; index++) {
-      const at = index * FIELDS;
-      insert.run(
-        lastPosition + 1 + index,
-        stream,
-        actual + 1 + index,
-        fields[at],
-        fields[at + 1],
-        fields[at + 2],
-        fields[at + 3],
-        fields[at + 4],
-      );
-    }
-    return { sequence, kind: 'appended', revision: actual + count, position: lastPosition + count };
-  }
-
-  // `beginWriting` waits for the lock in place of SQLite.
-  database.pragma('busy_timeout = 0');
-  /** Duration in ms of the last group's lock, and its end. */
-  let held = 0;
-  let freed = 0;
-
-  function commitGroup(appends: readonly AppendRequest[]): AppendOutcome[] {
-    let committing = false;
-    // The pause comes before this group, not right after the last one, whose answers would have waited.
-    breathe(held, performance.now() - freed);
-    try {
-      guard.refuse();
-      beginWriting(begin, performance.now() + lockWaitMs);
-      const startedAt = performance.now();
-      if (sealed()) {
-        rollback.run();
-        return appends.map(([sequence]) => ({ sequence, kind: 'sealed' }));
-      }
-      let last = end.get()!;
-      const outcomes = appends.map((append) => {
-        const outcome = appendOne(append, last);
-        // The position of a repeat is an earlier one.
-        if (outcome.kind === 'appended') last = Math.max(last, outcome.position);
-        return outcome;
-      });
-      committing = true;
-      commit.run();
-      freed = performance.now();
-      held = freed - startedAt;
-      guard.confirm();
-      return outcomes;
-    } catch (error) {
-      if (database.inTransaction) rollback.run();
-      forgetPages(database, error);
-      if (appends.length > 1 && concernsOne(error, file)) return appends.flatMap((append) => commitGroup([append]));
-      const { message, code } = error as Error & { code?: string };
-      // After a crash a WAL frame may be found that was written but not synced. On a full disk it was never written.
-      const outcomeUnknown = committing && code !== 'SQLITE_FULL';
-      return appends.map(([sequence]) => ({
-        sequence,
-        kind: 'failed',
-        message,
-        ...(code === undefined ? {} : { code }),
-        outcomeUnknown,
-      }));
-    }
-  }
-
-  return commitGroup;
+  return { begin, commit, rollback, end, lastRevision, placeOf, after, insert };
 }
 
 /** Whether an error may concern one append only: by its content, or by a damaged page that no other append needs. */
