@@ -1,12 +1,12 @@
-import type { Database } from 'better-sqlite3';
+import type { Database, Statement } from 'better-sqlite3';
 import { UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { emptyWal } from '../checkpoint.js';
 import { beginWriting, breathe, isBusy, LOCK_WAIT_MS } from '../writeLock.js';
 import { makeRoom } from './file.js';
 import { faultOf } from '../sqlite.js';
 import type { Answer, Numbered, NumberedChange } from './messages.js';
-import { openRequestQueue } from './requestQueue.js';
-import { openRequests } from './requests.js';
+import { openRequestQueue, type RequestQueue } from './requestQueue.js';
+import { openRequests, type Requests } from './requests.js';
 
 export interface WriterPort {
   receive(): readonly Numbered[];
@@ -43,127 +43,155 @@ export interface WriterOptions {
   readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
 }
 
+/** A writer, and the requests that it has received. */
+interface State extends Required<Pick<WriterOptions, 'lockWaitMs' | 'guard'>> {
+  readonly database: Database;
+  readonly port: WriterPort;
+  readonly requests: Requests;
+  readonly queue: RequestQueue;
+  readonly begin: Statement;
+  readonly commit: Statement;
+  readonly rollback: Statement;
+  /** Requests to empty the WAL. */
+  readonly emptying: Numbered[];
+  /** Changes since the last checkpoint. */
+  uncheckpointed: number;
+  /** Changes of the last transaction. */
+  lastGroup: number;
+  /** Small groups in a row. */
+  smallGroups: number;
+}
+
 /** Requests fail when another process locks the file for `lockWaitMs`, or when `guard` refuses. */
 export function createWriter(
   database: Database,
   port: WriterPort,
   { now = Date.now, lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: WriterOptions = {},
 ): Writer {
-  const requests = openRequests(database, now);
-  const queue = openRequestQueue();
-  const begin = database.prepare('BEGIN IMMEDIATE');
-  const commit = database.prepare('COMMIT');
-  const rollback = database.prepare('ROLLBACK');
-  const emptying: Numbered[] = [];
-  let uncheckpointed = 0;
-  let lastGroup = 0;
-  let smallGroups = SMALL_GROUPS;
-
-  /** @param work returns the number of its changes */
-  function transaction(work: (made: Answer[]) => number): Answer[] {
-    const made: Answer[] = [];
-    requests.begin();
-    try {
-      const changes = work(made);
-      requests.end();
-      commit.run();
-      guard.confirm();
-      uncheckpointed += changes;
-      lastGroup = changes;
-      return made;
-    } catch (error) {
-      // A full disk has already ended the transaction.
-      if (database.inTransaction) rollback.run();
-      requests.forget();
-      throw error;
-    }
-  }
-
-  function admit(numbered: readonly Numbered[]): void {
-    for (const one of numbered) {
-      if (isChange(one)) queue.add([one]);
-      else emptying.push(one);
-    }
-  }
-
-  /** Carries out requests to empty the WAL; the answer is false while readers or other processes need it. */
-  function emptyWals(): void {
-    for (const { id } of emptying.splice(0)) {
-      try {
-        guard.refuse();
-        emptyWal(database, performance.now() + EMPTY_MS);
-        queue.answer([{ id, value: true }]);
-      } catch (error) {
-        queue.answer([isBusy(error) ? { id, value: false } : { id, fault: faultOf(error) }]);
-      }
-    }
-  }
-
-  function fitRoom(): void {
-    const roomy = smallGroups < SMALL_GROUPS;
-    smallGroups = lastGroup < SMALL_GROUP_CHANGES ? smallGroups + 1 : 0;
-    if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
-  }
-
-  /** When a group fails, each of its requests is tried alone. */
-  function commitGroup(): void {
-    const taken: NumberedChange[] = [];
-    try {
-      guard.refuse();
-      beginWriting(begin, performance.now() + lockWaitMs);
-      const startedAt = performance.now();
-      const made = transaction((into) => {
-        let changes = 0;
-        for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next()) {
-          taken.push(numbered);
-          changes += requests.execute(numbered, into);
-          if (changes >= GROUP_CHANGES || performance.now() - startedAt > GROUP_MS) break;
-          admit(port.receive());
-        }
-        return changes;
-      });
-      queue.answer(made);
-      breathe(performance.now() - startedAt);
-    } catch (error) {
-      // Without the lock no request was taken, and waiting again for each would take too long.
-      if (taken.length === 0)
-        for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next())
-          queue.fail(numbered, faultOf(error));
-      const until = performance.now() + lockWaitMs;
-      for (const numbered of taken) commitAlone(numbered, until);
-    }
-  }
-
-  function commitAlone(numbered: NumberedChange, until: number): void {
-    const fault = queue.faultBefore(numbered);
-    if (fault !== undefined) return queue.fail(numbered, fault);
-    try {
-      guard.refuse();
-      beginWriting(begin, until);
-      queue.answer(transaction((into) => requests.execute(numbered, into)));
-    } catch (error) {
-      queue.fail(numbered, faultOf(error));
-    }
-    return undefined;
-  }
-
-  return {
-    run(first) {
-      admit(first);
-      while (!queue.empty() || emptying.length > 0) {
-        if (!queue.empty()) commitGroup();
-        emptyWals();
-        const answers = queue.takeAnswers();
-        if (answers.length > 0) port.answer(answers);
-        fitRoom();
-        admit(port.receive());
-        if (uncheckpointed >= CHECKPOINT_CHANGES && smallGroups >= SMALL_GROUPS_IN_A_ROW) {
-          uncheckpointed = 0;
-          port.checkpoint();
-        }
-      }
-    },
+  const state: State = {
+    database,
+    port,
+    lockWaitMs,
+    guard,
+    requests: openRequests(database, now),
+    queue: openRequestQueue(),
+    begin: database.prepare('BEGIN IMMEDIATE'),
+    commit: database.prepare('COMMIT'),
+    rollback: database.prepare('ROLLBACK'),
+    emptying: [],
+    uncheckpointed: 0,
+    lastGroup: 0,
+    smallGroups: SMALL_GROUPS,
   };
+  return { run: (first) => run(state, first) };
+}
+
+function run(state: State, first: readonly Numbered[]): void {
+  const { queue, emptying, port } = state;
+  admit(state, first);
+  while (!queue.empty() || emptying.length > 0) {
+    if (!queue.empty()) commitGroup(state);
+    emptyWals(state);
+    const answers = queue.takeAnswers();
+    if (answers.length > 0) port.answer(answers);
+    fitRoom(state);
+    admit(state, port.receive());
+    if (state.uncheckpointed >= CHECKPOINT_CHANGES && state.smallGroups >= SMALL_GROUPS_IN_A_ROW) {
+      state.uncheckpointed = 0;
+      port.checkpoint();
+    }
+  }
+}
+
+function admit({ queue, emptying }: State, numbered: readonly Numbered[]): void {
+  for (const one of numbered) {
+    if (isChange(one)) queue.add([one]);
+    else emptying.push(one);
+  }
+}
+
+/** When a group fails, each of its requests is tried alone. */
+function commitGroup(state: State): void {
+  const { queue, guard, begin, lockWaitMs, requests, port } = state;
+  const taken: NumberedChange[] = [];
+  try {
+    guard.refuse();
+    beginWriting(begin, performance.now() + lockWaitMs);
+    const startedAt = performance.now();
+    const made = transaction(state, (into) => {
+      let changes = 0;
+      for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next()) {
+        taken.push(numbered);
+        changes += requests.execute(numbered, into);
+        if (changes >= GROUP_CHANGES || performance.now() - startedAt > GROUP_MS) break;
+        admit(state, port.receive());
+      }
+      return changes;
+    });
+    queue.answer(made);
+    breathe(performance.now() - startedAt);
+  } catch (error) {
+    // Without the lock no request was taken, and waiting again for each would take too long.
+    if (taken.length === 0)
+      for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next())
+        queue.fail(numbered, faultOf(error));
+    const until = performance.now() + lockWaitMs;
+    for (const numbered of taken) commitAlone(state, numbered, until);
+  }
+}
+
+function commitAlone(state: State, numbered: NumberedChange, until: number): void {
+  const { queue, guard, begin, requests } = state;
+  const fault = queue.faultBefore(numbered);
+  if (fault !== undefined) return queue.fail(numbered, fault);
+  try {
+    guard.refuse();
+    beginWriting(begin, until);
+    queue.answer(transaction(state, (into) => requests.execute(numbered, into)));
+  } catch (error) {
+    queue.fail(numbered, faultOf(error));
+  }
+  return undefined;
+}
+
+/** Ends the transaction that was begun. @param work returns the number of its changes */
+function transaction(state: State, work: (made: Answer[]) => number): Answer[] {
+  const { database, requests, guard } = state;
+  const made: Answer[] = [];
+  requests.begin();
+  try {
+    const changes = work(made);
+    requests.end();
+    state.commit.run();
+    guard.confirm();
+    state.uncheckpointed += changes;
+    state.lastGroup = changes;
+    return made;
+  } catch (error) {
+    // A full disk has already ended the transaction.
+    if (database.inTransaction) state.rollback.run();
+    requests.forget();
+    throw error;
+  }
+}
+
+/** Carries out requests to empty the WAL; the answer is false while readers or other processes need it. */
+function emptyWals({ database, emptying, queue, guard }: State): void {
+  for (const { id } of emptying.splice(0)) {
+    try {
+      guard.refuse();
+      emptyWal(database, performance.now() + EMPTY_MS);
+      queue.answer([{ id, value: true }]);
+    } catch (error) {
+      queue.answer([isBusy(error) ? { id, value: false } : { id, fault: faultOf(error) }]);
+    }
+  }
+}
+
+function fitRoom(state: State): void {
+  const roomy = state.smallGroups < SMALL_GROUPS;
+  state.smallGroups = state.lastGroup < SMALL_GROUP_CHANGES ? state.smallGroups + 1 : 0;
+  if (roomy !== state.smallGroups < SMALL_GROUPS) makeRoom(state.database, roomy ? 'few' : 'many');
 }
 
 function isChange(numbered: Numbered): numbered is NumberedChange {
