@@ -7,15 +7,13 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
-import { currentTime } from '../src/lib/clock.js';
-import { verifiersOf } from '../src/ops/evidence/heads/headKeys.js';
-import { leafRulesOf } from '../src/ops/evidence/tree/leafRules.js';
-import { openLeafThread } from '../src/ops/evidence/verify/leafThread.js';
-import { leavesOf } from '../src/ops/evidence/tree/leaves.js';
-import { lastSignedHead, signHead } from '../src/ops/evidence/heads/signedHeads.js';
-import { verifyLog } from '../src/ops/evidence/verify/verifyLog.js';
+import { treeAppender } from '../src/ops/history/treeAppender.js';
+import { lastSignedHead, signHead, verifiersOf } from '../src/ops/evidence/heads/signedHeads.js';
+import { leafRulesOf, leavesOf } from '../src/ops/evidence/tree/leaves.js';
+import { openLeafThread } from '../src/ops/evidence/verify/leafBatches.js';
+import { verifyEvents } from '../src/ops/evidence/verify/verifyEvents.js';
 import { hashLeaf } from '../src/ops/evidence/format/merkleTree.js';
-import { TreeBuilder } from '../src/ops/evidence/format/treeBuilder.js';
+import { TreeBuilder } from '../src/ops/evidence/format/tiles.js';
 import { openLogTree } from '../src/ops/evidence/tree/logTree.js';
 import { tileFolder } from '../src/ops/evidence/tree/tileFolder.js';
 import { onLargeLog } from './support/largeLog.js';
@@ -33,7 +31,8 @@ await onLargeLog('tree', async (dir, events) => {
   const stored = await openEmbeddedEventStore({ dir });
   const folder = tileFolder(join(dir, 'bench-tree'));
   await folder.clear();
-  const rules = await leafRulesOf(stored, currentTime);
+  const append = treeAppender(stored);
+  const rules = await leafRulesOf(stored, append);
   const leaves = leavesOf(rules);
   const { signal } = new AbortController();
 
@@ -46,18 +45,13 @@ await onLargeLog('tree', async (dir, events) => {
   );
   const kept = tree.size / seconds(start);
   const head = { size: tree.size, root: tree.root(), position: tree.position ?? '' };
-  const signed = await signHead(
-    stored,
-    { keys: KEYS, host: 'bench', now: currentTime },
-    head,
-    await lastSignedHead(stored),
-  );
+  const signed = await signHead(stored, { keys: KEYS, host: 'bench', append }, head, await lastSignedHead(stored));
   await folder.publish(signed.note, tree.partialTiles());
   const bytes = sizeOf(join(dir, 'bench-tree')) / tree.size;
 
   const verifying = performance.now();
   const thread = openLeafThread(rules);
-  const found = await verifyLog({
+  const found = await verifyEvents({
     stored,
     leaves,
     thread,

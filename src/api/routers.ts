@@ -1,6 +1,6 @@
 /** Every router of the API, with the dependencies of its routes. */
 import type { Resources } from '../lib/async/resources.js';
-import type { SignedLog } from '../ops/readmodels/refuseAlteredLog.js';
+import type { SignedLog } from '../ops/evidence/index.js';
 import type { Erasures } from '../ops/people/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';

@@ -1,7 +1,6 @@
 /** A witness over HTTP (c2sp.org/tlog-witness). It needs no token: the log's signature proves a request. */
-import { isUtf8 } from 'node:buffer';
 import type { Context, Middleware } from 'koa';
-import type { Witness, WitnessAnswer } from '../ops/evidence/index.js';
+import type { Witness } from '../ops/evidence/index.js';
 import { readBytes } from './pipeline/body.js';
 import { HttpError } from './pipeline/errors.js';
 import { readOnly } from './pipeline/readOnly.js';
@@ -29,10 +28,7 @@ export function witnessApi(witness: Witness): Middleware {
 async function add(ctx: Context, witness: Witness): Promise<void> {
   (ctx.state as RequestState).route = ADD;
   if (ctx.method !== 'POST') throw new HttpError('method_not_allowed', { headers: { Allow: 'POST' } });
-  const bytes = await readBytes(ctx);
-  const answer: WitnessAnswer = isUtf8(bytes)
-    ? witness.add(bytes.toString())
-    : { status: 400, reason: 'the request is no UTF-8' };
+  const answer = witness.add(await readBytes(ctx));
   ctx.status = answer.status;
   switch (answer.status) {
     case 200:

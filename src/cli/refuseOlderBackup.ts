@@ -1,9 +1,9 @@
 /** A backup is compared with the heads that were signed over its log, before anything of it is used. */
-import { faultInWords, firstFault, readableLeaves, verifiersOf, verifyLog } from '../ops/evidence/index.js';
+import { verifyLog } from '../ops/evidence/index.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type Config } from '../service/config.js';
 import { findSealKeys } from '../service/keys.js';
-import { keptHeads, lastWords } from './audit/heads.js';
+import { retainedHeads, witnessesOf } from './audit/heads.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 
 export interface HeadFlags {
@@ -11,10 +11,8 @@ export interface HeadFlags {
   readonly behind?: true;
 }
 
-/** A folder without tiles. Those of the lost log are not needed: a head tells how many events it covered. */
-const NO_TILES = { read: async () => undefined, head: async () => undefined, witnessed: async () => undefined };
-
 /**
+ * The tiles of the lost log are not needed: a head tells how many events it covered.
  * @param restored the log made from the backup of the log `logId`
  * @throws CommandFailure where its events are not those that were signed, or, without `behind`, where some are missing
  */
@@ -25,27 +23,22 @@ export async function refuseOlderBackup(
   logId: string,
   { checkpoint, behind }: HeadFlags,
 ): Promise<void> {
-  const known = verifiersOf(findSealKeys(config) ?? []);
-  const found = await verifyLog(
+  const { fault } = await verifyLog(
+    { stored: restored, keys: findSealKeys(config) ?? [] },
     {
-      stored: restored,
-      leaves: await readableLeaves(restored),
-      folder: NO_TILES,
-      verifiersOf: known,
-      kept: await keptHeads(terminal, checkpoint),
-      witnessed: await lastWords(terminal, config.sealWitnesses, { logId, read: restored.read }, known),
+      signal: terminal.signal,
+      retained: await retainedHeads(terminal, checkpoint),
+      witnesses: { ...witnessesOf(config, terminal), logId },
     },
-    { signal: terminal.signal },
   );
-  const fault = firstFault(found);
   if (fault === undefined) return;
-  if (fault.what === 'difference' && fault.difference.change === 'cut off') {
+  if (fault.what === 'cut off') {
     if (behind === true) return;
     throw new CommandFailure(
-      `the backup is behind a signed head: ${faultInWords(fault)}. Nothing was restored: take a later backup; --behind restores this one all the same`,
+      `the backup is behind a signed head: ${fault.message}. Nothing was restored: take a later backup; --behind restores this one all the same`,
     );
   }
   throw new CommandFailure(
-    `the backup is not what was signed: ${faultInWords(fault)}. Nothing was restored: take another backup`,
+    `the backup is not what was signed: ${fault.message}. Nothing was restored: take another backup`,
   );
 }

@@ -6,19 +6,8 @@ import { openFileLock } from '../adapters/embedded/fileLock.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { makeFolder } from '../lib/files/folders.js';
 import { createLogger } from '../lib/logging/logger.js';
-import {
-  answerAddCheckpoint,
-  cosigner,
-  formatVerifierKey,
-  MalformedEvidenceError,
-  type NoteVerifier,
-  noteVerifier,
-  openWitnessBook,
-  parseSignerKey,
-  type Witness,
-  type WitnessBook,
-  witnessKey,
-} from '../ops/evidence/index.js';
+import { EvidenceError, noteVerifier, openWitness, type Witness } from '../ops/evidence/index.js';
+import { verifierOf } from './audit/heads.js';
 import { notStandard } from './fileNames.js';
 import { examples } from './output.js';
 import { repeatable } from './repeatable.js';
@@ -70,77 +59,47 @@ async function runWitness(terminal: Terminal, flags: WitnessFlags): Promise<void
   if (!(port <= 65_535)) throw usageFailure('--port is a number from 0 to 65535');
   const dir = resolve(flags.dir);
   makeFolder(dir);
-  const key = keyIn(dir, flags.name);
-  await writeLines(terminal.stdout, [formatVerifierKey(parseSignerKey(key).key)]);
+  const identity = identityIn(dir, flags.name);
+  await writeLines(terminal.stdout, [identity.verifierKey]);
   if (flags.printKey === true) return;
-  const logs = logsOf(flags.log);
-  if (logs.size === 0) throw usageFailure('--log is missing: the key of a log that this witness cosigns');
+  const logs = flags.log.map((key) => verifierOf('--log', key, noteVerifier));
+  if (logs.length === 0) throw usageFailure('--log is missing: the key of a log that this witness cosigns');
 
   const open = resources();
   try {
     const lock = open.add(openFileLock(join(dir, 'witness.lock')));
     if (!lock.claim()) throw new CommandFailure(`another witness runs on ${dir}: stop it first`);
-    const book = bookIn(dir);
-    const cosigners = [cosigner(key, () => Math.floor(Date.now() / 1_000))];
-    await serve(terminal, { port, host: flags.host }, open, {
-      latest: (originHash) => book.ofHash(originHash),
-      add(body) {
-        const answer = answerAddCheckpoint(body, {
-          verifiers: (origin) => logs.get(origin),
-          latest: (origin) => book.latest(origin),
-          cosigners,
-        });
-        if (answer.status === 200) book.keep(answer.keep);
-        return answer;
-      },
-    });
+    const book = join(dir, BOOK_FILE);
+    const witness = orFailure(
+      () => identity.open(book, logs),
+      (fault) => `${book}: ${fault}; it was left as it is, and nothing is cosigned`,
+    );
+    await serve(terminal, { port, host: flags.host }, open, witness);
   } finally {
     await open.close();
   }
 }
 
 /** @throws CommandFailure for a malformed key, or a key of another name */
-function keyIn(dir: string, name: string | undefined): string {
-  try {
-    const key = witnessKey(join(dir, KEY_FILE), name);
-    if (key === undefined) throw usageFailure(`${dir} has no ${KEY_FILE} yet: give the name of a new key with --name`);
-    const made = cosigner(key, () => 0).name;
-    if (name !== undefined && made !== name)
-      throw new CommandFailure(`the key in ${dir} is that of ${made}: leave out --name, or give another folder`);
-    return key;
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) throw new CommandFailure(`${join(dir, KEY_FILE)}: ${error.message}`);
-    throw error;
-  }
+function identityIn(dir: string, name: string | undefined): NonNullable<ReturnType<typeof openWitness>> {
+  const file = join(dir, KEY_FILE);
+  const identity = orFailure(
+    () => openWitness(file, name),
+    (fault) => `${file}: ${fault}`,
+  );
+  if (identity === undefined)
+    throw usageFailure(`${dir} has no ${KEY_FILE} yet: give the name of a new key with --name`);
+  if (name !== undefined && identity.name !== name)
+    throw new CommandFailure(`the key in ${dir} is that of ${identity.name}: leave out --name, or give another folder`);
+  return identity;
 }
 
-/** Verifiers of the logs by origin, which is the name of a log's keys. */
-function logsOf(keys: readonly string[]): ReadonlyMap<string, readonly NoteVerifier[]> {
-  const logs = new Map<string, NoteVerifier[]>();
-  for (const key of keys) {
-    const verifier = verifierOf(key);
-    logs.set(verifier.name, [...(logs.get(verifier.name) ?? []), verifier]);
-  }
-  return logs;
-}
-
-function verifierOf(key: string): NoteVerifier {
+/** @throws CommandFailure in place of an EvidenceError */
+function orFailure<T>(work: () => T, messageOf: (fault: string) => string): T {
   try {
-    return noteVerifier(key);
+    return work();
   } catch (error) {
-    if (error instanceof MalformedEvidenceError) throw usageFailure(`--log: ${error.message}`);
-    throw error;
-  }
-}
-
-function bookIn(dir: string): WitnessBook {
-  const file = join(dir, BOOK_FILE);
-  try {
-    return openWitnessBook(file);
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError)
-      throw new CommandFailure(`${file}: ${error.message}; it was left as it is, and nothing is cosigned`);
-    throw error;
+    throw error instanceof EvidenceError ? new CommandFailure(messageOf(error.message)) : error;
   }
 }
 

@@ -1,8 +1,10 @@
 /** The command loop: reads a stream, decides, appends at the revision read; after a conflict it starts over. */
+import { randomUUID } from 'node:crypto';
 import { copyWith } from '../domain/copyWith.js';
 import { type Aggregate, type DomainEvent, fold } from '../domain/decider.js';
 import { kindOf } from '../domain/streamName.js';
 import {
+  type Caller,
   ConflictError,
   type EventStore,
   type ExpectedRevision,
@@ -105,6 +107,20 @@ export async function transactOn<S>(
       }
     },
   );
+}
+
+/** Appends one event that stands for itself: it has a command id of its own. @throws ConflictError, UnavailableError */
+export async function appendEvent(
+  events: EventStore,
+  stream: string,
+  event: DomainEvent,
+  expected: ExpectedRevision,
+  { by, now }: { readonly by: Caller; readonly now: string },
+): Promise<RecordedEvent> {
+  const commandId = randomUUID();
+  const made = recordable([event], { commandId, correlationId: commandId, by, now });
+  const [appended] = await append(events, stream, made, expected);
+  return appended as RecordedEvent;
 }
 
 /**

@@ -178,3 +178,16 @@ export type UnlistedSecret = {
     (typeof FIELD_CLASSES)[E['type']]['secret'][number]
   >;
 }[AnyDomainEvent['type']];
+
+/**
+ * Fields about other people. A merchant is not shown who gave or got the gift that it redeemed; no role is shown the ids
+ * of other people's gifts.
+ */
+const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
+
+/** Names of fields that a proof may have to hide: secret and personal ones, and those about other people. */
+export function fieldsApart(): readonly string[] {
+  const classes: readonly FieldClasses[] = Object.values(FIELD_CLASSES);
+  const paths = classes.flatMap(({ secret, personal }) => [...secret, ...personal]);
+  return [...new Set([...OF_OTHERS, ...paths.map((path) => /^\w+/.exec(path)?.[0] ?? path)])].toSorted();
+}

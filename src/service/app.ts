@@ -19,7 +19,7 @@ import type { KeyStore } from '../ports/keyStore.js';
 import type { Subjects } from '../runtime/personal/index.js';
 import type { Listener } from '../api/listener/listener.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
-import { verifiersOf } from '../ops/evidence/index.js';
+import { openTileFolder } from '../ops/evidence/index.js';
 import { openErasures } from '../ops/people/index.js';
 import { currentTime } from '../lib/clock.js';
 import { openMetrics } from '../metrics/metrics.js';
@@ -43,7 +43,7 @@ import { reportFailing } from '../ops/status/failingParts.js';
 import { watchAppends } from '../runtime/supervision/appendWatch.js';
 import { followers } from '../runtime/supervision/followers.js';
 import { tracedEngines } from './tracedEngines.js';
-import { treeDir, treeFolder, treeSettings } from './tree.js';
+import { treeDir, treeSettings } from './tree.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
 
@@ -241,8 +241,8 @@ async function startRoles(config: Config, logger: Logger, options: AppOptions, s
           erasures,
           evidence: {
             stored,
-            folder: treeFolder(treeDir(config), stored.logId),
-            verifiersOf: verifiersOf(keys.sealKeys),
+            folder: openTileFolder(treeDir(config), stored.logId),
+            keys: keys.sealKeys,
           },
           publicUrl,
           opsUrl: opsListener === undefined ? undefined : addressOf(config.host, opsListener.port),

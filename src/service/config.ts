@@ -18,7 +18,7 @@ import {
   wholeNumber,
 } from '../lib/settings.js';
 import type { Hours } from '../domain/receiverZone.js';
-import { cosignatureVerifier, MalformedEvidenceError, type WitnessAddress } from '../ops/evidence/index.js';
+import { cosignatureVerifier, EvidenceError } from '../ops/evidence/index.js';
 import { PROVIDER_SETTINGS, type ProviderSettings, providerSettings } from '../providers/settings.js';
 import { telemetryFaults } from '../tracing/settings.js';
 
@@ -77,16 +77,23 @@ const key: Kind<string> = (text, fault) => {
   return text;
 };
 
+interface WitnessAddress {
+  /** The witness' address, without the path `/add-checkpoint`. */
+  readonly url: string;
+  /** The verifier key of the witness' cosignatures, as text. */
+  readonly key: string;
+}
+
 const witnesses: Kind<readonly WitnessAddress[]> = (text, fault) => {
   const list: WitnessAddress[] = [];
   for (const part of partsOf(text)) {
     const [url = '', key = '', ...rest] = part.split(/\s+/);
     try {
-      if (rest.length > 0 || webAddress(url) === undefined) throw new MalformedEvidenceError('its address is none');
+      if (rest.length > 0 || webAddress(url) === undefined) throw new EvidenceError('its address is none');
       cosignatureVerifier(key);
       list.push({ url, key });
     } catch (error) {
-      if (!(error instanceof MalformedEvidenceError)) throw error;
+      if (!(error instanceof EvidenceError)) throw error;
       fault(
         `must be a list of addresses, each with a space and its key, and ${JSON.stringify(part)} is not: ${error.message}`,
       );

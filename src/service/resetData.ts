@@ -1,5 +1,6 @@
 /** The changes of a reset in the data folder of a sandbox (docs/api/sandbox.md#starting-again). */
 import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { succeedEventLog } from '../adapters/embedded/eventStore/succeedLog.js';
 import { openEmbeddedKeyStore } from '../adapters/embedded/keyStore/keyStore.js';
@@ -7,7 +8,7 @@ import { resetClock, systemTime } from '../lib/clock.js';
 import { forgetSubjects, namedSubjects } from '../ops/sandbox/forgetSubjects.js';
 import { keptByReset } from '../ops/sandbox/keptByReset.js';
 import type { Config } from './config.js';
-import { treeDir, treePath } from './tree.js';
+import { treeDir } from './tree.js';
 
 /**
  * Resets a sandbox's data. No other process may use the data folder. Once it has resolved, the log is another one,
@@ -30,7 +31,7 @@ export async function resetData(config: Config, logger: Logger): Promise<string>
     } finally {
       await keys.close();
     }
-    await rm(treePath(treeDir(config), from), { recursive: true, force: true });
+    await rm(join(treeDir(config), from), { recursive: true, force: true });
   } catch (error) {
     logger.error(
       { err: error, log: from },

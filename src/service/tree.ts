@@ -1,16 +1,8 @@
 /** Folder and settings of the tree over the log. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { currentTime } from '../lib/clock.js';
-import { EngineError } from '../lib/engineError.js';
-import {
-  startTreeKeeper,
-  type TileFolder,
-  tileFolder,
-  treeFault,
-  type WitnessAddress,
-  witnessClient,
-} from '../ops/evidence/index.js';
+import { openTileFolder, startTreeKeeper } from '../ops/evidence/index.js';
+import { treeAppender } from '../ops/history/treeAppender.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import type { Followers } from '../runtime/supervision/followers.js';
@@ -23,27 +15,13 @@ export interface TreeSettings {
   readonly everyMs: number;
   readonly host: string;
   readonly keys: readonly string[];
-  readonly witnesses: readonly WitnessAddress[];
+  readonly witnesses: Config['sealWitnesses'];
 }
 
 type Settings = Pick<Config, 'dataDir' | 'sealDir' | 'sealEveryMs' | 'sealWitnesses' | 'publicUrl'>;
 
 export const treeDir = ({ dataDir, sealDir }: Pick<Settings, 'dataDir' | 'sealDir'>): string =>
   sealDir ?? join(dataDir, 'tree');
-
-export const treePath = (dir: string, logId: string): string => join(dir, logId);
-
-/** The tile folder of one log. @throws EngineError where the folder has another release's data format */
-export function treeFolder(dir: string, logId: string): TileFolder {
-  const path = treePath(dir, logId);
-  const fault = treeFault(path);
-  if (fault !== undefined)
-    throw new EngineError(
-      'SEAL_DIR',
-      `${path} ${fault.problem}: ${fault.remedy}, or move the folder away: it is made again from the log`,
-    );
-  return tileFolder(path);
-}
 
 export function treeSettings(config: Settings, { sealKeys }: Pick<Keys, 'sealKeys'>): TreeSettings {
   return {
@@ -75,11 +53,11 @@ export function startTree(
     holder,
     logger,
     followers,
-    folder: treeFolder(dir, stored.logId),
+    folder: openTileFolder(dir, stored.logId),
     keys,
     host,
     everyMs,
-    witnesses: witnesses.map(witnessClient),
-    now: currentTime,
+    witnesses,
+    append: treeAppender(events),
   });
 }

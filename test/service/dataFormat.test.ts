@@ -14,10 +14,10 @@ import { openMongoKeyStore } from '../../src/adapters/mongodb/keyStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import { VERSION } from '../../src/lib/version.js';
 import { DATA_FORMAT, formatFault } from '../../src/ports/dataFormat.js';
-import { tileFolder } from '../../src/ops/evidence/tree/tileFolder.js';
+import { openTileFolder, tileFolder } from '../../src/ops/evidence/tree/tileFolder.js';
 import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
-import { treeFolder } from '../../src/service/tree.js';
+
 import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
 import type { RawEvent } from '../support/engines/eventStoreDoubleLog.js';
 import { mongoMissing, newDatabase, startMongo } from '../support/engines/mongoServer.js';
@@ -111,17 +111,17 @@ test('refuses a backup of the key store of another format', async ({ dir }) => {
 
 test('refuses a tree of another format, and marks its own before all else', async ({ dir }) => {
   const path = join(dir, 'log');
-  assert.is(treeFolder(dir, 'log').path, path);
+  assert.is(openTileFolder(dir, 'log').path, path);
   assert.not(existsSync(path));
   await tileFolder(path).keepWitnessed('a head');
   assert.is(readFileSync(join(path, 'format'), 'utf8'), `${DATA_FORMAT} ${VERSION}\n`);
-  treeFolder(dir, 'log');
+  openTileFolder(dir, 'log');
   writeFileSync(join(path, 'format'), `${LATER.format} ${LATER.version}\n`);
-  assert.throws(() => treeFolder(dir, 'log'), RUN_LATER);
+  assert.throws(() => openTileFolder(dir, 'log'), RUN_LATER);
   rmSync(join(path, 'format'));
-  assert.throws(() => treeFolder(dir, 'log'), BEFORE);
+  assert.throws(() => openTileFolder(dir, 'log'), BEFORE);
   mkdirSync(join(dir, 'empty'));
-  treeFolder(dir, 'empty');
+  openTileFolder(dir, 'empty');
 });
 
 const raw = (data: object): RawEvent => ({

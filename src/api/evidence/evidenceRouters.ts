@@ -6,8 +6,8 @@ import { type EvidenceDeps, hashesFor } from './deps.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { Readable } from 'node:stream';
-import { IMMUTABLE, tileAt, tilePaths } from './tilePaths.js';
-import { leafBundle } from '../../ops/evidence/index.js';
+import { IMMUTABLE, tilePathIn, tilePaths } from './tilePaths.js';
+import { readLeafBundle } from '../../ops/evidence/index.js';
 
 export function evidenceRouters(routerOf: RouterMaker, deps: EvidenceDeps): SubjectRouter[] {
   const access = accessRecorder(deps.events, deps.now);
@@ -63,8 +63,7 @@ export function tileRoutes(deps: EvidenceDeps): Route[] {
     answers: [{ status: 200, description: 'The hashes.', contentType: 'application/octet-stream' }],
     errors: ['not_found'],
     async handle({ params: given }) {
-      const { level, ...tile } = tileAt(given['level'] ?? '', given);
-      const hashes = level === 'entries' ? undefined : await folder.read({ level, ...tile });
+      const hashes = await folder.readPath(tilePathIn(given['level'] ?? '', given));
       if (hashes === undefined) throw new HttpError('not_found');
       return { status: 200, body: Readable.from([hashes]), headers: IMMUTABLE };
     },
@@ -86,10 +85,9 @@ function bundleRoutes(deps: EvidenceDeps): OpsRoute[] {
     answers: [{ status: 200, description: 'The leaves.', contentType: 'application/octet-stream' }],
     errors: ['not_found'],
     async handle({ params: given }) {
-      const { index, width } = tileAt('entries', given);
-      const bundle = await leafBundle(deps, index, width);
+      const bundle = await readLeafBundle(deps, tilePathIn('entries', given));
       if (bundle === undefined) throw new HttpError('not_found');
-      return { status: 200, body: Readable.from([bundle]), headers: IMMUTABLE, shown: width };
+      return { status: 200, body: Readable.from([bundle.bytes]), headers: IMMUTABLE, shown: bundle.leaves };
     },
   }));
 }

@@ -2,8 +2,8 @@
 
 import { foundGift, type GiftDeps } from '../../commands/loadGift.js';
 import { giftStream } from '../../domain/gift/events.js';
-import { proveGifts, proveRedemption, redemptionNamed } from '../../ops/history/giftProofs.js';
-import { BUNDLE_FORMAT, bundleJson, type ProofBundle, type ProveDeps, type Proven } from '../../ops/evidence/index.js';
+import { type ProofDeps, proveGifts, proveRedemption, redemptionNamed } from '../../ops/history/giftProofs.js';
+import { BUNDLE_FORMAT, type Proven } from '../../ops/evidence/index.js';
 import { type HistoryDeps, namedGifts } from '../../ops/history/giftHistory.js';
 import { GIFT_PARAM, userOf } from '../gifts/deps.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -80,7 +80,7 @@ const PROOF: SuccessAnswer = {
   },
 };
 
-export function giftProofRoutes(deps: ProveDeps, history: HistoryDeps): OpsRoute[] {
+export function giftProofRoutes(deps: ProofDeps, history: HistoryDeps): OpsRoute[] {
   return [
     {
       method: 'GET',
@@ -97,8 +97,8 @@ export function giftProofRoutes(deps: ProveDeps, history: HistoryDeps): OpsRoute
       errors: ['gift_not_found', 'not_found'],
       exists: async ({ params: { giftId = '' } }) => oneGift(history, giftId),
       async handle({ params }) {
-        const bundle = covered(await proveGifts(deps, await oneGift(history, params['giftId'] ?? '')));
-        return { status: 200, body: bundleJson(bundle), shown: bundle.events.length };
+        const { file, events } = covered(await proveGifts(deps, await oneGift(history, params['giftId'] ?? '')));
+        return { status: 200, body: file, shown: events.length };
       },
     },
   ];
@@ -114,7 +114,7 @@ async function oneGift(
   return found;
 }
 
-export function redemptionProofRoutes(deps: ProveDeps & Pick<GiftDeps, 'events' | 'gifts'>): Route[] {
+export function redemptionProofRoutes(deps: ProofDeps & Pick<GiftDeps, 'events' | 'gifts'>): Route[] {
   return [
     {
       method: 'GET',
@@ -140,10 +140,10 @@ export function redemptionProofRoutes(deps: ProveDeps & Pick<GiftDeps, 'events' 
         }
         if (redemption.merchantId !== user.merchant_id) throw new HttpError('forbidden');
         return async () => {
-          const bundle = covered(await proveRedemption(deps, giftId, redemption.id));
-          const isCovered = bundle.events.some(({ type }) => type === 'GiftRedeemed');
+          const { file, events } = covered(await proveRedemption(deps, giftId, redemption.id));
+          const isCovered = events.some(({ type }) => type === 'GiftRedeemed');
           if (!isCovered) throw new HttpError('not_found');
-          return { status: 200, body: bundleJson(bundle) };
+          return { status: 200, body: file };
         };
       },
     },
@@ -151,7 +151,7 @@ export function redemptionProofRoutes(deps: ProveDeps & Pick<GiftDeps, 'events' 
 }
 
 /** @throws HttpError `not_found` where no checkpoint covers any of the events */
-function covered(proven: Proven | undefined): ProofBundle {
-  if (proven === undefined || proven.bundle.events.length === 0) throw new HttpError('not_found');
-  return proven.bundle;
+function covered(proven: Proven | undefined): Proven {
+  if (proven === undefined) throw new HttpError('not_found');
+  return proven;
 }

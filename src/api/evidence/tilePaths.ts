@@ -1,6 +1,4 @@
 /** Paths of tiles (c2sp.org/tlog-tiles): the index has a step for three digits, a partial tile a step for its width. */
-import { MalformedEvidenceError, parseTilePath, type Tile } from '../../ops/evidence/index.js';
-import { HttpError } from '../pipeline/errors.js';
 
 /** The steps of a path, enough for 256 billion events: three for the index, and one for the width of a partial tile. */
 const STEPS = ['n1', 'n2', 'n3', 'n4'] as const;
@@ -26,15 +24,9 @@ export function tilePaths(base: string): readonly TilePath[] {
   });
 }
 
-/** @throws HttpError `not_found` for a path that is no tile's */
-export function tileAt(level: string, params: Readonly<Record<string, string>>): Tile {
-  const steps = STEPS.flatMap((name) => params[name] ?? []);
-  try {
-    return parseTilePath(['tile', level, ...steps].join('/'));
-  } catch (error) {
-    if (error instanceof MalformedEvidenceError) throw new HttpError('not_found');
-    throw error;
-  }
+/** Path of the tile that a request names, such as `tile/0/x001/234`. */
+export function tilePathIn(level: string, params: Readonly<Record<string, string>>): string {
+  return ['tile', level, ...STEPS.flatMap((name) => params[name] ?? [])].join('/');
 }
 
 /** Headers of an answer whose bytes never change. */

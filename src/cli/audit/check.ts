@@ -5,24 +5,17 @@ import { Command } from 'commander';
 import { giftStream } from '../../domain/gift/events.js';
 import { makeFolder } from '../../lib/files/folders.js';
 import {
-  checkBundle,
-  type CheckedBundle,
+  type CheckedProof,
+  checkProof,
   cosignatureVerifier,
-  formatTlogProof,
-  MalformedEvidenceError,
-  type NoteVerifier,
+  EvidenceError,
   noteVerifier,
-  parseBundle,
-  type ProofBundle,
-  type ShownData,
-  type TrustedKeys,
-  UnprovenEventError,
-  UntrustedNoteError,
 } from '../../ops/evidence/index.js';
 import { inputFile, nameOf, notStandard, readInputText } from '../fileNames.js';
 import { examples, jsonText, printable, tableLines } from '../output.js';
 import { repeatable } from '../repeatable.js';
 import { CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { verifierOf } from './heads.js';
 
 interface CheckFlags {
   readonly key: readonly string[];
@@ -63,89 +56,53 @@ It reads that file alone. Trust what it shows, not how the file looks; scripts/c
 
 async function runCheck(terminal: Terminal, file: string, flags: CheckFlags): Promise<void> {
   if (flags.key.length === 0) throw usageFailure("--key is missing: the log's key, which the file can't vouch for");
-  const keys: TrustedKeys = {
-    log: flags.key.map((key) => refusingKey('--key', key, noteVerifier)),
-    witnesses: flags.witness.map((key) => refusingKey('--witness', key, cosignatureVerifier)),
+  const keys = {
+    log: flags.key.map((key) => verifierOf('--key', key, noteVerifier)),
+    witnesses: flags.witness.map((key) => verifierOf('--witness', key, cosignatureVerifier)),
   };
-  const { bundle, checked } = checkedOrFailed(await readInputText(terminal, file), nameOf(file), keys, flags.gift);
-  if (flags.tlogProofs !== undefined) await writeProofs(bundle, flags.tlogProofs);
-  await writeLines(terminal.stdout, flags.json === true ? [jsonText(jsonOf(checked))] : inWords(checked, flags.gift));
+  const text = await readInputText(terminal, file);
+  const { proof, tlogProofs } = checkedOrFailed(nameOf(file), () =>
+    checkProof(text, keys, flags.gift === undefined ? undefined : giftStream(flags.gift)),
+  );
+  if (flags.tlogProofs !== undefined) await writeProofs(tlogProofs, flags.tlogProofs);
+  await writeLines(terminal.stdout, flags.json === true ? [jsonText(proof)] : linesOf(proof, flags.gift));
 }
 
-function refusingKey(option: string, key: string, verifierOf: (key: string) => NoteVerifier): NoteVerifier {
+function checkedOrFailed<T>(file: string, check: () => T): T {
   try {
-    return verifierOf(key);
+    return check();
   } catch (error) {
-    if (error instanceof MalformedEvidenceError) throw usageFailure(`${option}: ${error.message}`);
-    throw error;
+    throw error instanceof EvidenceError ? new CommandFailure(`${file} proves nothing: ${error.message}`) : error;
   }
 }
 
-function checkedOrFailed(
-  text: string,
-  file: string,
-  keys: TrustedKeys,
-  giftId: string | undefined,
-): { readonly bundle: ProofBundle; readonly checked: CheckedBundle } {
-  try {
-    const bundle = parseBundle(text);
-    return { bundle, checked: checkBundle(bundle, keys, giftId === undefined ? undefined : giftStream(giftId)) };
-  } catch (error) {
-    const isKnown =
-      error instanceof MalformedEvidenceError ||
-      error instanceof UntrustedNoteError ||
-      error instanceof UnprovenEventError;
-    throw isKnown ? new CommandFailure(`${file} proves nothing: ${error.message}`) : error;
-  }
-}
-
-async function writeProofs({ checkpoint, events }: ProofBundle, folder: string): Promise<void> {
+async function writeProofs(proofs: ReturnType<typeof checkProof>['tlogProofs'], folder: string): Promise<void> {
   try {
     makeFolder(folder);
-    for (const { index, inclusion } of events)
-      await writeFile(join(folder, `${index}.tlog-proof`), formatTlogProof({ index, inclusion, checkpoint }));
+    for (const { index, text } of proofs) await writeFile(join(folder, `${index}.tlog-proof`), text);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailure(`${folder} can't be written (${code ?? message}): name another folder`);
   }
 }
 
-function jsonOf({ checkpoint, signedBy, cosigned, events }: CheckedBundle): object {
-  const { origin, size, root } = checkpoint;
-  return {
-    checkpoint: { origin, size, root: root.toString('base64'), signed_by: signedBy, cosigned },
-    events: events.map(({ index, id, stream, revision, type, at, data, metadata }) => ({
-      index,
-      id,
-      stream,
-      revision,
-      type,
-      at,
-      data: shown(data),
-      metadata: 'hash' in metadata ? null : metadata.value,
-      not_shown: keptIn(data),
-    })),
-    missing_revisions: missingRevisions(events),
-  };
-}
-
-function inWords(checked: CheckedBundle, giftId: string | undefined): string[] {
-  const { checkpoint, signedBy, cosigned, events } = checked;
+function linesOf({ checkpoint, events, missing_revisions }: CheckedProof, giftId: string | undefined): string[] {
+  const { origin, size, root, signed_by, cosigned } = checkpoint;
   return [
-    `log ${checkpoint.origin}, ${checkpoint.size} events, root ${checkpoint.root.toString('base64')}`,
-    `signed by ${signedBy}`,
+    `log ${origin}, ${size} events, root ${root}`,
+    `signed by ${signed_by}`,
     ...cosigned.map(({ name, at }) => `cosigned by ${name} at ${at}`),
     '',
     ...tableLines(
       ['index', 'time', 'stream', 'revision', 'type', 'data', 'not shown'],
-      events.map(({ index, at, stream, revision, type, data }) => [
+      events.map(({ index, at, stream, revision, type, data, not_shown }) => [
         index,
         at,
         stream,
         revision,
         type,
-        JSON.stringify(shown(data)),
-        keptIn(data).join(' '),
+        JSON.stringify(data),
+        not_shown.join(' '),
       ]),
     ),
     '',
@@ -157,34 +114,9 @@ function inWords(checked: CheckedBundle, giftId: string | undefined): string[] {
             `every event of the gift ${giftId} is there up to the latest one shown; later ones may be left out`,
           ),
         ]),
-    ...missingRevisions(events).map((gap) => printable(`not in this file: ${gap}`)),
+    ...missing_revisions.map((gap) => printable(`not in this file: ${gap}`)),
     ...(cosigned.length > 0
       ? []
       : ["no witness was asked for (--witness): the log's operator alone vouches that others see the same log"]),
   ];
-}
-
-/** Data without the withheld fields; null: all fields are withheld. */
-function shown(data: ShownData): object | null {
-  if ('hash' in data) return null;
-  const values = new Map(data.shown.map(({ name, value }) => [name, value]));
-  return Object.fromEntries(
-    Object.entries(data.value).flatMap(([name, value]) =>
-      values.has(name) ? [[name, values.get(name)]] : data.apart.includes(name) ? [] : [[name, value]],
-    ),
-  );
-}
-
-const keptIn = (data: ShownData): readonly string[] =>
-  'hash' in data ? ['all'] : data.apart.filter((name) => !data.shown.some((field) => field.name === name));
-
-/** How many events of each stream are missing before the latest one shown. */
-function missingRevisions(events: CheckedBundle['events']): string[] {
-  const streams = new Map<string, Set<number>>();
-  for (const { stream, revision } of events)
-    streams.set(stream, (streams.get(stream) ?? new Set<number>()).add(revision));
-  return Array.from(streams).flatMap(([stream, revisions]) => {
-    const missing = Math.max(...revisions) + 1 - revisions.size;
-    return missing === 0 ? [] : [`${missing} earlier events of ${stream}`];
-  });
 }

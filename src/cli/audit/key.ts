@@ -1,6 +1,6 @@
 /** `gift audit key`: the verifier keys that check the log's checkpoints and proofs. */
 import { Command } from 'commander';
-import { headKeys, lastSignedHead } from '../../ops/evidence/index.js';
+import { verifierKeys } from '../../ops/evidence/index.js';
 import { findSealKeys } from '../../service/keys.js';
 import { withLog } from '../engines.js';
 import { examples } from '../output.js';
@@ -18,13 +18,14 @@ export function auditKeyCommand(terminal: Terminal): Command {
 
 async function runKey(terminal: Terminal): Promise<void> {
   await withLog(terminal, async ({ stored, config }) => {
-    const [keys, head] = [findSealKeys(config), await lastSignedHead(stored)];
-    if (keys === undefined)
+    const sealKeys = findSealKeys(config);
+    if (sealKeys === undefined)
       throw new CommandFailure('the key that signs is not here: set SEAL_KEY, or DATA_DIR to the folder that has it');
-    if (head === undefined)
+    const keys = await verifierKeys(stored, sealKeys);
+    if (keys === undefined)
       throw new CommandFailure(
         'nothing is signed yet: the service signs a checkpoint some seconds after its first event',
       );
-    await writeLines(terminal.stdout, headKeys(keys, head.origin).verifierKeys);
+    await writeLines(terminal.stdout, keys);
   });
 }

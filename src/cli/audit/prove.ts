@@ -4,8 +4,8 @@ import { keyedHash } from '../../domain/keyedHash.js';
 import { proveGifts } from '../../ops/history/giftProofs.js';
 import { namedGifts } from '../../ops/history/giftHistory.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
-import { bundleJson, MalformedEvidenceError, UnprovenEventError } from '../../ops/evidence/index.js';
-import { treeDir, treeFolder } from '../../service/tree.js';
+import { EvidenceError, openTileFolder } from '../../ops/evidence/index.js';
+import { treeDir } from '../../service/tree.js';
 import { withStores } from '../engines.js';
 import { cliAccess, reasonOf } from '../exports.js';
 import { giftNamed } from '../giftNamed.js';
@@ -41,24 +41,24 @@ async function runProve(terminal: Terminal, identifier: string, flags: ProveFlag
       const found = await namedGifts(deps, gift);
       if (found === undefined)
         throw new CommandFailure(`nothing is known of ${JSON.stringify(identifier.slice(0, 64))}`);
-      const folder = treeFolder(treeDir(config), stored.logId);
+      const folder = openTileFolder(treeDir(config), stored.logId);
       const proven = await proveGifts({ stored, folder }, found).catch((error: unknown) => {
-        if (error instanceof UnprovenEventError || error instanceof MalformedEvidenceError)
+        if (error instanceof EvidenceError)
           throw new CommandFailure(`${error.message}: gift audit verify says what was altered`);
         throw error;
       });
-      if (proven === undefined || proven.bundle.events.length === 0)
+      if (proven === undefined)
         throw new CommandFailure(
           'no checkpoint covers the gift yet: the service signs one some seconds after an event, so repeat this then',
         );
-      const { bundle, uncovered } = proven;
+      const { events: covered, file, uncovered } = proven;
       await cliAccess(events).shown(
         'gift audit prove',
         { gift, transactionId: found.transactionId, ...flags },
         { personal: false, reason },
-        bundle.events.length,
+        covered.length,
       );
-      await writeLines(terminal.stdout, [JSON.stringify(bundleJson(bundle), null, 2)]);
+      await writeLines(terminal.stdout, [JSON.stringify(file, null, 2)]);
       if (uncovered > 0)
         await writeLines(terminal.stderr, [
           `gift: ${uncovered} events are left out, since no checkpoint covers them yet: repeat this in some seconds`,

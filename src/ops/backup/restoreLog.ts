@@ -1,10 +1,8 @@
 /** RestoreLog: copies a checked backup to a new log with its own id, and records the restore there. */
-import { randomUUID } from 'node:crypto';
 import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
 import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
-import { recordable } from '../../commands/context.js';
 import { type CopyProgress, type CopySource, copyLog } from './copyLog.js';
-import { append } from '../../commands/transact.js';
+import { appendEvent } from '../../commands/transact.js';
 import { type Backup, eventsOfBackup, positionOf } from './backupFile.js';
 import { BackupDamagedError } from './backupLines.js';
 
@@ -49,13 +47,7 @@ export async function restoreLog(
     type: 'LogRestored',
     data: withoutKey === undefined ? data : { ...data, without_key: withoutKey },
   };
-  const commandId = randomUUID();
-  await append(
-    target,
-    RESTORED_STREAM,
-    recordable([restored], { commandId, correlationId: commandId, by, now }),
-    'any',
-  );
+  await appendEvent(target, RESTORED_STREAM, restored, 'any', { by, now });
 }
 
 function backupSource(path: string, backup: Backup): CopySource {

@@ -1,7 +1,6 @@
 /** Whether the log's outward work is held, as the log records it (docs/design.md#outward-work). */
-import { randomUUID } from 'node:crypto';
 import { type CommandContext, recordable } from '../../commands/context.js';
-import { append } from '../../commands/transact.js';
+import { append, appendEvent } from '../../commands/transact.js';
 import { OUTWARD_STREAM, type OutwardEvent, type OutwardOwner, ownerAfter, whyHeld } from '../../domain/outward.js';
 import { currentTime } from '../../lib/clock.js';
 import {
@@ -65,10 +64,9 @@ export async function outwardState(events: Pick<EventStore, 'logId' | 'read'>): 
  * @throws UnavailableError, LogSealedError
  */
 async function start(events: EventStore): Promise<void> {
-  const commandId = randomUUID();
   const started: OutwardEvent = { type: 'OutwardWorkStarted', data: { log_id: events.logId } };
-  const event = recordable([started], { commandId, correlationId: commandId, by: SERVICE, now: currentTime() });
-  await append(events, OUTWARD_STREAM, event, 'none').catch((error: unknown) => {
+  const asService = { by: SERVICE, now: currentTime() };
+  await appendEvent(events, OUTWARD_STREAM, started, 'none', asService).catch((error: unknown) => {
     if (!(error instanceof ConflictError)) throw error;
   });
 }

@@ -1,13 +1,13 @@
 /** The role `projector`: it updates the read models, carries out their maintenance, and maintains the tree over the log. */
 import { openScratchWriter, type ScratchWriter } from '../../adapters/embedded/readStore/scratchWriter.js';
 import { resources } from '../../lib/async/resources.js';
-import { verifiersOf } from '../../ops/evidence/index.js';
+import { openTileFolder } from '../../ops/evidence/index.js';
 import { refuseAlteredLog } from '../../ops/readmodels/refuseAlteredLog.js';
 import { type MaintenanceOptions, startMaintenance, startProjector } from '../../runtime/readmodels/index.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Followers } from '../../runtime/supervision/followers.js';
 import { openScratch } from '../scratchStores.js';
-import { startTree, treeFolder, type TreeSettings } from '../tree.js';
+import { startTree, type TreeSettings } from '../tree.js';
 
 export interface RunningProjector {
   /** Stores the folded documents, and ends the projector. Nothing is written after it resolves. */
@@ -26,8 +26,7 @@ export function maintenanceTools(
   scratchWriter?: ScratchWriter,
 ): Pick<MaintenanceOptions, 'checkLog' | 'openScratch'> {
   return {
-    checkLog: async (options) =>
-      refuseAlteredLog({ stored, folder: treeFolder(dir, stored.logId), verifiersOf: verifiersOf(keys) }, options),
+    checkLog: async (options) => refuseAlteredLog({ stored, folder: openTileFolder(dir, stored.logId), keys }, options),
     openScratch: async () => openScratch(dataDir, scratchWriter),
   };
 }

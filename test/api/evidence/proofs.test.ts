@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { headKeys } from '../../../src/ops/evidence/heads/headKeys.js';
+import { headKeys } from '../../../src/ops/evidence/heads/signedHeads.js';
 import { parseBundle, type ProofBundle, type ProvenEvent } from '../../../src/ops/evidence/format/proofBundle.js';
 import { unharmed } from '../../support/service/answers.js';
 import { gift } from '../../support/service/cli.js';

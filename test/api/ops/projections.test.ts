@@ -10,7 +10,8 @@ import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type GiftDocument, giftsProjection } from '../../../src/projections/gifts.js';
-import { refuseAlteredLog, type SignedLog } from '../../../src/ops/readmodels/refuseAlteredLog.js';
+import type { SignedLog } from '../../../src/ops/evidence/index.js';
+import { refuseAlteredLog } from '../../../src/ops/readmodels/refuseAlteredLog.js';
 import { tileFolder } from '../../../src/ops/evidence/tree/tileFolder.js';
 import { event as newEvent } from '../../support/engines/eventStoreEvents.js';
 import { collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
@@ -390,6 +391,8 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
 const ALTERED_LOG: SignedLog = {
   stored: {
     engine: 'embedded',
+    logId: 'altered',
+    end: async () => '0000000000000002',
     read: async () => [],
     async *readAll(_after, filter) {
       const event = { ...newEvent(), stream: 'gift-a', revision: 0, position: '0000000000000002' };
@@ -397,7 +400,7 @@ const ALTERED_LOG: SignedLog = {
     },
   },
   folder: tileFolder('/nowhere'),
-  verifiersOf: () => [],
+  keys: [],
 };
 
 /**

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { bundleJson } from '../../../src/ops/evidence/format/proofBundle.js';
-import { parseTlogProof } from '../../../src/ops/evidence/format/tlogProof.js';
+import { parseTlogProof } from '../../support/evidence/readers.js';
 import { bundleOf, LOG_VKEY, ORIGIN, otherKey, WITNESS_VKEY } from '../../support/evidence/bundles.js';
 import { gift, type Said } from '../../support/service/cli.js';
 import { giftOnFullDisk } from '../../support/service/programs.js';

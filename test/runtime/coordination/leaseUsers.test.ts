@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { deferred } from '../../../src/lib/async/deferred.js';
 import { lastSignedHead } from '../../../src/ops/evidence/heads/signedHeads.js';
+import { treeAppender } from '../../../src/ops/history/treeAppender.js';
 import { startTreeKeeper } from '../../../src/ops/evidence/keeper/treeKeeper.js';
 import { type SchedulerOptions, startScheduler } from '../../../src/processors/schedule/scheduler.js';
 import type { ReadStore, Records } from '../../../src/ports/readStore.js';
@@ -243,7 +244,7 @@ test('the tree is signed on after a gap and a loss of its lease', async () => {
     host: 'test',
     everyMs: EVERY_MS,
     witnesses: [],
-    now: () => new Date().toISOString(),
+    append: treeAppender(events),
     logger: silent,
     followers: followers({ logger: silent }),
   });

@@ -1,10 +1,9 @@
 /** A log of a gift's events with its tree, signed and cosigned. */
 import { randomBytes } from 'node:crypto';
-import { formatCheckpoint } from '../../../src/ops/evidence/format/checkpoint.js';
-import { cosigner } from '../../../src/ops/evidence/format/cosignature.js';
+import { cosigner, formatCheckpoint } from '../../../src/ops/evidence/format/checkpoint.js';
 import { leafOf, type LeafRules, showEvent, type StoredEvent } from '../../../src/ops/evidence/format/eventLeaf.js';
 import { encodeLeaf } from '../../../src/ops/evidence/format/leaf.js';
-import { hashLeaf } from '../../../src/ops/evidence/format/merkleTree.js';
+import { hashLeaf, proveInclusion } from '../../../src/ops/evidence/format/merkleTree.js';
 import {
   COSIGNATURE_V1,
   ED25519_NOTE,
@@ -14,9 +13,7 @@ import {
 } from '../../../src/ops/evidence/format/noteKeys.js';
 import type { ProofBundle } from '../../../src/ops/evidence/format/proofBundle.js';
 import { noteSigner, signNote } from '../../../src/ops/evidence/format/signedNote.js';
-import { tileHashReader, tilePath } from '../../../src/ops/evidence/format/tiles.js';
-import { TreeBuilder } from '../../../src/ops/evidence/format/treeBuilder.js';
-import { proveInclusion } from '../../../src/ops/evidence/format/treeProofs.js';
+import { tileHashReader, tilePath, TreeBuilder } from '../../../src/ops/evidence/format/tiles.js';
 
 export const ORIGIN = 'gifts.example/log/1';
 

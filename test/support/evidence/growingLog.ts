@@ -1,10 +1,8 @@
 /** A signed log, without a service, which grows and may continue in two ways. */
 import { formatCheckpoint } from '../../../src/ops/evidence/format/checkpoint.js';
-import { hashLeaf } from '../../../src/ops/evidence/format/merkleTree.js';
+import { hashLeaf, proveConsistency } from '../../../src/ops/evidence/format/merkleTree.js';
 import { noteSigner, signNote } from '../../../src/ops/evidence/format/signedNote.js';
-import { tileHashReader, tilePath } from '../../../src/ops/evidence/format/tiles.js';
-import { TreeBuilder } from '../../../src/ops/evidence/format/treeBuilder.js';
-import { proveConsistency } from '../../../src/ops/evidence/format/treeProofs.js';
+import { tileHashReader, tilePath, TreeBuilder } from '../../../src/ops/evidence/format/tiles.js';
 import type { SignedCheckpoint } from '../../../src/ops/evidence/witness/witnessClient.js';
 import { LOG_KEY, ORIGIN } from './bundles.js';
 

@@ -1,9 +1,9 @@
 /** The leaf of an event (docs/evidence.md#leaves), and the parts of the event that a proof shows. */
+import { hash } from 'node:crypto';
 import type { EventTexts, RecordedEvent } from '../../../ports/eventStore.js';
-import { MalformedEvidenceError } from './errors.js';
-import { dataDigest, fieldHash, metadataDigest, saltsOf, textDigest, textHash } from './fieldHashes.js';
-import type { Leaf } from './leaf.js';
-import { timeOf } from './leafTime.js';
+import { type Leaf, timeOf } from './leaf.js';
+import { sha256 } from './merkleTree.js';
+import { MalformedEvidenceError } from './parsing.js';
 import { isPlain, plainMembers } from './plainJson.js';
 
 /** An event as stored in the log: neither decrypted nor upcast. */
@@ -82,16 +82,17 @@ function parsed({ data, metadata, ...event }: Omit<EventTexts, 'position'>): Sto
   }
 }
 
+export interface IsShown {
+  readonly field: (name: string) => boolean;
+  readonly metadata: boolean;
+}
+
 /**
  * The event's parts for a proof, in which hashes replace hidden fields. Hiding a field that is not hashed apart hides
  * the data as a whole.
  * @throws MalformedEvidenceError
  */
-export function showEvent(
-  event: StoredEvent,
-  rules: LeafRules,
-  isShown: { readonly field: (name: string) => boolean; readonly metadata: boolean },
-): ShownParts {
+export function showEvent(event: StoredEvent, rules: LeafRules, isShown: IsShown): ShownParts {
   const { metadata, metadataSalt, apart, value, dataSalt } = salted(event, rules);
   const isKept = Object.keys(value).some((name) => !isShown.field(name) && !apart.some((field) => field.name === name));
   return {
@@ -154,3 +155,38 @@ const names = (fields: readonly { readonly name: string }[]): readonly string[] 
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Length of a salt: 16 bytes in hex. */
+const SALT_CHARACTERS = 32;
+const SALTS_OF_A_HASH = 4;
+
+/**
+ * The salts of one event (docs/evidence.md#salted-hashes). Without the salt a hash reveals nothing, not even of a value
+ * with few possibilities such as a PIN. Each call of the returned function gives the next one, in hex.
+ */
+function saltsOf(saltKey: string, eventId: string): () => string {
+  let block = 0;
+  let salts = '';
+  let at = SALTS_OF_A_HASH;
+  return () => {
+    if (at === SALTS_OF_A_HASH) {
+      salts = hash('sha512', `${saltKey} ${eventId} ${block++}`, 'hex');
+      at = 0;
+    }
+    return salts.slice(at * SALT_CHARACTERS, ++at * SALT_CHARACTERS);
+  };
+}
+
+/** The hash, in hex, of a field that is hashed apart from the rest of its event's data. */
+const fieldHash = (name: string, value: unknown, salt: string): string =>
+  textHash(`${JSON.stringify(name)}:${JSON.stringify(value)}`, salt);
+
+/** The digest of an event's data. @param value the data, with hashes in place of the fields that are hashed apart */
+const dataDigest = (apart: readonly string[], value: object, salt: string): Buffer =>
+  textDigest(`${JSON.stringify(apart)}${JSON.stringify(value)}`, salt);
+
+const metadataDigest = (metadata: object, salt: string): Buffer => textDigest(JSON.stringify(metadata), salt);
+
+/** Salted SHA-256 of a JSON text, the salt first: in hex here, as bytes in `textDigest`. */
+const textHash = (text: string, salt: string): string => hash('sha256', salt + text, 'hex');
+const textDigest = (text: string, salt: string): Buffer => sha256(salt + text);

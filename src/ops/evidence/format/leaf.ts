@@ -2,8 +2,7 @@
  * The bytes of a leaf, one an event (docs/evidence.md#leaves): a version, then seven fields, each after its length. A
  * leaf reveals its first five fields, and nothing of data and metadata, of which it has salted hashes.
  */
-import { MalformedEvidenceError } from './errors.js';
-import { HASH_BYTES } from './strictText.js';
+import { HASH_BYTES, MalformedEvidenceError } from './parsing.js';
 
 const LEAF_VERSION = 1;
 
@@ -63,41 +62,42 @@ export function encodeLeaf(leaf: Leaf): Buffer {
   return bytes;
 }
 
-/** The only leaf that has these bytes. @throws MalformedEvidenceError */
-export function parseLeaf(bytes: Uint8Array): Leaf {
-  const all = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (all.length > MAX_BYTES) throw new MalformedEvidenceError(`a leaf of ${all.length} bytes exceeds ${MAX_BYTES}`);
-  if (all[0] !== LEAF_VERSION) throw new MalformedEvidenceError(`no leaf of version ${LEAF_VERSION}`);
-  let at = 1;
-  const field = (what: string, length?: number): Buffer => {
-    const from = at + LENGTH_BYTES;
-    const found = from <= all.length ? all.readUInt16BE(at) : -1;
-    at = from + found;
-    if (found < 0 || at > all.length || (length !== undefined && found !== length))
-      throw new MalformedEvidenceError(`a leaf ends in its ${what}, or that has another length`);
-    return all.subarray(from, at);
-  };
-  const text = (what: string): string => {
-    const found = field(what);
-    const value = found.toString();
-    if (!Buffer.from(value).equals(found)) throw new MalformedEvidenceError(`a leaf's ${what} is no UTF-8`);
-    return value;
-  };
-  const number = (what: string): number => {
-    const found = field(what, NUMBER_BYTES);
-    const value = found.readUInt32BE(0) * 2 ** 32 + found.readUInt32BE(4);
-    if (!Number.isSafeInteger(value)) throw new MalformedEvidenceError(`a leaf's ${what} exceeds 2^53-1`);
-    return value;
-  };
-  const leaf: Leaf = {
-    id: text('id'),
-    stream: text('stream'),
-    revision: number('revision'),
-    type: text('type'),
-    time: number('time'),
-    data: field('data', HASH_BYTES),
-    metadata: field('metadata', HASH_BYTES),
-  };
-  if (at !== all.length) throw new MalformedEvidenceError(`${all.length - at} bytes follow a leaf`);
-  return leaf;
+/** The form of a time, in which `0` stands for any digit. */
+const FORM = '0000-00-00T00:00:00.000Z';
+const DAY_LENGTH = 'yyyy-mm-dd'.length;
+const [ZERO, NINE] = [0x30, 0x39];
+
+/** The last parsed day: consecutive events are mostly of one day, and Node's own parser takes ten times as long. */
+let day = '';
+let dayStart = Number.NaN;
+
+/** Milliseconds since 1970. @param at ISO 8601, UTC, milliseconds @throws MalformedEvidenceError for any other text */
+export function timeOf(at: string): number {
+  if (hasForm(at)) {
+    if (!at.startsWith(day) || day === '')
+      [day, dayStart] = [at.slice(0, DAY_LENGTH), startOf(at.slice(0, DAY_LENGTH))];
+    const [h, m, s] = [two(at, 11), two(at, 14), two(at, 17)];
+    const ms = digit(at, 20) * 100 + two(at, 21);
+    if (h < 24 && m < 60 && s < 60 && dayStart >= 0) return dayStart + ((h * 60 + m) * 60 + s) * 1_000 + ms;
+  }
+  throw new MalformedEvidenceError(`${JSON.stringify(at.slice(0, 40))} is no time as the service writes it`);
+}
+
+/** Whether a text has the form of a time. A regular expression takes five times as long. */
+function hasForm(at: string): boolean {
+  if (at.length !== FORM.length) return false;
+  for (let index = 0; index < FORM.length; index++) {
+    const [code, wanted] = [at.charCodeAt(index), FORM.charCodeAt(index)];
+    if (wanted === ZERO ? code < ZERO || code > NINE : code !== wanted) return false;
+  }
+  return true;
+}
+
+const digit = (at: string, index: number): number => at.charCodeAt(index) - ZERO;
+const two = (at: string, index: number): number => digit(at, index) * 10 + digit(at, index + 1);
+
+/** Start of a day in milliseconds since 1970; NaN for a day that no month has. */
+function startOf(asked: string): number {
+  const start = Date.parse(`${asked}T00:00:00.000Z`);
+  return !Number.isNaN(start) && new Date(start).toISOString().startsWith(asked) ? start : Number.NaN;
 }

@@ -1,15 +1,16 @@
-/** Keys of notes as text (c2sp.org/signed-note, "Verifier keys"; the private form is that of golang.org/x/mod). */
-import { hash } from 'node:crypto';
-import { ed25519Key, KEY_BYTES } from './ed25519.js';
-import { MalformedEvidenceError } from './errors.js';
-import { fromBase64 } from './strictText.js';
+/**
+ * Keys of notes as text (c2sp.org/signed-note, "Verifier keys"; the private form is that of golang.org/x/mod). They are
+ * Ed25519 keys (RFC 8032).
+ */
+import { createPrivateKey, createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
+import { fromBase64, MalformedEvidenceError } from './parsing.js';
 
 /** The signature type of a log's notes; below it, that of a witness' cosignatures. */
 export const ED25519_NOTE = 1;
 export const COSIGNATURE_V1 = 4;
-export type SignatureType = typeof ED25519_NOTE | typeof COSIGNATURE_V1;
+type SignatureType = typeof ED25519_NOTE | typeof COSIGNATURE_V1;
 
-export interface VerifierKey {
+interface VerifierKey {
   readonly name: string;
   /** A hash of 32 bits over name, type and public key. Name and id together identify the key. */
   readonly keyId: number;
@@ -56,7 +57,7 @@ export function formatSignerKey(name: string, type: SignatureType, seed: Uint8Ar
   return `${PRIVATE}${keyName(key)}+${Buffer.concat([Buffer.from([type]), seed]).toString('base64')}`;
 }
 
-export interface SignerKey {
+interface SignerKey {
   readonly key: VerifierKey;
   sign(message: Uint8Array): Buffer;
 }
@@ -84,4 +85,33 @@ function typed(encoded: string): { type: SignatureType; bytes: Buffer } {
     throw new MalformedEvidenceError('a key is of a type that is not known: Ed25519 is 1, a cosignature/v1 4');
   if (all.length !== 1 + KEY_BYTES) throw new MalformedEvidenceError(`an Ed25519 key has ${KEY_BYTES} bytes`);
   return { type, bytes: all.subarray(1) };
+}
+
+export const KEY_BYTES = 32;
+export const SIGNATURE_BYTES = 64;
+
+/** The DER prefixes (RFC 8410) before the 32 bytes of a private key and of a public one. */
+const PRIVATE_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const PUBLIC_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+
+interface Ed25519Key {
+  readonly publicKey: Buffer;
+  sign(message: Uint8Array): Buffer;
+}
+
+/** @param seed 32 random bytes: the private key */
+function ed25519Key(seed: Uint8Array): Ed25519Key {
+  const key = createPrivateKey({ key: Buffer.concat([PRIVATE_PREFIX, seed]), format: 'der', type: 'pkcs8' });
+  const publicKey = createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(PUBLIC_PREFIX.length);
+  return { publicKey, sign: (message) => sign(null, message, key) };
+}
+
+/** @param publicKey 32 bytes */
+export function ed25519Verifier(publicKey: Uint8Array): (message: Uint8Array, signature: Uint8Array) => boolean {
+  const key: KeyObject = createPublicKey({
+    key: Buffer.concat([PUBLIC_PREFIX, publicKey]),
+    format: 'der',
+    type: 'spki',
+  });
+  return (message, signature) => signature.length === SIGNATURE_BYTES && verify(null, message, key, signature);
 }

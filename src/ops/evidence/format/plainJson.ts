@@ -5,7 +5,7 @@
  */
 
 /** A member of an object, by offsets in the object's text. */
-export interface PlainMember {
+interface PlainMember {
   readonly name: string;
   /** Offset of the first quotation mark of the name. */
   readonly start: number;

@@ -4,9 +4,8 @@
  */
 import { shortened } from '../../../lib/quotedText.js';
 import { repeatedNames } from '../../../lib/repeatedNames.js';
-import { MalformedEvidenceError } from './errors.js';
+import { hashFromBase64, MalformedEvidenceError } from './parsing.js';
 import type { ShownData, ShownField, ShownMetadata, ShownParts } from './eventLeaf.js';
-import { hashFromBase64 } from './strictText.js';
 
 export const BUNDLE_FORMAT = 'gift-evidence/v1';
 

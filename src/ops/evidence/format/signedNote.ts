@@ -1,7 +1,6 @@
 /** Signed notes (c2sp.org/signed-note): a text, and lines of signatures below it. */
-import { ed25519Verifier } from './ed25519.js';
-import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from './errors.js';
-import { ED25519_NOTE, isKeyName, keyName, parseSignerKey, parseVerifierKey } from './noteKeys.js';
+import { ED25519_NOTE, ed25519Verifier, isKeyName, keyName, parseSignerKey, parseVerifierKey } from './noteKeys.js';
+import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from './parsing.js';
 
 export interface NoteSigner {
   readonly name: string;
@@ -28,7 +27,7 @@ export interface ParsedNote {
   readonly signatures: readonly NoteSignature[];
 }
 
-export interface OpenedNote {
+interface OpenedNote {
   readonly body: string;
   /** The first valid signature of each known key. */
   readonly signatures: readonly NoteSignature[];

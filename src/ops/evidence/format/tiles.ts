@@ -2,10 +2,8 @@
  * The tiles of a tree (c2sp.org/tlog-tiles): each holds 256 hashes of neighbouring nodes, and a level of tiles covers
  * eight levels of the tree. Bundles of the log's entries have the indexes and widths of the tiles of level 0.
  */
-import { MalformedEvidenceError } from './errors.js';
-import { hashPerfect } from './merkleTree.js';
-import { fromDecimal, HASH_BYTES } from './strictText.js';
-import type { HashReader, TreeNode } from './treeProofs.js';
+import { EMPTY_ROOT, hashChildren, hashPerfect, type HashReader, type TreeNode } from './merkleTree.js';
+import { fromDecimal, HASH_BYTES, MalformedEvidenceError } from './parsing.js';
 
 const TILE_HEIGHT = 8;
 export const TILE_WIDTH = 256;
@@ -52,23 +50,14 @@ export function parseTilePath(path: string): Tile {
   return tile;
 }
 
-/** The tiles, of all levels, that a tree gains or changes when it grows; partial ones with their width at size `to`. */
-export function* tilesOfGrowth(from: number, to: number): Generator<HashTile, void> {
-  for (let [level, was, is] = [0, from, to]; is > 0; level++) {
-    yield* grown(level, was, is);
-    [was, is] = [Math.floor(was / TILE_WIDTH), Math.floor(is / TILE_WIDTH)];
+/** The tile at a path; `undefined`: it is the path of no tile. */
+export function tileAt(path: string): Tile | undefined {
+  try {
+    return parseTilePath(path);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
   }
-}
-
-/** The bundles of entries that the growth writes. */
-export function* bundlesOfGrowth(from: number, to: number): Generator<Tile, void> {
-  yield* grown('entries', from, to);
-}
-
-function* grown<L extends Tile['level']>(level: L, was: number, is: number): Generator<Tile & { level: L }, void> {
-  if (is <= was) return;
-  for (let index = Math.floor(was / TILE_WIDTH); index * TILE_WIDTH < is; index++)
-    yield { level, index, width: Math.min(TILE_WIDTH, is - index * TILE_WIDTH) };
 }
 
 /** The width of a tile in a tree of this size; 0: the tree has no such tile. */
@@ -78,7 +67,7 @@ export function tileWidthAt(size: number, level: number, index: number): number 
 }
 
 /** Reads a tile's hashes, concatenated. */
-export type TileReader = (tile: HashTile) => Promise<Uint8Array>;
+type TileReader = (tile: HashTile) => Promise<Uint8Array>;
 
 /**
  * Reads nodes from the tiles of a tree of this size, each tile once a call. Hashes in tiles are not checked, so proofs
@@ -115,4 +104,90 @@ function placeOf({ height, index }: TreeNode, size: number): { tile: HashTile; f
   const width = tileWidthAt(size, level, tile);
   if (from + hashes > width) throw new RangeError(`a tree of size ${size} has no node ${index} of height ${height}`);
   return { tile: { level, index: tile, width }, from, to: from + hashes };
+}
+
+/** Called with each full tile, lowest level first, before `append` returns. The callee may keep the buffer. */
+type OnTile = (tile: HashTile, hashes: Buffer) => void;
+
+/** The right edge from which a tree is continued: its size and its `partialTiles`, in any order. */
+export interface TreeEdge {
+  readonly size: number;
+  readonly tiles: readonly { readonly tile: HashTile; readonly hashes: Uint8Array }[];
+}
+
+/**
+ * A tree to which leaves are appended. Only its right edge is in memory, one partial tile a level: at most 8 KiB a
+ * level, whatever its size.
+ */
+export class TreeBuilder {
+  readonly #onTile: OnTile;
+  /** The tile of each level that is not yet full, with its hashes. */
+  readonly #edge: { index: number; width: number; hashes: Buffer }[] = [];
+  #size = 0;
+
+  /** @throws RangeError where `edge` lacks a partial tile of its size, or has one of another length */
+  constructor(onTile: OnTile = () => undefined, edge?: TreeEdge) {
+    this.#onTile = onTile;
+    if (edge === undefined) return;
+    this.#size = edge.size;
+    for (let [level, hashes] = [0, edge.size]; hashes > 0; level++, hashes = Math.floor(hashes / TILE_WIDTH))
+      this.#edge.push(edgeTile(edge, level, Math.floor(hashes / TILE_WIDTH)));
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  append(leafHash: Uint8Array): void {
+    this.#add(0, leafHash);
+    this.#size += 1;
+  }
+
+  #add(level: number, hash: Uint8Array): void {
+    const tile = (this.#edge[level] ??= { index: 0, width: 0, hashes: Buffer.alloc(TILE_WIDTH * HASH_BYTES) });
+    tile.hashes.set(hash, tile.width * HASH_BYTES);
+    tile.width += 1;
+    if (tile.width < TILE_WIDTH) return;
+    const { index, hashes } = tile;
+    this.#edge[level] = { index: index + 1, width: 0, hashes: Buffer.alloc(TILE_WIDTH * HASH_BYTES) };
+    this.#onTile({ level, index, width: TILE_WIDTH }, hashes);
+    this.#add(level + 1, hashPerfect(hashes));
+  }
+
+  /** Computes the root; each call takes about 255 hashes a level. */
+  root(): Buffer {
+    let root: Buffer | undefined;
+    for (const { width, hashes } of this.#edge)
+      for (let [left, nodes] = [width, 1]; left > 0; nodes *= 2) {
+        if (left % (2 * nodes) === 0) continue;
+        left -= nodes;
+        const perfect = hashPerfect(hashes.subarray(left * HASH_BYTES, (left + nodes) * HASH_BYTES));
+        root = root === undefined ? perfect : hashChildren(perfect, root);
+      }
+    return root ?? Buffer.from(EMPTY_ROOT);
+  }
+
+  /** The partial tiles of this size, copied, lowest level first; levels whose tiles are all full have none. */
+  partialTiles(): { readonly tile: HashTile; readonly hashes: Buffer }[] {
+    return this.#edge.flatMap(({ index, width, hashes }, level) =>
+      width === 0
+        ? []
+        : [{ tile: { level, index, width }, hashes: Buffer.from(hashes.subarray(0, width * HASH_BYTES)) }],
+    );
+  }
+}
+
+function edgeTile(
+  { size, tiles }: TreeEdge,
+  level: number,
+  index: number,
+): { index: number; width: number; hashes: Buffer } {
+  const width = tileWidthAt(size, level, index);
+  const hashes = Buffer.alloc(TILE_WIDTH * HASH_BYTES);
+  if (width === 0) return { index, width, hashes };
+  const found = tiles.find(({ tile }) => tile.level === level && tile.index === index && tile.width === width);
+  if (found?.hashes.length !== width * HASH_BYTES)
+    throw new RangeError(`a tree of size ${size} is continued with tile ${index} of level ${level}, ${width} wide`);
+  hashes.set(found.hashes);
+  return { index, width, hashes };
 }

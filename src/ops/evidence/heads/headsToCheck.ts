@@ -1,10 +1,11 @@
 /** The signed heads that a log is held against, in the order of their sizes, a few at a time. */
 import type { EventStore, Position } from '../../../ports/eventStore.js';
-import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from '../format/errors.js';
-import type { ParsedCheckpoint } from '../format/checkpoint.js';
-import { parseCheckpoint } from '../format/checkpoint.js';
+import { parseCheckpoint, type ParsedCheckpoint } from '../format/checkpoint.js';
+import { MalformedEvidenceError, UnknownSignersError, UntrustedNoteError } from '../format/parsing.js';
 import { openNote, parseNote } from '../format/signedNote.js';
-import type { VerifiersOf } from './headKeys.js';
+import { LogAlteredError } from '../tree/logTree.js';
+import type { TileFolder } from '../tree/tileFolder.js';
+import type { VerifiersOf } from './signedHeads.js';
 
 /** A head that was retained outside the log. */
 export interface KeptHead {
@@ -72,4 +73,33 @@ export async function* headsInLog(
         yield { origin: '', size: 0, root: Buffer.alloc(0), extensions: [], from, position, fault: error.message };
       }
     }
+}
+
+/** @throws LogAlteredError for a file that is no signed head; the file system's errors */
+export async function publishedHead(
+  folder: Pick<TileFolder, 'head'>,
+  verifiersOf: VerifiersOf,
+): Promise<(HeadToCheck & KeptHead) | undefined> {
+  const note = await folder.head();
+  if (note === undefined) return undefined;
+  const kept = { from: 'the published head', note };
+  try {
+    return { ...kept, ...headToCheck(kept, verifiersOf) };
+  } catch (cause) {
+    if (!(cause instanceof MalformedEvidenceError)) throw cause;
+    throw new LogAlteredError('the published head, the file checkpoint in SEAL_DIR, is no signed head', { cause });
+  }
+}
+
+/** Whether `head` is the published head, with or without cosignatures. */
+export function isPublished(published: KeptHead | undefined, head: Pick<KeptHead, 'note'> | undefined): boolean {
+  return published !== undefined && head !== undefined && parseNote(published.note).body === parseNote(head.note).body;
+}
+
+/** Whether the published head is `note`, with at least as many signatures. */
+export async function isPublishedWhole(folder: Pick<TileFolder, 'head'>, note: string): Promise<boolean> {
+  const published = await folder.head();
+  if (published === undefined) return false;
+  const [shown, wanted] = [parseNote(published), parseNote(note)];
+  return shown.body === wanted.body && shown.signatures.length >= wanted.signatures.length;
 }

@@ -1,22 +1,28 @@
 /**
- * The signed heads of a log, in its stream `treeHeads-{log id}`. The event of a head is appended at the expected
- * revision before the head is published. So one of two processes signs, and a process that dies in between has
- * published nothing.
+ * The signed heads of a log, in its stream `treeHeads-{log id}`, and the keys that sign them (SEAL_KEY). The event of a
+ * head is appended at the expected revision before the head is published. So one of two processes signs, and a process
+ * that dies in between has published nothing.
  */
-import { randomUUID } from 'node:crypto';
-import { recordable } from '../../../commands/context.js';
-import { append } from '../../../commands/transact.js';
-import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../../domain/treeHeads.js';
+import { hkdfSync } from 'node:crypto';
+import { type ContinuedHead, type TreeHeadSigned, treeHeadStream } from '../../../domain/treeHeads.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
-import { formatCheckpoint, type ParsedCheckpoint, parseCheckpoint } from '../format/checkpoint.js';
-import { MalformedEvidenceError, UntrustedNoteError } from '../format/errors.js';
-import type { TreeHead } from '../format/merkleTree.js';
-import { openNote, parseNote, signNote } from '../format/signedNote.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
-import { LogAlteredError } from '../tree/logAltered.js';
-import { headKeys, originOf } from './headKeys.js';
-import { TREE_USER } from '../tree/treeUser.js';
+import type { AppendTreeEvent } from '../tree/leaves.js';
+import { formatCheckpoint, parseCheckpoint, type ParsedCheckpoint } from '../format/checkpoint.js';
+import type { TreeHead } from '../format/merkleTree.js';
+import { ED25519_NOTE, formatSignerKey, formatVerifierKey, parseSignerKey } from '../format/noteKeys.js';
+import { MalformedEvidenceError, UntrustedNoteError } from '../format/parsing.js';
+import {
+  type NoteSigner,
+  noteSigner,
+  type NoteVerifier,
+  noteVerifier,
+  openNote,
+  parseNote,
+  signNote,
+} from '../format/signedNote.js';
+import { LogAlteredError } from '../tree/logTree.js';
 
 export interface SignedHead extends ParsedCheckpoint {
   /** The head as a signed note. */
@@ -72,8 +78,7 @@ export interface HeadSigning {
   readonly keys: readonly string[];
   /** Host in the origin of the log's first head; the origin never changes later. */
   readonly host: string;
-  /** Present time: ISO 8601, UTC, milliseconds. */
-  readonly now: () => string;
+  readonly append: AppendTreeEvent;
 }
 
 /**
@@ -82,20 +87,65 @@ export interface HeadSigning {
  * @throws ConflictError where another process has signed a head; UnavailableError
  */
 export async function signHead(
-  events: EventStore,
-  { keys, host, now }: HeadSigning,
+  { logId }: Pick<EventStore, 'logId'>,
+  { keys, host, append }: HeadSigning,
   { size, root, position }: TreeHead & { readonly position: Position },
   last: SignedHead | undefined,
   continues?: ContinuedHead,
 ): Promise<SignedHead> {
-  const origin = last?.origin ?? originOf(host, events.logId);
+  const origin = last?.origin ?? originOf(host, logId);
   const note = signNote(formatCheckpoint({ origin, size, root }), headKeys(keys, origin).signers);
-  const signed: TreeHeadSigned = {
-    type: 'TreeHeadSigned',
-    data: { note, position, ...(continues === undefined ? {} : { continues }) },
+  const data = { note, position, ...(continues === undefined ? {} : { continues }) };
+  const stream = treeHeadStream(logId);
+  return headOf(await append(stream, { type: 'TreeHeadSigned', data }, last?.revision ?? 'none'));
+}
+
+/** Permanent name of a log: `host/log/{log id}`. It is also the name of the log's keys. */
+export const originOf = (host: string, logId: string): string => `${host}/log/${logId}`;
+
+interface HeadKeys {
+  readonly signers: readonly NoteSigner[];
+  readonly verifiers: readonly NoteVerifier[];
+  /** Public keys as text, for parties that verify: `name+hash+base64`. */
+  readonly verifierKeys: readonly string[];
+}
+
+/** Ed25519 keys, made of the texts of SEAL_KEY by HKDF-SHA-256 (RFC 5869). All of them sign. */
+export function headKeys(texts: readonly string[], origin: string): HeadKeys {
+  const signerKeys = texts.map((text) =>
+    formatSignerKey(origin, ED25519_NOTE, Buffer.from(hkdfSync('sha256', text, '', 'gift-commerce seal key', 32))),
+  );
+  const verifierKeys = signerKeys.map((key) => formatVerifierKey(parseSignerKey(key).key));
+  return { signers: signerKeys.map(noteSigner), verifiers: verifierKeys.map(noteVerifier), verifierKeys };
+}
+
+/** Known verifiers of an origin. Where an origin has none, none of its signatures is verified. */
+export type VerifiersOf = (origin: string) => readonly NoteVerifier[];
+
+/**
+ * Verifiers made from SEAL_KEY, and the `given` ones of the same origin.
+ * @param keys texts of SEAL_KEY
+ */
+export function verifiersOf(keys: readonly string[], given: readonly NoteVerifier[] = []): VerifiersOf {
+  const known = new Map<string, readonly NoteVerifier[]>();
+  return (origin) => {
+    const own = known.get(origin) ?? headKeys(keys, origin).verifiers;
+    known.set(origin, own);
+    const others = given.filter(({ name, keyId }) => name === origin && !own.some((one) => one.keyId === keyId));
+    return [...own, ...others];
   };
-  const commandId = randomUUID();
-  const event = recordable([signed], { commandId, correlationId: commandId, by: TREE_USER, now: now() });
-  const [stored] = await append(events, treeHeadStream(events.logId), event, last?.revision ?? 'none');
-  return headOf(stored as RecordedEvent);
+}
+
+/**
+ * The verifier keys of a log, as text: `name+hash+base64`.
+ * @param keys texts of SEAL_KEY
+ * @returns `undefined` where nothing is signed yet, so that the log has no name
+ * @throws UnavailableError, MalformedEvidenceError
+ */
+export async function verifierKeys(
+  log: Pick<EventStore, 'logId' | 'read'>,
+  keys: readonly string[],
+): Promise<readonly string[] | undefined> {
+  const head = await lastSignedHead(log);
+  return head === undefined ? undefined : headKeys(keys, head.origin).verifierKeys;
 }

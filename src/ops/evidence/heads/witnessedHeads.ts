@@ -1,16 +1,24 @@
 /**
- * Heads that witnesses have cosigned and this log has signed: its tree must continue each. A head that it does not
+ * Heads that witnesses have cosigned, and this log has signed: its tree must continue each. A head that it does not
  * continue is stored in SEAL_DIR, and counts even if its witness is unreachable.
  */
-import { MalformedEvidenceError } from '../format/errors.js';
-import type { WitnessClient } from '../witness/witnessClient.js';
-import { LogAlteredError } from '../tree/logAltered.js';
-import type { LogTree } from '../tree/logTree.js';
+import type { EventStore } from '../../../ports/eventStore.js';
+import { AlteredEventError } from '../../../ports/unavailable.js';
+import { ToldError } from '../../../runtime/supervision/followers.js';
+import { type HashReader, proveConsistency } from '../format/merkleTree.js';
+import { MalformedEvidenceError } from '../format/parsing.js';
+import { LogAlteredError, type LogTree } from '../tree/logTree.js';
 import type { TileFolder } from '../tree/tileFolder.js';
-import { WITNESS_MS } from './askWitnesses.js';
-import type { VerifiersOf } from './headKeys.js';
-import { headToCheck } from './headsToCheck.js';
-import { signedWords, type WitnessedHead, witnessWords } from './witnessWords.js';
+import {
+  collectCosignatures,
+  type Cosigning,
+  type Patience,
+  type WitnessAddress,
+  witnessClient,
+  type WitnessClient,
+} from '../witness/witnessClient.js';
+import { headToCheck, type HeadToCheck, type KeptHead } from './headsToCheck.js';
+import { lastSignedHead, type SignedHead, type VerifiersOf } from './signedHeads.js';
 
 const KEPT = 'a head that a witness has shown';
 
@@ -68,4 +76,146 @@ export async function holdAgainst(
   if (!heads.some(({ from }) => from === KEPT)) return;
   mayWrite();
   await folder.keepWitnessed(undefined);
+}
+
+type WitnessedHead = HeadToCheck & KeptHead;
+
+/** Answer of a witness. `witness` is the name of its key. */
+type WitnessWord = { readonly witness: string } & (
+  | { readonly word: 'signed'; readonly head: WitnessedHead }
+  /** No known key of the log has signed the witness's head: it accuses the witness, and not the log. */
+  | { readonly word: 'unsigned' }
+  | { readonly word: 'nothing' }
+  | { readonly word: 'missing'; readonly reason: string }
+);
+
+/** Answers in the order of the witnesses, which are queried concurrently, and within the time. */
+async function witnessWords(
+  witnesses: readonly WitnessClient[],
+  origin: string,
+  verifiersOf: VerifiersOf,
+  patience: Patience,
+): Promise<readonly WitnessWord[]> {
+  return Promise.all(
+    witnesses.map(async (client): Promise<WitnessWord> => {
+      const latest = await client.latest(origin, patience);
+      const witness = client.name;
+      if (latest.outcome === 'failed') return { witness, word: 'missing', reason: latest.reason };
+      if (latest.outcome === 'nothing') return { witness, word: 'nothing' };
+      const kept = { from: wordOf(witness), note: latest.note };
+      const head = headToCheck(kept, verifiersOf);
+      const counts = head.fault === undefined && head.verified !== false;
+      return counts ? { witness, word: 'signed', head: { ...kept, ...head } } : { witness, word: 'unsigned' };
+    }),
+  );
+}
+
+/** Description of a witness's latest head. */
+const wordOf = (witness: string): string => `the last word of the witness ${witness}`;
+
+const signedWords = (words: readonly WitnessWord[]): readonly WitnessedHead[] =>
+  words.flatMap((said) => (said.word === 'signed' ? [said.head] : []));
+
+/** Milliseconds that a witness has to answer each of two requests: to cosign a head, and for its latest head. */
+const WITNESS_MS = 5_000;
+
+/** A witness claims to have cosigned a head that this log does not continue, but does not show that head. */
+export class WitnessDisagreesError extends ToldError {
+  override readonly name = 'WitnessDisagreesError';
+}
+
+/** A witness refuses a head, but shows nothing that contradicts the log. */
+export class WitnessRefusesError extends ToldError {
+  override readonly name = 'WitnessRefusesError';
+}
+
+export interface Asked {
+  /** The head, with the cosignatures that arrived in time. */
+  readonly note: string;
+  /** Latest heads cosigned by the witnesses that refuse this one: the tree must continue each of them. */
+  readonly against: readonly WitnessedHead[];
+  /** Error about a refusing witness, for the case that the heads in `against` do not contradict the log. */
+  readonly trouble: ToldError | undefined;
+}
+
+/**
+ * Requests cosignatures of a head. A witness that does not answer is left out for this head.
+ * @param hashes reader of a tree of at least the head's size
+ * @throws the errors of `hashes`
+ */
+export async function askWitnesses(
+  witnesses: readonly WitnessClient[],
+  head: SignedHead,
+  hashes: HashReader,
+  verifiersOf: VerifiersOf,
+  signal: AbortSignal,
+): Promise<Asked> {
+  const patience = { timeoutMs: WITNESS_MS, signal };
+  const { note, outcomes } = await collectCosignatures(
+    witnesses,
+    { ...head, consistency: (from) => proveConsistency(hashes, from, head.size) },
+    patience,
+  );
+  const refusing = witnesses.flatMap((client, at) => {
+    const said = outcomes[at] as Cosigning;
+    return said.outcome === 'ahead' || said.outcome === 'inconsistent' ? [{ client, size: said.size }] : [];
+  });
+  const clients = refusing.map(({ client }) => client);
+  const words = await witnessWords(clients, head.origin, verifiersOf, patience);
+  const troubles = refusing.map(({ client, size }, at) =>
+    troubleOf(words[at] as WitnessWord, `the witness ${client.name} has cosigned ${size} events`, head),
+  );
+  const trouble = troubles.find((one) => one instanceof WitnessDisagreesError) ?? troubles[0];
+  return { note, against: signedWords(words), trouble };
+}
+
+function troubleOf({ word }: WitnessWord, cosigned: string, { size }: SignedHead): ToldError {
+  if (word === 'signed' || word === 'unsigned') {
+    const words = `${cosigned}, refuses this log of ${size}, and shows nothing that a key of SEAL_KEY has signed against it`;
+    return new WitnessRefusesError(`${words}: ask that witness`, words);
+  }
+  const words = `${cosigned}, which this log of ${size} does not continue, and does not show them`;
+  return new WitnessDisagreesError(`${words}: gift audit verify, with its checkpoint, tells more`, words);
+}
+
+export interface WitnessesToAsk {
+  readonly addresses: readonly WitnessAddress[];
+  /** Id under which the witnesses know the log, where it is another one than its own. */
+  readonly logId?: string;
+  /** Called where the latest head of a witness is left out. */
+  onMissing(message: string): void;
+}
+
+/** Milliseconds that each witness has to tell a verifier its latest head. */
+const VERIFIER_MS = 10_000;
+
+/**
+ * The heads of a log that witnesses have cosigned last. A witness that does not answer is left out. So is a head that the
+ * log itself has not signed: it accuses the witness, not the log.
+ * @throws UnavailableError
+ */
+export async function latestWitnessed(
+  { addresses, logId, onMissing }: WitnessesToAsk,
+  stored: Pick<EventStore, 'logId' | 'read'>,
+  verifiersOf: VerifiersOf,
+  signal: AbortSignal | undefined,
+): Promise<readonly WitnessedHead[]> {
+  if (addresses.length === 0) return [];
+  const log = logId === undefined ? stored : { logId, read: stored.read };
+  const last = await lastSignedHead(log).catch((error: unknown) => {
+    if (error instanceof MalformedEvidenceError || error instanceof AlteredEventError) return 'altered' as const;
+    throw error;
+  });
+  // The verification itself names the altered head.
+  if (last === 'altered') onMissing('witnesses are not asked: the last head of the log, which names it, was altered');
+  if (last === undefined || last === 'altered') return [];
+  const patience = { timeoutMs: VERIFIER_MS, signal };
+  const words = await witnessWords(addresses.map(witnessClient), last.origin, verifiersOf, patience);
+  for (const said of words) {
+    const from = wordOf(said.witness);
+    if (said.word === 'unsigned')
+      onMissing(`${from} is left out: no known key of the log has signed it; ask that witness`);
+    else if (said.word === 'missing') onMissing(`${from} is missing: ${said.reason}`);
+  }
+  return signedWords(words);
 }

@@ -4,22 +4,26 @@ import type { TreeEvent } from '../../../domain/treeHeads.js';
 import { clockMs } from '../../../lib/clock.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import type { Lease } from '../../../runtime/coordination/index.js';
-import { MalformedEvidenceError } from '../format/errors.js';
+import { MalformedEvidenceError } from '../format/parsing.js';
 import type { TreeHead } from '../format/merkleTree.js';
 import type { WitnessClient } from '../witness/witnessClient.js';
 import type { FollowerRun, ToldError } from '../../../runtime/supervision/followers.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
-import { LogAlteredError } from '../tree/logAltered.js';
-import { type LogTree, openLogTree } from '../tree/logTree.js';
+import { LogAlteredError, type LogTree, openLogTree } from '../tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../tree/tileFolder.js';
-import { type Asked, askWitnesses } from '../heads/askWitnesses.js';
-import { headToContinue } from '../heads/continuedLog.js';
-import { originOf, type VerifiersOf, verifiersOf } from '../heads/headKeys.js';
-import { leavesOf } from '../tree/leaves.js';
-import { findLeafRules, leafRulesOf } from '../tree/leafRules.js';
-import { isPublished, isPublishedWhole, publishedHead } from '../heads/publishedHead.js';
-import { type HeadSigning, lastTrustedHead, type SignedHead, signHead } from '../heads/signedHeads.js';
-import { holdAgainst, witnessedHeads } from '../heads/witnessedHeads.js';
+import { type Asked, askWitnesses, holdAgainst, witnessedHeads } from '../heads/witnessedHeads.js';
+import { headToContinue } from '../heads/otherLogs.js';
+import {
+  type HeadSigning,
+  lastTrustedHead,
+  originOf,
+  type SignedHead,
+  signHead,
+  type VerifiersOf,
+  verifiersOf,
+} from '../heads/signedHeads.js';
+import { findLeafRules, leafRulesOf, leavesOf } from '../tree/leaves.js';
+import { isPublished, isPublishedWhole, publishedHead } from '../heads/headsToCheck.js';
 
 /**
  * Number of `everyMs` periods after which a witness that refused a head is contacted again, even if nothing is
@@ -33,7 +37,7 @@ const NO_TREE: Pick<LogTree, 'size' | 'continues'> = { size: 0, continues: async
  */
 const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
 export interface TreeKeeperDeps extends HeadSigning {
-  /** Event store to which signed heads are appended. */
+  /** The log whose tree it is. */
   readonly events: EventStore;
   /** The same log as stored: neither decrypted nor upcast. */
   readonly stored: EventStore;
@@ -63,7 +67,7 @@ async function signOn(
   lease: Pick<Lease, 'held'>,
   { signal, well, onTrouble }: FollowerRun,
 ): Promise<void> {
-  const { events, stored, folder, everyMs, now, witnesses } = deps;
+  const { events, stored, folder, everyMs, append, witnesses } = deps;
   const mayWrite = (): void => {
     if (!lease.held) throw new Error('another process may keep the tree now');
   };
@@ -79,7 +83,7 @@ async function signOn(
   if (isNew) await holdAgainst(against, NO_TREE, folder, mayWrite, signal);
   if (isNew && last !== undefined) throw new LogAlteredError(last);
   if (isNew && !(await isToStart(events, everyMs, { signal, well }))) return;
-  const leaves = leavesOf(await leafRulesOf(events, now));
+  const leaves = leavesOf(await leafRulesOf(events, append));
   // The tree must continue the published head too: another root of its size never overwrites it, even if the log has
   // lost it.
   const heads: TreeHead[] = last === undefined ? [] : [last];

@@ -6,16 +6,18 @@ import type { Logger } from 'pino';
 import type { Records } from '../../../ports/readStore.js';
 import { acquireLease, type Lease } from '../../../runtime/coordination/index.js';
 import type { FollowerRun, Followers } from '../../../runtime/supervision/followers.js';
-import { LogAlteredError } from '../tree/logAltered.js';
+import { LogAlteredError } from '../tree/logTree.js';
+import { type WitnessAddress, witnessClient } from '../witness/witnessClient.js';
 import { keepTree, type TreeKeeperDeps } from './keepTree.js';
 
-export const TREE_LEASE = 'tree';
+const TREE_LEASE = 'tree';
 /** Name of the follower that maintains the tree. */
 export const TREE_PART = 'tree';
 /** First and longest wait before a restart, in ms. An altered log stays altered, and is read again from its start. */
 const RESTART_MS = [500, 600_000] as const;
 
-export interface TreeKeeperOptions extends TreeKeeperDeps {
+interface TreeKeeperOptions extends Omit<TreeKeeperDeps, 'witnesses'> {
+  readonly witnesses: readonly WitnessAddress[];
   readonly records: Records;
   /** See `LeaseOptions.holder`. */
   readonly holder: string;
@@ -27,9 +29,10 @@ export interface TreeKeeperOptions extends TreeKeeperDeps {
  * The process that finds the log altered holds on to the lease, so that others need not find it out again. It reports
  * the alteration until it has found the log whole, even if something else fails or it loses the lease.
  */
-export function startTreeKeeper({ records, holder, logger, followers, ...deps }: TreeKeeperOptions): {
+export function startTreeKeeper({ records, holder, logger, followers, witnesses, ...options }: TreeKeeperOptions): {
   close(): Promise<void>;
 } {
+  const deps = { ...options, witnesses: witnesses.map(witnessClient) };
   let lease: Lease | undefined;
   let altered: LogAlteredError | undefined;
 

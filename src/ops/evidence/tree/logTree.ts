@@ -5,13 +5,10 @@
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
-import { MalformedEvidenceError } from '../format/errors.js';
-import { hashPerfect, type TreeHead } from '../format/merkleTree.js';
-import { HASH_BYTES } from '../format/strictText.js';
-import { TILE_WIDTH, tileHashReader, tileWidthAt } from '../format/tiles.js';
-import { TreeBuilder } from '../format/treeBuilder.js';
-import { type HashReader, rootAt } from '../format/treeProofs.js';
-import { LogAlteredError } from './logAltered.js';
+import { ToldError } from '../../../runtime/supervision/followers.js';
+import { hashPerfect, type HashReader, rootAt, type TreeHead } from '../format/merkleTree.js';
+import { HASH_BYTES, MalformedEvidenceError } from '../format/parsing.js';
+import { TILE_WIDTH, tileHashReader, tileWidthAt, TreeBuilder } from '../format/tiles.js';
 import type { TileFolder, TileHashes } from './tileFolder.js';
 
 const BATCH = 1_000;
@@ -21,7 +18,7 @@ export class SpoiltTilesError extends Error {
   override readonly name = 'SpoiltTilesError';
 }
 
-export interface LogTreeDeps {
+interface LogTreeDeps {
   /** The log as stored: neither decrypted nor upcast. */
   readonly stored: Pick<EventStore, 'readAll' | 'reaches'>;
   readonly folder: TileFolder;
@@ -244,4 +241,17 @@ function growing(deps: LogTreeDeps, started: Started): LogTree {
       }
     },
   };
+}
+
+/** The log does not match a signed head: an event was altered, removed, inserted, exchanged or cut off. */
+export class LogAlteredError extends ToldError {
+  override readonly name = 'LogAlteredError';
+  /** @param found the fault as a message for the public, or the signed head that the log does not match */
+  constructor(found: string | Pick<TreeHead, 'size'>, options?: ErrorOptions) {
+    const words =
+      typeof found === 'string'
+        ? found
+        : `the log's first ${found.size} events are not those of the head that was signed over them`;
+    super(`${words}: nothing more is signed; gift audit verify names the first that differs`, words, options);
+  }
 }

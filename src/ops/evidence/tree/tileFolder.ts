@@ -10,9 +10,10 @@
  * - The file `positions` has the position of the last event of each full tile of leaves, a line each.
  */
 import { existsSync, readdirSync } from 'node:fs';
-import { open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { inParallel } from '../../../lib/async/inParallel.js';
+import { EngineError } from '../../../lib/engineError.js';
 import { makeFolder } from '../../../lib/files/folders.js';
 import { keepOwner } from '../../../lib/files/keepOwner.js';
 import { textOf } from '../../../lib/files/keptText.js';
@@ -20,17 +21,16 @@ import { replaceFile } from '../../../lib/files/replaceFile.js';
 import { FORMAT_MARK, type FormatFault, formatFault } from '../../../ports/dataFormat.js';
 import type { Position } from '../../../ports/eventStore.js';
 import { parseCheckpoint } from '../format/checkpoint.js';
+import { HASH_BYTES } from '../format/parsing.js';
 import { parseNote } from '../format/signedNote.js';
-import { HASH_BYTES } from '../format/strictText.js';
-import { type HashTile, TILE_WIDTH, tilePath, tileWidthAt } from '../format/tiles.js';
-import { lastPositions } from './lastPositions.js';
+import { type HashTile, TILE_WIDTH, tileAt, tilePath, tileWidthAt } from '../format/tiles.js';
 
 const HEAD_FILE = 'checkpoint';
 const WITNESSED_FILE = 'witnessed';
 const POSITIONS_FILE = 'positions';
 const FORMAT_FILE = 'format';
 const SYNCED_AT_ONCE = 8;
-const LOOKS = 4;
+const READS = 4;
 
 export interface TileHashes {
   readonly tile: HashTile;
@@ -57,6 +57,8 @@ export interface TileFolder {
   lastPosition(index: number): Promise<Position | undefined>;
   /** The tile's hashes, also from a wider tile that begins with them; `undefined`: both are missing or truncated. */
   read(tile: HashTile): Promise<Buffer | undefined>;
+  /** The same by the tile's path, such as `tile/0/x001/234`; `undefined` also for the path of no tile of hashes. */
+  readPath(path: string): Promise<Buffer | undefined>;
   /**
    * Stores full tiles.
    * @param full the tiles, in the order in which they became full
@@ -79,8 +81,19 @@ export interface TileFolder {
   clear(): Promise<void>;
 }
 
-/** The reason why this program can't use the folder; `undefined`: it can, or the folder does not exist yet. */
-export function treeFault(path: string): FormatFault | undefined {
+/** The folder of one log's tree. @throws EngineError where the folder has another release's data format */
+export function openTileFolder(trees: string, logId: string): TileFolder {
+  const path = join(trees, logId);
+  const fault = formatFaultOf(path);
+  if (fault !== undefined)
+    throw new EngineError(
+      'SEAL_DIR',
+      `${path} ${fault.problem}: ${fault.remedy}, or move the folder away: it is made again from the log`,
+    );
+  return tileFolder(path);
+}
+
+function formatFaultOf(path: string): FormatFault | undefined {
   const mark = textOf(join(path, FORMAT_FILE));
   if (mark === undefined) return existsSync(path) && readdirSync(path).length > 0 ? formatFault({}) : undefined;
   const [format, version] = mark.split(' ');
@@ -98,7 +111,7 @@ export function tileFolder(path: string): TileFolder {
     return (await readIfThere(headFile))?.toString();
   }
 
-  async function look(tile: HashTile): Promise<Buffer | undefined> {
+  async function readOnce(tile: HashTile): Promise<Buffer | undefined> {
     const full = await readIfThere(fileOf({ ...tile, width: TILE_WIDTH }));
     const length = tile.width * HASH_BYTES;
     if (full !== undefined && full.length === TILE_WIDTH * HASH_BYTES) return full.subarray(0, length);
@@ -108,6 +121,15 @@ export function tileFolder(path: string): TileFolder {
     if (widths.length === 0) return undefined;
     const partial = await readIfThere(join(folder, String(Math.min(...widths))));
     return partial === undefined || partial.length < length ? undefined : partial.subarray(0, length);
+  }
+
+  async function read(tile: HashTile): Promise<Buffer | undefined> {
+    // A partial tile may be removed between the folder's listing and the read: a wider one exists by then.
+    for (let reads = 1; reads < READS; reads++) {
+      const found = await readOnce(tile);
+      if (found !== undefined) return found;
+    }
+    return readOnce(tile);
   }
 
   function mark(): void {
@@ -147,13 +169,10 @@ export function tileFolder(path: string): TileFolder {
       const count = await positions.count();
       return { size: count * TILE_WIDTH, position: await positions.at(count - 1) };
     },
-    async read(tile) {
-      // A partial tile may be removed between the folder's listing and the read: a wider one exists by then.
-      for (let looks = 1; looks < LOOKS; looks++) {
-        const found = await look(tile);
-        if (found !== undefined) return found;
-      }
-      return look(tile);
+    read,
+    async readPath(given) {
+      const { level, ...tile } = tileAt(given) ?? { level: 'entries' as const, index: 0, width: 0 };
+      return level === 'entries' ? undefined : read({ level, ...tile });
     },
     async keep(full, ends) {
       mark();
@@ -230,4 +249,60 @@ async function sync(file: string): Promise<void> {
   } finally {
     await opened.close();
   }
+}
+
+/** Bytes to read at the file's start to find its first line feed: more than the line of any position. */
+const FIRST_BYTES = 64;
+
+/**
+ * The positions of a log's every 256th event, in one file, a line each. The file grows only at its end. Every method
+ * throws the file system's errors.
+ */
+interface LastPositions {
+  /** Number of lines, without a last one that was cut short. */
+  count(): Promise<number>;
+  at(index: number): Promise<Position | undefined>;
+  append(positions: readonly Position[]): Promise<void>;
+}
+
+interface Opened {
+  readonly file: FileHandle;
+  /** Bytes of each line, with its line feed; 0: the file has no line. */
+  readonly width: number;
+  readonly count: number;
+}
+
+function lastPositions(path: string): LastPositions {
+  async function opened<T>(flags: 'r' | 'a+', use: (opened: Opened) => Promise<T>): Promise<T> {
+    const file = await open(path, flags, 0o600);
+    try {
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(FIRST_BYTES), 0, FIRST_BYTES, 0);
+      const width = buffer.subarray(0, bytesRead).indexOf('\n') + 1;
+      return await use({ file, width, count: width === 0 ? 0 : Math.floor((await file.stat()).size / width) });
+    } finally {
+      await file.close();
+    }
+  }
+
+  const reading = async <T>(use: (opened: Opened) => Promise<T>, missing: T): Promise<T> =>
+    opened('r', use).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return missing;
+      throw error;
+    });
+
+  return {
+    count: async () => reading(async ({ count }) => count, 0),
+    at: async (index) =>
+      reading(async ({ file, width, count }) => {
+        if (index < 0 || index >= count) return undefined;
+        const { buffer } = await file.read(Buffer.alloc(width), 0, width, index * width);
+        return buffer.toString('latin1', 0, width - 1);
+      }, undefined),
+    append: async (positions) =>
+      opened('a+', async ({ file, width, count }) => {
+        if (count === 0) keepOwner(path);
+        await file.truncate(width * count);
+        await file.appendFile(positions.map((position) => `${position}\n`).join(''), 'latin1');
+      }),
+  };
 }

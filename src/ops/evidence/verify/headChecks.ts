@@ -1,6 +1,6 @@
 /** Checks signed heads against a tree that grows over the log, in the order of the heads' sizes. */
 import type { Position } from '../../../ports/eventStore.js';
-import type { TreeBuilder } from '../format/treeBuilder.js';
+import type { TreeBuilder } from '../format/tiles.js';
 import type { HeadToCheck } from '../heads/headsToCheck.js';
 import { type Findings, FindingsList, type WrongHead } from './verification.js';
 

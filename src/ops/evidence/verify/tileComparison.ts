@@ -1,7 +1,8 @@
 /** Compares the leaves of a log with those that tiles hold, up to a window behind the first that differs. */
-import { changeBetween, type Change, WINDOW } from './difference.js';
-import type { KeptLeaves } from './keptLeaves.js';
-import { type EventPlace, type PlacedEvent, placeOf } from './verification.js';
+import { HASH_BYTES } from '../format/parsing.js';
+import { TILE_WIDTH } from '../format/tiles.js';
+import type { TileFolder } from '../tree/tileFolder.js';
+import { type Change, type EventPlace, type PlacedEvent, placeOf } from './verification.js';
 
 export interface Differing extends Change {
   /** Number of the event in the log's order, from 1. */
@@ -70,4 +71,76 @@ export class TileComparison {
     }
     return this.#first === undefined ? undefined : { ...this.#first, ...changeBetween(this.#now, this.#then) };
   }
+}
+
+/** Number of leaves that are compared, from the first that differs on. */
+export const WINDOW = 1_024;
+
+/**
+ * Classifies the difference between a log and the leaves that were retained of it.
+ * @param now leaves of the log as it is, from the first that differs on: `WINDOW` of them, or up to the log's end
+ * @param then leaves of the log as it was, from the same index on; at least one
+ */
+function changeBetween(now: readonly Uint8Array[], then: readonly Uint8Array[]): Change {
+  // No two events have the same leaf.
+  const same = (a: number, b: number): boolean => {
+    const [one, other] = [now[a], then[b]];
+    return one !== undefined && other !== undefined && Buffer.compare(one, other) === 0;
+  };
+  if (now.length === 0) return { change: 'cut off', count: then.length };
+  const most = Math.max(now.length, then.length);
+  const first = (holds: (by: number) => boolean): number | undefined => {
+    for (let by = 1; by < most; by++) if (holds(by)) return by;
+    return undefined;
+  };
+  const removed = first((by) => same(0, by));
+  if (removed !== undefined) return { change: same(removed, 0) ? 'exchanged' : 'removed', count: removed };
+  const inserted = first((by) => same(by, 0));
+  if (inserted !== undefined) return { change: 'inserted', count: inserted };
+  return { change: 'altered', count: first((by) => same(by, by)) ?? Math.min(now.length, then.length) };
+}
+
+/** Hashes of leaves as tiles hold them, in order. */
+interface KeptLeaves {
+  /**
+   * Hash of the leaf at `index`, for ascending indexes; `undefined` where no tile has it.
+   * @throws the file system's errors
+   */
+  at(index: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+}
+
+/** @param size number of leaves in the tree whose tiles these are */
+export function keptLeaves(folder: Pick<TileFolder, 'read'>, size: number): KeptLeaves {
+  let tile: { readonly index: number; readonly hashes: Buffer | undefined } | undefined;
+  const hashAt = (hashes: Buffer | undefined, at: number): Uint8Array | undefined =>
+    hashes?.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);
+
+  /**
+   * The next full tile, which is read while the current one is compared. Full tiles may exist before a head covers
+   * them.
+   */
+  let ahead: { readonly index: number; readonly read: Promise<Buffer | undefined> } | undefined;
+  async function full(index: number): Promise<Buffer | undefined> {
+    const found = ahead?.index === index ? ahead.read : folder.read({ level: 0, index, width: TILE_WIDTH });
+    const next = folder.read({ level: 0, index: index + 1, width: TILE_WIDTH });
+    // The next tile may never be requested, so its failure must not count as an unhandled rejection.
+    next.catch(() => undefined);
+    ahead = { index: index + 1, read: next };
+    return found;
+  }
+
+  async function read(index: number, at: number): Promise<Uint8Array | undefined> {
+    const width = Math.min(TILE_WIDTH, size - index * TILE_WIDTH);
+    const hashes = (await full(index)) ?? (width > 0 ? await folder.read({ level: 0, index, width }) : undefined);
+    tile = { index, hashes };
+    return at * HASH_BYTES < (hashes?.length ?? 0) ? hashAt(hashes, at) : undefined;
+  }
+
+  return {
+    at(index) {
+      const [number, at] = [Math.floor(index / TILE_WIDTH), index % TILE_WIDTH];
+      if (tile?.index !== number) return read(number, at);
+      return at * HASH_BYTES < (tile.hashes?.length ?? 0) ? hashAt(tile.hashes, at) : undefined;
+    },
+  };
 }

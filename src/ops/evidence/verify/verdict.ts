@@ -1,7 +1,7 @@
 /** Describes how a log differs from what was signed, once the whole log was read. */
-import { MalformedEvidenceError } from '../format/errors.js';
+import { MalformedEvidenceError } from '../format/parsing.js';
 import { tileHashReader } from '../format/tiles.js';
-import { rootAt } from '../format/treeProofs.js';
+import { rootAt } from '../format/merkleTree.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import type { HeadChecks } from './headChecks.js';
 import type { Differing } from './tileComparison.js';

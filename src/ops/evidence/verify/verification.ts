@@ -1,6 +1,8 @@
 /** Result of a verification of a log. */
+import { shownStream } from '../../../domain/streamName.js';
+import { MASK } from '../../../lib/mask.js';
 import type { Position, RecordedEvent } from '../../../ports/eventStore.js';
-import type { Change } from './difference.js';
+import type { OtherSignedLog } from '../heads/otherLogs.js';
 
 export type PlacedEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'>;
 
@@ -9,9 +11,19 @@ export interface EventPlace extends PlacedEvent {
   readonly number: number;
 }
 
-/** @param number the event's number in the log's order, from 1 */
+/**
+ * An event for the verification's reader: keyed hashes in the name of its stream are masked.
+ * @param number the event's number in the log's order, from 1
+ */
 export function placeOf({ stream, revision, type, id, at, position }: PlacedEvent, number: number): EventPlace {
-  return { number, stream, revision, type, id, at, position };
+  return { number, stream: shownStream(stream, MASK), revision, type, id, at, position };
+}
+
+export interface Change {
+  /** Kind of the change. `altered` includes the case that no later event is as it was. */
+  readonly change: 'altered' | 'removed' | 'inserted' | 'exchanged' | 'cut off';
+  /** Number of changed events; for `exchanged`, the distance between the two events. */
+  readonly count: number;
 }
 
 export interface FirstDifference {
@@ -87,6 +99,16 @@ export interface Verification {
   readonly strays: Findings<Stray>;
   /** Whether stored tiles are not those that were signed. */
   readonly spoilt_tiles: boolean;
+}
+
+/** A verification with all that is known of the log's heads. */
+export interface LogVerification extends Verification {
+  /** True only where a signature vouches for the log: heads without a verified signature may be forged. */
+  readonly agrees: boolean;
+  /** Time when the earlier call was interrupted that this one continues; null: this call has read the whole log. */
+  readonly continued_at: string | null;
+  /** Logs whose heads SEAL_DIR holds, and which this log does not continue. */
+  readonly other_logs: readonly OtherSignedLog[];
 }
 
 /** Most findings of each kind that are listed. */

@@ -1,61 +1,57 @@
-/**
- * VerifyLog: checks every event of a log against every head that was signed over it, and against its stored tiles. It
- * reads the log once, in constant memory, and changes nothing.
- */
-import { TREE_STREAM } from '../../../domain/treeHeads.js';
-import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
-import type { EventStore, Position } from '../../../ports/eventStore.js';
-import { MalformedEvidenceError } from '../format/errors.js';
-import { TreeBuilder } from '../format/treeBuilder.js';
+/** Verifies a log with all that is known of its heads (docs/evidence.md#verifying-a-log). */
+import type { EventStore } from '../../../ports/eventStore.js';
+import type { NoteVerifier } from '../format/signedNote.js';
+import type { HeadToCheck, KeptHead } from '../heads/headsToCheck.js';
+import { continuedHeads, otherSignedLogs } from '../heads/otherLogs.js';
+import { verifiersOf } from '../heads/signedHeads.js';
+import { latestWitnessed, type WitnessesToAsk } from '../heads/witnessedHeads.js';
+import { findReadableRules, leavesOf } from '../tree/leaves.js';
 import type { TileFolder } from '../tree/tileFolder.js';
-import { HeadChecks } from './headChecks.js';
-import type { VerifiersOf } from '../heads/headKeys.js';
-import { type HeadToCheck, headsInLog, headToCheck, type KeptHead } from '../heads/headsToCheck.js';
-import { keptLeaves } from './keptLeaves.js';
-import { leafBatches } from './leafBatches.js';
-import { NO_LEAF } from './leafMessages.js';
-import type { LeafThread } from './leafThread.js';
-import type { Leaves } from '../tree/leaves.js';
-import { StreamRevisions } from './streamRevisions.js';
-import { TileComparison } from './tileComparison.js';
-import { edgeOf, type KeptProgress, progressOf, type VerifyProgress, whyUnusable } from './verifyProgress.js';
-import { firstDifference, tilesAreRight, withoutStart } from './verdict.js';
-import {
-  type EventPlace,
-  type Findings,
-  FindingsList,
-  type Gap,
-  NAMED,
-  type PlacedEvent,
-  placeOf,
-  type Stray,
-  type Verification,
-} from './verification.js';
+import { describeVerification, type Fault, firstFault } from './describe.js';
+import { openLeafThread } from './leafBatches.js';
+import type { LogVerification } from './verification.js';
+import { verifyEvents } from './verifyEvents.js';
+import type { KeptProgress } from './verifyProgress.js';
 
-const BATCH = 1_000;
-const SAVE_MS = 10_000;
-const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
+/** Number of events from which a second thread saves more time than it takes to start. */
+const LARGE_LOG = 20_000;
+const NO_TILES = { read: async () => undefined, head: async () => undefined, witnessed: async () => undefined };
 
-export interface VerifyDeps {
+export interface SignedLog {
   /** The log as stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
-  /** Leaves of the log; `undefined` where the log does not hold their rules, or the rules were altered. */
-  readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
-  /** Thread that hashes a part of the leaves. */
-  readonly thread?: LeafThread | undefined;
-  readonly folder: Pick<TileFolder, 'read' | 'head' | 'witnessed'>;
-  readonly verifiersOf: VerifiersOf;
-  /** Heads that were retained elsewhere. */
-  readonly kept: readonly KeptHead[];
-  /** Heads that witnesses have cosigned last. */
-  readonly witnessed?: readonly HeadToCheck[];
+  readonly stored: Pick<EventStore, 'end' | 'engine' | 'logId' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
+  /** Absent for a log without tiles: its heads tell how many events they cover. */
+  readonly folder?: Pick<TileFolder, 'head' | 'read' | 'witnessed'>;
+  /** Texts of SEAL_KEY. */
+  readonly keys: readonly string[];
 }
 
-export interface VerifyOptions {
+interface VerifyLogOptions {
   readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((events: number, position: Position) => void) | undefined;
+  /** @param total number of the log's events, where the engine tells it */
+  readonly onProgress?: (events: number, total: number | undefined) => void;
+  /** Verifiers of other keys than those of SEAL_KEY. */
+  readonly verifiers?: readonly NoteVerifier[];
+  /** Heads that were retained outside the log and SEAL_DIR. */
+  readonly retained?: readonly KeptHead[];
+  readonly witnesses?: WitnessesToAsk;
+  /**
+   * Folder of the trees of this log and others. Where it is given, the log must continue the logs that it was made from,
+   * and others are named.
+   */
+  readonly trees?: string;
   /** Stored progress of an interrupted verification. Absent: the whole log is read, and no progress is stored. */
   readonly progress?: KeptProgress | undefined;
+  /** Whether a second thread may hash leaves: only for programs that end soon. */
+  readonly thread?: boolean;
+}
+
+/** What a verification found, with its most informative fault, and all of it as sentences. */
+interface Verified {
+  readonly report: LogVerification;
+  /** `undefined`: everything is as it was signed, or nothing was signed. */
+  readonly fault: Fault | undefined;
+  readonly lines: readonly string[];
 }
 
 /**
@@ -64,131 +60,40 @@ export interface VerifyOptions {
  * signal's reason
  */
 export async function verifyLog(
-  deps: VerifyDeps,
-  { signal, onProgress, progress }: VerifyOptions = {},
-): Promise<Verification> {
-  const { stored, leaves, thread, folder, verifiersOf } = deps;
-  const outside = await headsOutside(deps);
-  const strays = await straysIn(stored);
-  const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
-  const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, start?.heads);
-  const size = Math.max(0, ...outside.map((head) => head.size));
-  const comparison = new TileComparison(keptLeaves(folder, size));
-  const gaps = new FindingsList<Gap>();
-  const revisions = new StreamRevisions(stored);
-  const tree = new TreeBuilder(undefined, start === undefined ? undefined : edgeOf(start));
-  let last: PlacedEvent | null = start?.last ?? null;
-  let treeStart: EventPlace | undefined;
-
-  const look = (event: PlacedEvent, leaf: Buffer): void | Promise<void> => {
-    const before = last;
-    last = event;
-    tree.append(leaf);
-    revisions.look(event, tree.size);
-    if (event.stream === TREE_STREAM && event.revision === 0) treeStart = placeOf(event, tree.size);
-    if (stored.engine === 'embedded' && Number(event.position) !== Number(before?.position ?? 0) + 1)
-      gaps.add({ after: before?.position ?? null, event: placeOf(event, tree.size) });
-    return leaves === undefined ? undefined : comparison.compare(leaf, tree.size, event, before);
-  };
-  const end = (): EventPlace | null => (last === null ? null : placeOf(last, tree.size));
-
-  const save = (): void => {
-    const soFar = leaves === undefined ? undefined : heads.soFar();
-    const isClean = gaps.found === 0 && revisions.gaps.found === 0 && !comparison.differs;
-    if (soFar !== undefined && last !== null && isClean) progress?.save(progressOf(tree, last, soFar));
-  };
-
-  // A service that verifies its own log must answer requests concurrently.
-  const time = slices(LOW_PRIORITY_SLICE_MS);
-  let saved = performance.now();
+  { stored, folder = NO_TILES, keys }: SignedLog,
+  { signal, onProgress, verifiers, retained = [], witnesses, trees, progress, thread }: VerifyLogOptions = {},
+): Promise<Verified> {
+  const known = verifiersOf(keys, verifiers);
+  const rules = await findReadableRules(stored);
+  // A position of the embedded log is the number of its event.
+  const total = stored.engine === 'embedded' ? Number((await stored.end()) ?? 0) : undefined;
+  const continued = trees === undefined ? [] : await continuedHeads(stored, known);
+  const witnessed: readonly HeadToCheck[] =
+    witnesses === undefined ? [] : await latestWitnessed(witnesses, stored, known, signal);
+  const hashing =
+    thread === true && rules !== undefined && (total ?? 0) >= LARGE_LOG ? openLeafThread(rules) : undefined;
   try {
-    await heads.check(tree);
-    for await (const batch of leafBatches({ stored, leaves: leaves ?? NO_RULES, thread }, start?.last.position, {
-      batchSize: BATCH,
-      signal,
-    })) {
-      for (const [index, event] of batch.events.entries()) {
-        const looking = look(event, batch.hash(index));
-        if (looking !== undefined) await looking;
-        if (tree.size >= heads.nextSize) await heads.check(tree);
-        if (time.due()) await time.rest();
-      }
-      await revisions.settle();
-      onProgress?.(tree.size, batch.position);
-      if (performance.now() - saved < SAVE_MS) continue;
-      save();
-      saved = performance.now();
-    }
-    if (signal?.aborted === true) save();
-    signal?.throwIfAborted();
-    await heads.finish(tree, end()?.position);
+    const found = await verifyEvents(
+      {
+        stored,
+        leaves: rules === undefined ? undefined : leavesOf(rules),
+        thread: hashing,
+        folder,
+        verifiersOf: known,
+        kept: retained,
+        witnessed: [...witnessed, ...continued],
+      },
+      { signal, onProgress: (events) => onProgress?.(events, total), progress },
+    );
+    const isVouchedFor = found.events === 0 || found.verified_heads > 0;
+    const report = {
+      ...found,
+      agrees: found.agrees && isVouchedFor,
+      other_logs: trees === undefined ? [] : await otherSignedLogs(trees, stored.logId, continued, known),
+      continued_at: found.continued_from === 0 ? null : (progress?.at ?? null),
+    };
+    return { report, fault: firstFault(report), lines: [...describeVerification(report)] };
   } finally {
-    await heads.close();
-  }
-
-  const differing = leaves === undefined ? undefined : await comparison.finish(end());
-  const spoilt = differing !== undefined && !(await tilesAreRight(folder, differing, heads));
-  const difference =
-    leaves === undefined
-      ? withoutStart(heads, end(), treeStart)
-      : firstDifference(spoilt ? undefined : differing, heads, end());
-  const findings = [heads.wrong, gaps, revisions.gaps, strays];
-  return {
-    agrees: difference === null && findings.every(({ found }) => found === 0) && !spoilt,
-    events: tree.size,
-    continued_from: start?.size ?? 0,
-    position: end()?.position ?? null,
-    root: tree.root().toString('base64'),
-    heads: heads.heads,
-    verified_heads: heads.verified,
-    unverified_heads: heads.unverified,
-    agreed_size: heads.agreed,
-    difference,
-    wrong_heads: heads.wrong.findings(),
-    gaps: gaps.findings(),
-    stream_gaps: revisions.gaps.findings(),
-    strays,
-    spoilt_tiles: spoilt,
-  };
-}
-
-/**
- * Inserted events outside the engine's positions. They are read also where an earlier call has read the log's
- * beginning, since they precede it.
- */
-async function straysIn(stored: Pick<EventStore, 'strays'>): Promise<Findings<Stray>> {
-  const { found, first } = (await stored.strays?.(NAMED)) ?? { found: 0, first: [] };
-  return { found, first: first.map((event) => ({ event })) };
-}
-
-async function continuable(
-  progress: KeptProgress | undefined,
-  stored: Pick<EventStore, 'read'>,
-  outside: readonly HeadToCheck[],
-): Promise<VerifyProgress | undefined> {
-  if (progress?.kept === undefined) return undefined;
-  const why = await whyUnusable(progress.kept, stored, outside);
-  if (why === undefined) return progress.kept;
-  progress.unusable(why);
-  return undefined;
-}
-
-async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: VerifyDeps): Promise<HeadToCheck[]> {
-  const [published, shown] = await Promise.all([folder.head(), folder.witnessed()]);
-  const all = [
-    ...kept,
-    ...(published === undefined ? [] : [{ from: 'the head that was published last', note: published }]),
-    ...(shown === undefined ? [] : [{ from: 'the head that a witness has shown, and SEAL_DIR keeps', note: shown }]),
-  ];
-  return [...all.map((head) => outsideHead(head, verifiersOf)), ...witnessed];
-}
-
-function outsideHead(head: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
-  try {
-    return headToCheck(head, verifiersOf);
-  } catch (error) {
-    throw error instanceof MalformedEvidenceError
-      ? new MalformedEvidenceError(`${head.from} is no signed head (${error.message})`)
-      : error;
+    await hashing?.close();
   }
 }

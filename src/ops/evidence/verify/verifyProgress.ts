@@ -3,8 +3,8 @@
  * docs/evidence.md#an-interrupted-verification
  */
 import type { EventStore } from '../../../ports/eventStore.js';
-import { HASH_BYTES } from '../format/strictText.js';
-import type { TreeBuilder, TreeEdge } from '../format/treeBuilder.js';
+import { HASH_BYTES } from '../format/parsing.js';
+import type { TreeBuilder, TreeEdge } from '../format/tiles.js';
 import { type HeadsSoFar, identityOf } from './headChecks.js';
 import type { HeadToCheck } from '../heads/headsToCheck.js';
 import type { PlacedEvent } from './verification.js';
@@ -20,6 +20,8 @@ export interface VerifyProgress {
 
 export interface KeptProgress {
   readonly kept: VerifyProgress | undefined;
+  /** Time when it was stored, ISO 8601. */
+  readonly at: string | undefined;
   save(progress: VerifyProgress): void;
   /** Called where the stored progress can't be continued, and the whole log is read again. */
   unusable(why: string): void;

@@ -1,13 +1,21 @@
-/** Client of a log's witness (c2sp.org/tlog-witness): requests cosignatures, and the latest cosigned checkpoint. */
+/**
+ * Client of a log's witnesses (c2sp.org/tlog-witness): requests cosignatures, and the latest cosigned checkpoint.
+ */
 import { hash } from 'node:crypto';
 import { pause } from '../../../lib/async/pause.js';
 import { shortened } from '../../../lib/quotedText.js';
-import { type AddCheckpoint, formatAddCheckpoint } from './addCheckpoint.js';
-import { type Checkpoint, type ParsedCheckpoint, parseCheckpoint } from '../format/checkpoint.js';
-import { cosignatureVerifier } from '../format/cosignature.js';
-import { MalformedEvidenceError, UntrustedNoteError } from '../format/errors.js';
-import { keyName } from '../format/noteKeys.js';
 import {
+  type AddCheckpoint,
+  type Checkpoint,
+  cosignatureVerifier,
+  formatAddCheckpoint,
+  parseCheckpoint,
+  type ParsedCheckpoint,
+} from '../format/checkpoint.js';
+import { keyName } from '../format/noteKeys.js';
+import { fromDecimal, MalformedEvidenceError, UntrustedNoteError } from '../format/parsing.js';
+import {
+  formatSignature,
   type NoteSignature,
   type NoteVerifier,
   openNote,
@@ -15,7 +23,6 @@ import {
   parseSignatures,
   withSignatures,
 } from '../format/signedNote.js';
-import { fromDecimal } from '../format/strictText.js';
 
 export interface WitnessAddress {
   /** The witness' address, without the path `/add-checkpoint`. */
@@ -54,7 +61,7 @@ const MAX_ANSWER_BYTES = 65_536;
 const MAX_REASON = 200;
 
 /** The answer of a witness to the question which checkpoint of a log it has cosigned last. */
-export type LatestWord =
+type LatestWord =
   /** `note` has all signatures of the checkpoint; only the witness' own is verified, not the log's. */
   | { readonly outcome: 'cosigned'; readonly checkpoint: ParsedCheckpoint; readonly note: string }
   | { readonly outcome: 'nothing' }
@@ -185,4 +192,22 @@ async function ask(url: string, request: RequestInit): Promise<Answer> {
     const { message, cause } = error as Error;
     return { failed: `it can't be reached (${(cause as NodeJS.ErrnoException | undefined)?.code ?? message})` };
   }
+}
+
+interface Cosigned {
+  /** The checkpoint with the cosignatures received, in the order of the witnesses. */
+  readonly note: string;
+  /** The outcome of each witness' request, in the order of the witnesses. */
+  readonly outcomes: readonly Cosigning[];
+}
+
+/** Resolves within the timeout, even if witnesses do not answer. @throws the errors of `checkpoint.consistency` */
+export async function collectCosignatures(
+  witnesses: readonly WitnessClient[],
+  checkpoint: SignedCheckpoint,
+  patience: Patience,
+): Promise<Cosigned> {
+  const outcomes = await Promise.all(witnesses.map((witness) => witness.cosign(checkpoint, patience)));
+  const lines = outcomes.map((one) => (one.outcome === 'cosigned' ? formatSignature(one.signature) : ''));
+  return { note: checkpoint.note + lines.join(''), outcomes };
 }

@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
-import { formatCheckpoint, parseCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { cosignatureVerifier, cosignedAt, cosigner } from '../../../../src/ops/evidence/format/cosignature.js';
-import { MalformedEvidenceError, UntrustedNoteError } from '../../../../src/ops/evidence/format/errors.js';
+import {
+  cosignatureVerifier,
+  cosignedAt,
+  cosigner,
+  formatCheckpoint,
+  parseCheckpoint,
+} from '../../../../src/ops/evidence/format/checkpoint.js';
+import { MalformedEvidenceError, UntrustedNoteError } from '../../../../src/ops/evidence/format/parsing.js';
 import { hashLeaf } from '../../../../src/ops/evidence/format/merkleTree.js';
 import {
   COSIGNATURE_V1,

@@ -5,13 +5,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { suite } from 'uvu';
-import { formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { cosigner } from '../../../../src/ops/evidence/format/cosignature.js';
-import { hashLeaf } from '../../../../src/ops/evidence/format/merkleTree.js';
+import { cosigner, formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
+import { hashLeaf, proveConsistency, proveInclusion, rootAt } from '../../../../src/ops/evidence/format/merkleTree.js';
 import { noteSigner, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
-import { type HashTile, tileHashReader, tilePath } from '../../../../src/ops/evidence/format/tiles.js';
-import { TreeBuilder } from '../../../../src/ops/evidence/format/treeBuilder.js';
-import { proveConsistency, proveInclusion, rootAt } from '../../../../src/ops/evidence/format/treeProofs.js';
+import { type HashTile, tileHashReader, tilePath, TreeBuilder } from '../../../../src/ops/evidence/format/tiles.js';
 import { skipSuite } from '../../../support/assertions/testWhere.js';
 import { LOG_KEY, LOG_VKEY, ORIGIN, WITNESS_KEY } from '../../../support/evidence/bundles.js';
 

@@ -3,16 +3,17 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/errors.js';
+import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/parsing.js';
 import {
-  type LeafRules,
   leafOf,
   leafOfShown,
   leafOfTexts,
+  type LeafRules,
   showEvent,
   type StoredEvent,
 } from '../../../../src/ops/evidence/format/eventLeaf.js';
-import { encodeLeaf, type Leaf, parseLeaf } from '../../../../src/ops/evidence/format/leaf.js';
+import { encodeLeaf, type Leaf } from '../../../../src/ops/evidence/format/leaf.js';
+import { parseLeaf } from '../../../support/evidence/readers.js';
 import { hashLeaf } from '../../../../src/ops/evidence/format/merkleTree.js';
 
 const test = suite('leaf');

@@ -6,12 +6,14 @@ import {
   EMPTY_ROOT,
   hashChildren,
   hashLeaf,
+  proveConsistency,
+  proveInclusion,
+  rootAt,
   type TreeHead,
   verifyConsistency,
   verifyInclusion,
 } from '../../../../src/ops/evidence/format/merkleTree.js';
-import { TreeBuilder } from '../../../../src/ops/evidence/format/treeBuilder.js';
-import { proveConsistency, proveInclusion, rootAt } from '../../../../src/ops/evidence/format/treeProofs.js';
+import { TreeBuilder } from '../../../../src/ops/evidence/format/tiles.js';
 import { leafHashes, rememberedTree, simpleRoot, tiledTree } from './trees.js';
 
 const test = suite('Merkle tree');

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { MalformedEvidenceError, UntrustedNoteError } from '../../../../src/ops/evidence/format/errors.js';
+import { MalformedEvidenceError, UntrustedNoteError } from '../../../../src/ops/evidence/format/parsing.js';
 import {
   COSIGNATURE_V1,
   ED25519_NOTE,

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/errors.js';
-import { hashLeaf } from '../../../../src/ops/evidence/format/merkleTree.js';
+import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/parsing.js';
+import { hashLeaf, proveConsistency, proveInclusion } from '../../../../src/ops/evidence/format/merkleTree.js';
 import {
-  bundlesOfGrowth,
   parseTilePath,
   type Tile,
   tileHashReader,
   tilePath,
-  tilesOfGrowth,
   tileWidthAt,
+  TreeBuilder,
+  type TreeEdge,
 } from '../../../../src/ops/evidence/format/tiles.js';
-import { TreeBuilder, type TreeEdge } from '../../../../src/ops/evidence/format/treeBuilder.js';
-import { proveConsistency, proveInclusion } from '../../../../src/ops/evidence/format/treeProofs.js';
+import { bundlesOfGrowth, tilesOfGrowth } from '../../../support/evidence/readers.js';
 import { leafHashes, tiledTree } from './trees.js';
 
 const test = suite('tiles');

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import { formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/errors.js';
+import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/parsing.js';
 import { ED25519_NOTE, formatSignerKey } from '../../../../src/ops/evidence/format/noteKeys.js';
 import { noteSigner, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
-import { formatTlogProof, parseTlogProof } from '../../../../src/ops/evidence/format/tlogProof.js';
+import { formatTlogProof } from '../../../../src/ops/evidence/format/checkProof.js';
+import { parseTlogProof } from '../../../support/evidence/readers.js';
 import { leafHashes } from './trees.js';
 
 const test = suite('tlog proof');

@@ -1,7 +1,11 @@
-import { EMPTY_ROOT, hashChildren, hashLeaf } from '../../../../src/ops/evidence/format/merkleTree.js';
-import { tileHashReader, tilePath } from '../../../../src/ops/evidence/format/tiles.js';
-import { TreeBuilder } from '../../../../src/ops/evidence/format/treeBuilder.js';
-import type { HashReader, TreeNode } from '../../../../src/ops/evidence/format/treeProofs.js';
+import {
+  EMPTY_ROOT,
+  hashChildren,
+  hashLeaf,
+  type HashReader,
+  type TreeNode,
+} from '../../../../src/ops/evidence/format/merkleTree.js';
+import { tileHashReader, tilePath, TreeBuilder } from '../../../../src/ops/evidence/format/tiles.js';
 
 export const leafHashes = (count: number): Buffer[] =>
   Array.from({ length: count }, (_, at) => hashLeaf(Buffer.from(`leaf ${at}`)));

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { verifiersOf } from '../../../../src/ops/evidence/heads/headKeys.js';
+import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
 import { AlteredLogRefusedError, refuseAlteredLog } from '../../../../src/ops/readmodels/refuseAlteredLog.js';
 import { type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
 
@@ -64,7 +64,7 @@ test('is found altered by a head of the new key, with one of the old key before 
 test('may be repaired and rebuilt from once a head of the new key covers the others, not before', async ({ log }) => {
   const refused = async (): Promise<boolean> => {
     try {
-      await refuseAlteredLog({ stored: log.events, folder: log.folder, verifiersOf: verifiersOf([NEW]) });
+      await refuseAlteredLog({ stored: log.events, folder: log.folder, keys: [NEW] });
       return false;
     } catch (error) {
       if (error instanceof AlteredLogRefusedError) return true;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { suite } from 'uvu';
+import { treeAppender } from '../../../../src/ops/history/treeAppender.js';
 import { startTreeKeeper } from '../../../../src/ops/evidence/keeper/treeKeeper.js';
 import type { EventStore } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
@@ -60,7 +61,7 @@ function keeper({ events, folder }: KeptLog, records = memoryRecords(Date.now), 
     host: 'test',
     everyMs: EVERY_MS,
     witnesses: [],
-    now: () => new Date().toISOString(),
+    append: treeAppender(events),
     logger: pino({ level: 'silent' }),
     followers: all,
   });

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { treeHeadStream } from '../../../../src/domain/treeHeads.js';
-import { headKeys } from '../../../../src/ops/evidence/heads/headKeys.js';
-import { lastSignedHead } from '../../../../src/ops/evidence/heads/signedHeads.js';
-import { formatCheckpoint, parseCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { cosignatureVerifier } from '../../../../src/ops/evidence/format/cosignature.js';
+import { headKeys, lastSignedHead } from '../../../../src/ops/evidence/heads/signedHeads.js';
+import {
+  cosignatureVerifier,
+  formatCheckpoint,
+  parseCheckpoint,
+} from '../../../../src/ops/evidence/format/checkpoint.js';
 import { openNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
 import { type WitnessClient, witnessClient } from '../../../../src/ops/evidence/witness/witnessClient.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';

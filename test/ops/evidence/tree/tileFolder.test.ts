@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import { formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
 import { ED25519_NOTE, formatSignerKey } from '../../../../src/ops/evidence/format/noteKeys.js';
 import { noteSigner, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
-import { type TileFolder, type TileHashes, tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
+import { type TileFolder, tileFolder, type TileHashes } from '../../../../src/ops/evidence/tree/tileFolder.js';
 import { testWhere } from '../../../support/assertions/testWhere.js';
 
 const test = suite<{ folder: TileFolder }>('the folder of tiles');

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
-import { differenceInWords } from '../../../../src/ops/evidence/verify/differenceInWords.js';
-import { faultInWords, firstFault } from '../../../../src/ops/evidence/verify/firstFault.js';
+import { describeDifference, firstFault } from '../../../../src/ops/evidence/verify/describe.js';
 import { StreamRevisions } from '../../../../src/ops/evidence/verify/streamRevisions.js';
 import { type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
 
@@ -134,7 +133,7 @@ for (const position of ['0', '-5', '9007199254740993', '9223372036854775807'])
       found.strays.first.map(({ event }) => [event.position, event.stream]),
       [[position, stream]],
     );
-    assert.match(faultInWords(firstFault(found)!), new RegExp(`inserted.*\\(position ${position}, id 11111111`));
+    assert.match(firstFault(found)!.message, new RegExp(`inserted.*\\(position ${position}, id 11111111`));
   });
 
 test('names two events that were exchanged', async ({ log }) => {
@@ -286,7 +285,7 @@ test('says that the event which the tree was started with is missing, where it w
   await log.tamper(sql(`DELETE FROM events WHERE type = 'TreeStarted'`));
   const { agrees, difference, gaps } = await log.verify();
   assert.deepEqual([agrees, difference?.change, difference?.number, gaps.found], [false, 'start missing', 0, 1]);
-  assert.match(differenceInWords(difference!), /TreeStarted, in the stream log-tree\) is missing/);
+  assert.match(describeDifference(difference!), /TreeStarted, in the stream log-tree\) is missing/);
 });
 
 test('says from where on a young log was cut off, with the event that its tree was started with', async ({ log }) => {

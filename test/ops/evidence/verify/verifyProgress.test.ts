@@ -4,13 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { progressFile } from '../../../../src/cli/audit/progressFile.js';
-import { verifiersOf } from '../../../../src/ops/evidence/heads/headKeys.js';
+import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
 import type { KeptHead } from '../../../../src/ops/evidence/heads/headsToCheck.js';
-import { readableLeaves } from '../../../../src/ops/evidence/tree/leaves.js';
 import type { Verification } from '../../../../src/ops/evidence/verify/verification.js';
-import { verifyLog } from '../../../../src/ops/evidence/verify/verifyLog.js';
+import { verifyEvents } from '../../../../src/ops/evidence/verify/verifyEvents.js';
 import type { VerifyProgress } from '../../../../src/ops/evidence/verify/verifyProgress.js';
-import { KEYS, type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
+import { KEYS, type KeptLog, keptLog, readableLeaves } from '../../../support/fixtures/keptTree.js';
 
 const test = suite<{ log: KeptLog; young: string }>('a verification that was interrupted');
 
@@ -47,7 +46,7 @@ async function verified(
     verifiersOf: verifiersOf(KEYS),
     kept: heads,
   };
-  const found = await verifyLog(deps, {
+  const found = await verifyEvents(deps, {
     signal: ending.signal,
     onProgress(events) {
       read.push(events);
@@ -55,6 +54,7 @@ async function verified(
     },
     progress: {
       kept,
+      at: undefined,
       save: (progress) => (saved = JSON.parse(JSON.stringify(progress)) as VerifyProgress),
       unusable: (why) => (unusable = why),
     },

@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
-import { formatAddCheckpoint, parseAddCheckpoint } from '../../../../src/ops/evidence/witness/addCheckpoint.js';
-import { formatCheckpoint, parseCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { cosignatureVerifier, cosigner } from '../../../../src/ops/evidence/format/cosignature.js';
-import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/errors.js';
-import { EMPTY_ROOT } from '../../../../src/ops/evidence/format/merkleTree.js';
+import {
+  cosignatureVerifier,
+  cosigner,
+  formatAddCheckpoint,
+  formatCheckpoint,
+  parseAddCheckpoint,
+  parseCheckpoint,
+} from '../../../../src/ops/evidence/format/checkpoint.js';
+import { MalformedEvidenceError } from '../../../../src/ops/evidence/format/parsing.js';
+import { EMPTY_ROOT, proveConsistency } from '../../../../src/ops/evidence/format/merkleTree.js';
 import {
   COSIGNATURE_V1,
   ED25519_NOTE,
@@ -22,7 +27,6 @@ import {
   parseNote,
   signNote,
 } from '../../../../src/ops/evidence/format/signedNote.js';
-import { proveConsistency } from '../../../../src/ops/evidence/format/treeProofs.js';
 import {
   answerAddCheckpoint,
   type WitnessAnswer,

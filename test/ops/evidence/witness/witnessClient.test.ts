@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { cosignatureVerifier } from '../../../../src/ops/evidence/format/cosignature.js';
+import { cosignatureVerifier } from '../../../../src/ops/evidence/format/checkpoint.js';
 import { openNote, withSignatures } from '../../../../src/ops/evidence/format/signedNote.js';
 import { witnessClient } from '../../../../src/ops/evidence/witness/witnessClient.js';
 import { LOG_VKEY, ORIGIN, WITNESS_VKEY } from '../../../support/evidence/bundles.js';

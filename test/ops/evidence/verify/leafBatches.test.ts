@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { findLeafRules } from '../../../../src/ops/evidence/tree/leafRules.js';
-import { NO_LEAF } from '../../../../src/ops/evidence/verify/leafMessages.js';
-import { leafBatches } from '../../../../src/ops/evidence/verify/leafBatches.js';
-import { type LeafThread, openLeafThread } from '../../../../src/ops/evidence/verify/leafThread.js';
-import { leavesOf } from '../../../../src/ops/evidence/tree/leaves.js';
+import { findLeafRules, leavesOf } from '../../../../src/ops/evidence/tree/leaves.js';
+import {
+  leafBatches,
+  type LeafThread,
+  NO_LEAF,
+  openLeafThread,
+} from '../../../../src/ops/evidence/verify/leafBatches.js';
 import type { LeafRules } from '../../../../src/ops/evidence/format/eventLeaf.js';
 import { type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
 

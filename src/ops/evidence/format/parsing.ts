@@ -1,5 +1,24 @@
-/** Strict parsers of base64 and numbers: each value has one text form, so two different texts never parse equal. */
-import { MalformedEvidenceError } from './errors.js';
+/** Errors about evidence, and strict parsers: each value has one text form, so two different texts never parse equal. */
+/** What was given as evidence proves nothing; the subclasses say why. */
+export class EvidenceError extends Error {}
+
+/** A leaf, tile, note, checkpoint, proof or request does not have its format. The message names the fault. */
+export class MalformedEvidenceError extends EvidenceError {
+  override readonly name = 'MalformedEvidenceError';
+}
+
+/** A note without a valid signature of a known key, or with an invalid one. */
+export class UntrustedNoteError extends EvidenceError {
+  override readonly name = 'UntrustedNoteError';
+}
+
+/** A note was signed by unknown keys only. */
+export class UnknownSignersError extends UntrustedNoteError {}
+
+/** The log of a checkpoint does not have an event, or not with the content that a bundle shows. */
+export class UnprovenEventError extends EvidenceError {
+  override readonly name = 'UnprovenEventError';
+}
 
 /**
  * Decodes base64 (RFC 4648, section 4) with padding, without set bits after the last byte.

@@ -1,16 +1,19 @@
 /**
  * A log that was copied or restored has the events of another log, and an id of its own. Its first head names the last
- * head of that other log (docs/evidence.md#copies-and-backups).
+ * head of that other log (docs/evidence.md#copies-and-backups). SEAL_DIR holds heads of other logs alongside its own.
  */
-import { type ContinuedHead, treeHeadStream, type TreeHeadSigned } from '../../../domain/treeHeads.js';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ContinuedHead, type TreeHeadSigned, treeHeadStream } from '../../../domain/treeHeads.js';
 import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
-import { parseCheckpoint } from '../format/checkpoint.js';
-import { MalformedEvidenceError } from '../format/errors.js';
-import { parseNote } from '../format/signedNote.js';
 import { lastEvent } from '../../../runtime/log/lastEvent.js';
-import { originOf, type VerifiersOf } from './headKeys.js';
+import { parseCheckpoint } from '../format/checkpoint.js';
+import { MalformedEvidenceError } from '../format/parsing.js';
+import { parseNote } from '../format/signedNote.js';
+import { tileFolder } from '../tree/tileFolder.js';
 import { type HeadToCheck, headToCheck } from './headsToCheck.js';
+import { originOf, type VerifiersOf } from './signedHeads.js';
 
 const HEADS = treeHeadStream('');
 
@@ -25,12 +28,12 @@ export async function headToContinue(
 ): Promise<ContinuedHead | undefined> {
   let last: ContinuedHead | undefined;
   for await (const batch of events.readAll(undefined, { types: ['TreeHeadSigned'] }, { signal }))
-    for (const { stream, data } of batch.events) last = headIn(stream, data) ?? last;
+    for (const { stream, data } of batch.events) last = headOfAnotherLog(stream, data) ?? last;
   signal.throwIfAborted();
   return last;
 }
 
-function headIn(stream: string, data: unknown): ContinuedHead | undefined {
+function headOfAnotherLog(stream: string, data: unknown): ContinuedHead | undefined {
   const note = (data as Partial<TreeHeadSigned['data']> | null)?.note ?? '';
   const logId = stream.slice(HEADS.length);
   try {
@@ -95,4 +98,60 @@ async function headNamed(
 function noneReadable(error: unknown): readonly RecordedEvent[] {
   if (error instanceof AlteredEventError) return [];
   throw error;
+}
+
+export interface OtherSignedLog {
+  readonly log_id: string;
+  readonly events: number;
+  /** Folder of the log's last head. */
+  readonly folder: string;
+}
+
+/**
+ * Other logs in SEAL_DIR with a signed head that this log does not continue.
+ * @param dir has a folder for each log, named by its id
+ * @param continued heads that this log continues
+ * @throws the file system's errors
+ */
+export async function otherSignedLogs(
+  dir: string,
+  logId: string,
+  continued: readonly HeadToCheck[],
+  verifiersOf: VerifiersOf,
+): Promise<readonly OtherSignedLog[]> {
+  const found: OtherSignedLog[] = [];
+  for (const name of (await foldersIn(dir)).toSorted()) {
+    if (name === logId) continue;
+    const folder = join(dir, name);
+    const head = await headIn(folder, verifiersOf);
+    if (head === undefined || head.verified === false || head.fault !== undefined) continue;
+    if (
+      continued.some(({ origin, size, root }) => origin === head.origin && size === head.size && root.equals(head.root))
+    )
+      continue;
+    found.push({ log_id: name, events: head.size, folder });
+  }
+  return found;
+}
+
+async function foldersIn(dir: string): Promise<string[]> {
+  try {
+    const entries = await readdir(dir, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** The published head in a folder; `undefined` where there is none, or it is unreadable. */
+async function headIn(folder: string, verifiersOf: VerifiersOf): Promise<HeadToCheck | undefined> {
+  const note = await tileFolder(folder).head();
+  if (note === undefined) return undefined;
+  try {
+    return headToCheck({ from: folder, note }, verifiersOf);
+  } catch (error) {
+    if (error instanceof MalformedEvidenceError) return undefined;
+    throw error;
+  }
 }

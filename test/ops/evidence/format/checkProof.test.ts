@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { checkBundle, type TrustedKeys } from '../../../../src/ops/evidence/format/checkBundle.js';
-import { cosignatureVerifier } from '../../../../src/ops/evidence/format/cosignature.js';
+import { checkBundle, type TrustedKeys } from '../../../../src/ops/evidence/format/checkProof.js';
+import { cosignatureVerifier } from '../../../../src/ops/evidence/format/checkpoint.js';
 import {
   MalformedEvidenceError,
   UnprovenEventError,
   UntrustedNoteError,
-} from '../../../../src/ops/evidence/format/errors.js';
+} from '../../../../src/ops/evidence/format/parsing.js';
 import { COSIGNATURE_V1 } from '../../../../src/ops/evidence/format/noteKeys.js';
 import { bundleJson, parseBundle, type ProofBundle } from '../../../../src/ops/evidence/format/proofBundle.js';
 import { noteVerifier } from '../../../../src/ops/evidence/format/signedNote.js';
