@@ -153,7 +153,10 @@ export function generateHistory(options: HistoryOptions): History {
     if (picked !== undefined) picked.status = 'redeemed';
     if (!again) return;
     schedule(() => {
-      log.append(giftStream(id), revision + 1, { type: 'GiftUnredeemed', data: { redemption_id } });
+      log.append(giftStream(id), revision + 1, {
+        type: 'GiftUnredeemed',
+        data: { redemption_id, merchant_id: location.merchant_id },
+      });
       counts.unredeemed++;
       const undone = sampled.get(id);
       if (undone !== undefined) undone.status = 'unredeemed';

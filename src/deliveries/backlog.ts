@@ -11,7 +11,7 @@ export interface Waiting {
   readonly key: string;
   /** Time of the event: ISO 8601, UTC. */
   readonly at: string;
-  /** Type of the feed's entry; absent for a ping, or in a record of an earlier release. */
+  /** Type of the feed's entry; absent for a ping. */
   readonly type?: string;
   /** For a ping: id of the event that requested it. */
   readonly ping?: string;

@@ -51,7 +51,7 @@ export function waitingEntry(position: Position, entry: FeedEntry): Waiting {
   return { position, key: orderKey(entry), at: entry.at, type: entry.type, tries: 0 };
 }
 
-/** Whether the endpoint gets this type of event at present; an absent `type` is unknown, and passes. */
+/** Whether the endpoint gets this type of event at present. A ping has no type, and passes. */
 export function isSubscribed({ types }: Pick<EndpointDocument, 'types'>, { type }: Pick<Waiting, 'type'>): boolean {
   return types === null || type === undefined || types.includes(type);
 }

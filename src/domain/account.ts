@@ -39,7 +39,7 @@ export interface User {
 
 /**
  * `users: null`: the client may log in every user. `staff`: whether roles count for users logged in through the client;
- * null: they count, since the operator has not decided; absent in older entries.
+ * null: they count, since the operator has not decided.
  */
 export interface Client {
   readonly id: string;
@@ -48,7 +48,7 @@ export interface Client {
   readonly name: string;
   readonly active: boolean;
   readonly users: readonly string[] | null;
-  readonly staff?: boolean | null;
+  readonly staff: boolean | null;
 }
 
 export interface PaymentMethod {

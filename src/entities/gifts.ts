@@ -125,13 +125,12 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
 /** The message of a gift; `conversation_id` is empty, since there are no conversations (docs/api/gifts.md#message). */
 export function messageEntity({ id, gift, transaction, message = '' }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
-  // Earlier releases accepted messages with lone surrogates, which strict JSON readers refuse.
   return {
     id: gift.message_id,
     created_at: time,
     updated_at: time,
     gift_id: id,
-    message: message.toWellFormed(),
+    message,
     conversation_id: '',
     sender_id: transaction.buyer_id,
   };

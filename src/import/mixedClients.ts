@@ -16,7 +16,7 @@ export function mixedClients({ users, clients }: WantedImport, log: LogState): s
     allowed === undefined ? some.length > 0 : some.some((id) => allowed.has(id));
   return [...liveAfter(log.entries.client, clients).values()].flatMap(({ id, active, users: named, staff: said }) => {
     const allowed = named === null ? undefined : new Set(named);
-    return active && (said ?? null) === null && serves(allowed, staff) && serves(allowed, others) ? [id] : [];
+    return active && said === null && serves(allowed, staff) && serves(allowed, others) ? [id] : [];
   });
 }
 

@@ -194,31 +194,26 @@ function evolveGift(
   }
 }
 
-/** Types of events that are folded from version 3 on. */
-type Later = ReminderSent['type'];
-
-const FIRST_TYPES = typesOf<Exclude<Folded['type'], Later>>({
-  GiftsPurchased: true,
-  GiftClaimed: true,
-  GiftRedeemed: true,
-  GiftUnredeemed: true,
-  VoucherAssigned: true,
-  GiftCancelled: true,
-  GiftReassigned: true,
-  GiftExtended: true,
-});
-
-function makeGifts(
-  fold: Pick<Projection<GiftDocument>, 'version' | 'indexes' | 'previous'>,
-  held: HeldAt,
-  later: readonly Later[] = [],
-): Projection<GiftDocument> {
+function makeGifts(): Projection<GiftDocument> {
   const idsOf = giftIdsByEvent();
+  const keyOf = lastTimeKey();
+  const held: HeldAt = (receiver, at) => heldSince(receiver, keyOf(at));
   return {
     name: 'gifts',
-    ...fold,
+    version: 1,
     hidden: HIDDEN_FIELDS,
-    types: [...FIRST_TYPES, ...later],
+    indexes: [{ fields: ['held'] }],
+    types: typesOf<Folded['type']>({
+      GiftsPurchased: true,
+      GiftClaimed: true,
+      GiftRedeemed: true,
+      GiftUnredeemed: true,
+      VoucherAssigned: true,
+      GiftCancelled: true,
+      GiftReassigned: true,
+      GiftExtended: true,
+      ReminderSent: true,
+    }),
     creates: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
       const folded = event as Recorded<Folded>;
@@ -239,19 +234,7 @@ function makeGifts(
   };
 }
 
-/** Version 2, whose documents have no `held`. */
-const gifts2 = makeGifts({ version: 2, indexes: [] }, () => undefined);
-
-function makeGifts3(): Projection<GiftDocument> {
-  const keyOf = lastTimeKey();
-  return makeGifts(
-    { version: 3, indexes: [{ fields: ['held'] }], previous: [gifts2] },
-    (receiver, at) => heldSince(receiver, keyOf(at)),
-    typesOf<Later>({ ReminderSent: true }),
-  );
-}
-
-export const giftsProjection: Projection<GiftDocument> = makeGifts3();
+export const giftsProjection = makeGifts();
 
 /** An issued gift before its own events, as its purchase made it. */
 export function asBought({

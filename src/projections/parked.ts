@@ -27,7 +27,7 @@ export interface ParkedDocument extends ParkedWork {
 
 export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
-  version: 2,
+  version: 1,
   hidden: HIDDEN_FIELDS,
   indexes: [
     { fields: ['changed'] },

@@ -178,7 +178,10 @@ test('nobody is notified of a gift that is blocked at its release or reassignmen
   } as GiftEvent;
   const released: GiftEvent = { type: 'GiftReleased', data: { transaction_id: 't' } };
   const block = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: '' } });
-  const unblock = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { cause, reason: '' } });
+  const unblock = (cause: string): GiftEvent => ({
+    type: 'GiftUnblocked',
+    data: { cause, reason: '', transaction_id: 't' },
+  });
   const held = [scheduled, block('dispute:d'), block('support'), released];
   assert.is(after(...held).next.do, 'nothing');
   assert.is(after(...held, unblock('support')).next.do, 'nothing');

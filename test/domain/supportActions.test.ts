@@ -11,7 +11,7 @@ import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
 const test = suite('domain/supportActions');
 const issued = (receiver: object = { user_id: 'bob' }): GiftEvent => giftIssued({ receiver });
 const redeemed = giftRedeemed('r');
-const unredeemed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'r' } };
+const unredeemed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'r', merchant_id: null } };
 const cancelled: GiftEvent = { type: 'GiftCancelled', data: { reason: 'x' } };
 const blocked: GiftEvent = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } };
 const voucher: GiftEvent = {

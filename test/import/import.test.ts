@@ -714,7 +714,7 @@ test('a password is hashed composed, so that the same one written otherwise chan
   assert.is((await importInto(events, withPassword('caf\u00e9 9'))).events, 0);
 });
 
-/** A log of an earlier release, in which one user has a landline. */
+/** A log in which one user's number is not valid any more: it is a landline. */
 async function logWithLandline(): Promise<{ events: MemoryEvents; file: ReturnType<typeof wholeFile> }> {
   const file = wholeFile();
   const imported = memoryEvents();

@@ -58,10 +58,10 @@ export type GiftRedeemed = DomainEvent<
   }
 >;
 
-/** `merchant_id`: the merchant of the redemption; absent in older events, which did not record it. */
+/** `merchant_id`: the merchant of the redemption. */
 export type GiftUnredeemed = DomainEvent<
   'GiftUnredeemed',
-  { readonly redemption_id: string; readonly merchant_id?: string | null }
+  { readonly redemption_id: string; readonly merchant_id: string | null }
 >;
 
 /**
@@ -97,8 +97,7 @@ export interface Block {
 /** The gift can't be redeemed, claimed or vouchered while any cause blocks it. */
 export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 
-/** `transaction_id`: absent in older events. */
-export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block & { readonly transaction_id?: string }>;
+export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block & { readonly transaction_id: string }>;
 
 /** Support gave the gift another receiver, for `reason`. Secret: `receiver.phone_id`. */
 export type GiftReassigned = DomainEvent<

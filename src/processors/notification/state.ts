@@ -65,12 +65,8 @@ export function reactToNotification(
     case 'GiftUnblocked':
     case 'ReminderDue':
     case 'NotificationRequested':
-    case 'WorkRetried': {
-      const { transaction_id: transactionId } = event.data;
-      // Older releases held back no notification of a blocked gift, so none is due at the end of the block.
-      if (transactionId === undefined) return { state, intents: [] };
-      return request({ transactionId, last: cause, do: 'resend' }, instance);
-    }
+    case 'WorkRetried':
+      return request({ transactionId: event.data.transaction_id, last: cause, do: 'resend' }, instance);
     default:
       return event satisfies never;
   }

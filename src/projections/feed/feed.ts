@@ -93,7 +93,7 @@ const CHANGES_PARTIES: ReadonlySet<string> = new Set<FedEvent['type']>([
 
 export const feedProjection: Projection<FeedDocument> = {
   name: 'feed',
-  version: 2,
+  version: 1,
   last: true,
   hidden: new Set([...HIDDEN_FIELDS, 'holder']),
   indexes: [

@@ -45,7 +45,6 @@ function joined(...parts: readonly string[]): string {
 
 /** At most `length` code units. Providers refuse half a character at the end. */
 function cut(text: string, length: number): string {
-  const whole = text.toWellFormed();
-  if (whole.length <= length) return whole;
-  return `${whole.slice(0, Math.max(0, length - 1)).replace(/[\uD800-\uDBFF]$/u, '')}…`;
+  if (text.length <= length) return text;
+  return `${text.slice(0, Math.max(0, length - 1)).replace(/[\uD800-\uDBFF]$/u, '')}…`;
 }

@@ -157,6 +157,7 @@ export function aClient(id: string, secretHash: string, change: Partial<ClientDo
     name: id,
     active: true,
     users: null,
+    staff: null,
     credential: 1,
     ...change,
   };

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GiftEvent, GiftExtended, GiftIssued, ReminderDue } from '../../../src/domain/gift/events.js';
+import type { GiftBlocked, GiftEvent, GiftExtended, GiftIssued, ReminderDue } from '../../../src/domain/gift/events.js';
 import { remind } from '../../../src/domain/gift/reminders.js';
 import { giftAggregate, type IssuedGift } from '../../../src/domain/gift/state.js';
 import { given, happened } from '../../support/assertions/givenWhenThen.js';
@@ -44,12 +44,13 @@ test('of several that are due only the last is sent, and none after the last val
 
 test('nobody is reminded of a gift that is redeemed, cancelled, blocked, not sent, or nobody’s', () => {
   const redeemed = { type: 'GiftRedeemed', data: { redemption_id: 'r', merchant_id: null } } as GiftEvent;
-  const blocked: GiftEvent = { type: 'GiftBlocked', data: { cause: 'support', reason: '' } };
+  const blocked: GiftBlocked = { type: 'GiftBlocked', data: { cause: 'support', reason: '' } };
   const day = '2026-05-31';
   assert.equal(remindedOn(day, issued(), redeemed), []);
   assert.equal(remindedOn(day, issued(), { type: 'GiftCancelled', data: { reason: 'r' } }), []);
   assert.equal(remindedOn(day, issued(), blocked), []);
-  assert.equal(remindedOn(day, issued(), blocked, { ...blocked, type: 'GiftUnblocked' }), [reminder(30)]);
+  const unblocked: GiftEvent = { type: 'GiftUnblocked', data: { ...blocked.data, transaction_id: 't' } };
+  assert.equal(remindedOn(day, issued(), blocked, unblocked), [reminder(30)]);
   assert.equal(remindedOn(day, issued({ scheduled: true })), []);
   assert.equal(remindedOn(day, issued({ scheduled: true }), { type: 'GiftReleased', data: { transaction_id: 't' } }), [
     reminder(30),

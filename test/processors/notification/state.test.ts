@@ -88,8 +88,6 @@ test('notifies for each event that requests it, and resumes the last one', () =>
     assert.equal([asked, resumed(work)], [['resend g1 for e0'], ['resend for e0']], request.type);
     assert.equal(resumed(given(issued({ user_id: 'bea' }), request).work), ['resend for e1'], request.type);
   }
-  const unblocked = { type: 'GiftUnblocked', data: { cause: 'support', reason: 'r' } } as const;
-  assert.equal(given(unblocked), { work: undefined, asked: [] }, 'an older event');
 });
 
 test('closes by the answer to the last request', () => {

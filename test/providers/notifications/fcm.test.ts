@@ -206,11 +206,6 @@ test('refuses a message that no device would get, and blames no token for it', a
   });
 });
 
-test('a message that an earlier release took with half of a character is sent as text', async ({ server, push }) => {
-  assert.is((await push.send({ ...ask(), message: 'Happy birthday \ud83c' })).outcome, 'sent');
-  assert.match(server.messages[0]?.notification.body ?? '', /^Happy birthday \ufffd\n/);
-});
-
 test("retries later what can't be sent now; one device is enough", async ({ server, push }) => {
   once(server, { kind: 'error', when: 'undone' });
   assert.is((await push.send(ask(['device-1', 'device-2']))).outcome, 'sent');

@@ -243,8 +243,7 @@ export async function refuseUnlessErasable(
 
 /** Whether the user is staff, or a user of a merchant, and no import has retired them. */
 function actsForOthers(user: Entry<User>): boolean {
-  if (user.status !== 'live' || !user.value.active) return false;
-  // Users of the first releases have neither.
-  const { roles = [], merchant_id = null } = user.value as Partial<User>;
-  return roles.length > 0 || merchant_id !== null;
+  return (
+    user.status === 'live' && user.value.active && (user.value.roles.length > 0 || user.value.merchant_id !== null)
+  );
 }
