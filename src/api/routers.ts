@@ -18,7 +18,7 @@ import type { ApiParts, PartsOptions } from './parts.js';
 import { serve } from './pipeline/pipeline.js';
 import { routerMaker, type RouterMaker, type SubjectRouter } from './pipeline/router.js';
 import { clockRoutes } from './sandbox/clock.js';
-import { resetRoutes, type SandboxReset } from './sandbox/reset.js';
+import { resetRoutes } from './sandbox/reset.js';
 import { attemptRoutes } from './webhookEndpoints/attempts.js';
 import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
 import { endpointRoutes } from './webhookEndpoints/endpoints.js';
@@ -31,7 +31,8 @@ export interface RouterOptions extends PartsOptions {
   readonly own: OwnParts;
   /** Aborted when the service stops: requests that wait for events are answered then. */
   readonly stopping: AbortSignal;
-  readonly reset: SandboxReset;
+  /** Requests a reset of the sandbox. @throws HttpError `reset_refused` */
+  readonly reset: () => void;
 }
 
 export interface Routers {
@@ -92,7 +93,7 @@ async function publicRouters(
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version }),
     await webhookRouter(routerOf, { config, engines, questions, logger, now }),
     ...(config.sandbox
-      ? [routerOf('/sandbox', [...clockRoutes(engines.store.records), ...resetRoutes(options.reset)])]
+      ? [routerOf('/sandbox', [...clockRoutes(engines.store.records), ...resetRoutes(options.reset, events.logId)])]
       : []),
     ...evidenceRouters(routerOf, { ...evidence, events, isPublic: config.sealPublic, now }),
   ];

@@ -37,10 +37,10 @@ export const LED = {
 } as const;
 
 /** Whether work has a leader at present: outward work that is held has none. */
-export const isLed = (lease: Lease, outward: Pick<OutwardWork, 'state'>): boolean =>
+export const isLed = (lease: Led, outward: Pick<OutwardWork, 'state'>): boolean =>
   lease === LED['read models'] || outward.state().held === undefined;
 
-type Lease = (typeof LED)[keyof typeof LED];
+export type Led = (typeof LED)[keyof typeof LED];
 
 export interface ReadinessOptions {
   readonly engines: Engines;
@@ -50,7 +50,7 @@ export interface ReadinessOptions {
   readonly holder: string;
   readonly appends: Pick<AppendWatch, 'failing'>;
   readonly health: () => readonly FollowerHealth[];
-  readonly leaders: Pick<LeaderWatch<Lease>, 'noLeaderSince'>;
+  readonly leaders: Pick<LeaderWatch<Led>, 'noLeaderSince'>;
   readonly outward: Pick<OutwardWork, 'state'>;
   /** State of this process's webhook deliveries; `undefined`: it makes none. */
   readonly webhooks?: () => DeliveryStatus | undefined;

@@ -1,62 +1,102 @@
+/** The service as a process of its own: it starts the roles, and starts them again after a sandbox's reset. */
+import { once } from 'node:events';
 import { writeSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { startApp } from './app.js';
-import { type Config, ConfigError, loadConfig } from './config.js';
+import { resources } from '../lib/async/resources.js';
 import { createLogger } from '../lib/logging/logger.js';
 import { VERSION } from '../lib/version.js';
-import { startWithRetries } from './startWithRetries.js';
-import { startFailure } from './startFailure.js';
 import { startTelemetry } from '../tracing/telemetry.js';
+import { type Config, ConfigError, loadConfig } from './config.js';
+import { type Listeners, openListeners, urlsOf } from './listeners.js';
+import { startRoles } from './roles.js';
+import { resetData, type SandboxFolder, sandboxFolder, unavailableNow, whileReset } from './sandboxReset.js';
+import { startFailure } from './startFailure.js';
+import { startWithRetries } from './startWithRetries.js';
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 
 /** Milliseconds that a stop may take; then the process ends, without losing anything acknowledged. */
 const STOP_MS = 10_000;
 
-interface Closing {
-  readonly app?: { close(): Promise<void> } | undefined;
-  readonly telemetry?: { close(): Promise<void> } | undefined;
-}
-
 /**
- * Starts the service with this process's environment. A failure is explained, and ends the process with exit code 1.
+ * Runs the service with this process's environment, and ends the process. A failed start is explained, with exit code
+ * 1.
  * @param started receives the function that stops the service; until then the process may just end
  */
 export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
   const config = settings();
   const logger = createLogger({ level: config.logLevel });
-  let telemetry: Closing['telemetry'];
+  const open = resources();
+  const stopping = new AbortController();
+  const stop = (signal: StopSignal): void => {
+    if (stopping.signal.aborted) return;
+    logger.info({ signal }, 'stopping');
+    // The process ends despite remaining work, such as traces to a collector that does not answer.
+    setTimeout(() => process.exit(1), STOP_MS).unref();
+    stopping.abort();
+  };
   try {
-    telemetry = await startTelemetry({ version: VERSION, logger });
-    const onLost = (error: unknown): void => void fail(error, config, logger, telemetry);
-    const app = await startWithRetries(async () => startApp(config, logger, { onLost }), logger, {
-      waitMs: config.enginesWaitMs,
-    });
-    started(stopping({ app, telemetry }, logger));
-    logger.info(
-      {
-        url: app.url,
-        health: app.healthUrl,
-        ops: app.opsUrl,
-        roles: [...config.roles],
-        dataDir: config.dataDir,
-        log: app.logId,
-        payments: config.payments,
-        notifications: config.notifications,
-      },
-      'started',
-    );
+    const telemetry = await startTelemetry({ version: VERSION, logger });
+    if (telemetry !== undefined) open.add(telemetry);
+    // The listeners are opened first, so that a taken port is found before any work starts.
+    const listeners = await openListeners(config, logger, open);
+    const folder = sandboxFolder(config);
+    while (!stopping.signal.aborted)
+      await serveOnce({ config, logger, listeners, folder, stopping: stopping.signal, started: () => started(stop) });
+    await open.close();
+    logger.info('stopped');
+    process.exit(0);
   } catch (error) {
-    await fail(error, config, logger, telemetry);
+    const cause = startFailure(error, config);
+    if (stopping.signal.aborted) logger.error({ err: error }, 'stopping failed');
+    else if (cause === undefined) logger.fatal({ err: error }, 'could not start');
+    else explain(cause);
+    await open.close().catch((late: unknown) => logger.error({ err: late }, 'closing failed'));
+    process.exit(1);
   }
 }
 
-async function fail(error: unknown, config: Config, logger: Logger, telemetry: Closing['telemetry']): Promise<void> {
-  const cause = startFailure(error, config);
-  if (cause === undefined) logger.fatal({ err: error }, 'could not start');
-  else explain(cause);
-  await telemetry?.close();
-  process.exit(1);
+interface Serving {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly listeners: Listeners;
+  readonly folder: SandboxFolder;
+  /** Aborted when the process is to stop. */
+  readonly stopping: AbortSignal;
+  readonly started: () => void;
+}
+
+/** Serves until the process is to stop, or until its sandbox is reset. @throws as `startApp` */
+async function serveOnce({ config, logger, listeners, folder, stopping, started }: Serving): Promise<void> {
+  const resetting = new AbortController();
+  const reset = (): void => {
+    if (stopping.aborted) throw unavailableNow();
+    folder.claim();
+    resetting.abort();
+  };
+  const start = async (): ReturnType<typeof startRoles> => {
+    folder.share();
+    return startRoles({ config, logger, listeners, reset });
+  };
+  const { logId, close } = await startWithRetries(start, logger, { waitMs: config.enginesWaitMs });
+  started();
+  const { url, healthUrl: health, opsUrl: ops } = urlsOf(config, listeners);
+  const { dataDir, payments, notifications } = config;
+  const roles = [...config.roles];
+  logger.info({ url, health, ops, roles, dataDir, log: logId, payments, notifications }, 'started');
+
+  const ended = AbortSignal.any([stopping, resetting.signal]);
+  if (!ended.aborted) await once(ended, 'abort');
+  if (stopping.aborted) return close();
+  logger.info({ log: logId }, 'resetting the sandbox');
+  const meanwhile = whileReset(config, logger);
+  for (const one of Object.values(listeners)) one?.serve(meanwhile);
+  try {
+    await close({ keepListening: true });
+    logger.info({ log: await resetData(config, logger) }, 'the sandbox is reset');
+  } catch (error) {
+    logger.error({ err: error, log: logId }, 'the sandbox could not be reset: its data is as before');
+  }
 }
 
 function settings(): Config {
@@ -75,37 +115,5 @@ function explain(text: string): void {
     writeSync(2, `${text}\n`);
   } catch {
     // No reader is left.
-  }
-}
-
-/**
- * Stops the service once, and ends the process despite remaining work, such as traces to a collector that does not
- * answer.
- */
-function stopping(running: Closing, logger: Logger): (signal: StopSignal) => void {
-  let called = false;
-  return (signal) => {
-    if (called) return;
-    called = true;
-    logger.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), STOP_MS).unref();
-    end(running).then(
-      () => {
-        logger.info('stopped');
-        process.exit(0);
-      },
-      (error: unknown) => {
-        logger.error({ err: error }, 'stopping failed');
-        process.exit(1);
-      },
-    );
-  };
-}
-
-async function end({ app, telemetry }: Closing): Promise<void> {
-  try {
-    await app?.close();
-  } finally {
-    await telemetry?.close();
   }
 }

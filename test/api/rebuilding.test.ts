@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import type { AppOptions } from '../../src/service/app.js';
+import type { Overrides } from '../../src/service/shared.js';
 import { resources } from '../../src/lib/async/resources.js';
 import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { collectionOf, type Projection } from '../../src/runtime/readmodels/projection.js';
@@ -246,7 +246,7 @@ test('serves the earlier version until a changed one is built, at its deployment
  * The next release: another fold of gifts, with the previous one beside it. What it builds is stored only once it is let
  * `go`.
  */
-function nextRelease(): { readonly app: AppOptions; go(): void } {
+function nextRelease(): { readonly app: Overrides; go(): void } {
   let go: () => void = () => undefined;
   const word = new Promise<void>((resolve) => (go = resolve));
   const next: Projection = {

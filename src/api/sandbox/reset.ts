@@ -3,16 +3,6 @@ import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import { refuseUsers } from './clientsOnly.js';
 
-export interface SandboxReset {
-  /**
-   * Starts a reset, or joins one in progress. From now on requests get 503 until the sandbox is as after its import.
-   * Requests in progress are finished, among them the one that requests the reset.
-   * @returns the id of the log that ends
-   * @throws HttpError `reset_refused`
-   */
-  begin(): { readonly logId: string };
-}
-
 const resetSchema = entity('SandboxReset', {
   ended_log_id: {
     type: 'string',
@@ -20,7 +10,12 @@ const resetSchema = entity('SandboxReset', {
   },
 });
 
-export function resetRoutes(reset: SandboxReset): Route[] {
+/**
+ * @param reset requests a reset. From then on other requests get 503 until the sandbox is as after its import. Requests
+ * in progress are finished, among them the one that requests the reset; a repeat joins it.
+ * @throws HttpError `reset_refused`
+ */
+export function resetRoutes(reset: () => void, logId: string): Route[] {
   return [
     {
       method: 'POST',
@@ -43,7 +38,10 @@ export function resetRoutes(reset: SandboxReset): Route[] {
       errors: ['forbidden', 'reset_refused'],
       async open(early) {
         refuseUsers(early);
-        return async () => ({ status: 202, body: { data: { ended_log_id: reset.begin().logId } } });
+        return async () => {
+          reset();
+          return { status: 202, body: { data: { ended_log_id: logId } } };
+        };
       },
     },
   ];

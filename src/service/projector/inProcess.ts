@@ -10,6 +10,8 @@ import { openScratch } from '../scratchStores.js';
 import { startTree, type TreeSettings } from '../tree.js';
 
 export interface RunningProjector {
+  /** Resolves when the projector's first thread works, or has ended; absent where it has no thread. */
+  readonly loaded?: Promise<void>;
   /** Stores the folded documents, and ends the projector. Nothing is written after it resolves. */
   close(): Promise<void>;
 }

@@ -41,11 +41,6 @@ export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level
   readonly endMs?: number;
 }
 
-export interface ThreadProjector extends RunningProjector {
-  /** Resolves when the first thread works, or has ended. */
-  readonly loaded: Promise<void>;
-}
-
 const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
 /** Health of the thread's followers until a thread has posted it. */
@@ -67,7 +62,7 @@ export function projectOnThread({
   restartMs = RESTART_MS,
   endMs = END_MS,
   ...data
-}: ThreadProjectorOptions): ThreadProjector {
+}: ThreadProjectorOptions): Required<RunningProjector> {
   const lines = (logger as Logger & { readonly [symbols.streamSym]: DestinationStream })[symbols.streamSym];
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
   let lastHealth: readonly FollowerHealth[] = PARTS;

@@ -463,6 +463,17 @@ test('shows which process works, how fast, and a rebuild under way', async ({ di
   });
 });
 
+/** Does the work where this program makes another version of `gifts` than the last release. */
+async function deployed(work: () => Promise<void>): Promise<void> {
+  const projection = giftsProjection as { version: number };
+  projection.version = V + 1;
+  try {
+    await work();
+  } finally {
+    projection.version = V;
+  }
+}
+
 /** Readers use what the last release made. */
 async function servesEarlier({
   events,
@@ -471,75 +482,75 @@ async function servesEarlier({
   readonly events: EventStore;
   readonly store: ReadStore;
 }): Promise<void> {
-  const older = { ...GIFTS, version: V - 1 };
-  await store.ensure(older);
+  await store.ensure(GIFTS);
   await store.write([
     {
-      collection: older,
+      collection: GIFTS,
       documents: [],
-      checkpoint: { projection: `gifts@${V - 1}`, position: (await events.end()) ?? '' },
+      checkpoint: { projection: `gifts@${V}`, position: (await events.end()) ?? '' },
     },
   ]);
-  await store.activate('gifts', V - 1);
+  await store.activate('gifts', V);
 }
 
-test('shows what readers use while a deployed version is built, and who keeps it up to date', async ({ dir }) => {
-  await stores(dir, async (engines) => {
-    const { events, store } = engines;
-    await servesEarlier(engines);
-    await putPreviousBuild(store, 'transactions', {
-      number: transactionsProjection.version * 1_000_000 + 3,
-      until: Date.now() + 60_000,
-      release: { number: 1, until: Date.now() + 60_000 },
-    });
-    await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
-    const { out } = await gift(dir, ['projections', 'status']);
-    assert.match(
-      out,
-      new RegExp(
-        `gifts: readers use version ${V - 1} until version ${V} is built; no process keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`,
-      ),
-    );
-    assert.match(
-      out,
-      new RegExp(
-        `transactions: version ${transactionsProjection.version}, build 3 is kept until .* \\(gift projections rollback transactions\\)\ntransactions: version 1 is kept until .* \\(the release that made it takes it into use again\\)`,
-      ),
-    );
-    const release: Projection = {
-      ...giftsProjection,
-      previous: [{ ...giftsProjection, version: V - 1 }],
-    };
-    // What it builds is never stored.
-    let go: () => void = () => undefined;
-    const word = new Promise<void>((resolve) => (go = resolve));
-    const write: ReadStore['write'] = async (batches) => {
-      if (batches.some(({ collection }) => collection.version === V)) await word;
-      return store.write(batches);
-    };
-    await store.drop(GIFTS);
-    const projector = await startProjector({
-      events,
-      store: { ...store, write },
-      projections: [release],
-      logger: silent,
-      holder: 'the leader',
-    });
-    try {
-      await until(
-        () => projector.kept().some(({ version, caughtUp }) => version === V - 1 && caughtUp),
-        'what is served to be kept up to date',
+test('shows what readers use while a deployed version is built, and who keeps it up to date', async ({ dir }) =>
+  deployed(async () => {
+    await stores(dir, async (engines) => {
+      const { events, store } = engines;
+      await servesEarlier(engines);
+      await putPreviousBuild(store, 'transactions', {
+        number: transactionsProjection.version * 1_000_000 + 3,
+        until: Date.now() + 60_000,
+        release: { number: 2, until: Date.now() + 60_000 },
+      });
+      await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
+      const { out } = await gift(dir, ['projections', 'status']);
+      assert.match(
+        out,
+        new RegExp(
+          `gifts: readers use version ${V} until version ${V + 1} is built; no process keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`,
+        ),
       );
       assert.match(
-        (await gift(dir, ['projections', 'status'])).out,
-        /is built; kept up to date by the leader \(0 events behind\)/,
+        out,
+        new RegExp(
+          `transactions: version ${transactionsProjection.version}, build 3 is kept until .* \\(gift projections rollback transactions\\)\ntransactions: version 2 is kept until .* \\(the release that made it takes it into use again\\)`,
+        ),
       );
-    } finally {
-      go();
-      await projector.close();
-    }
-  });
-});
+      const release: Projection = {
+        ...giftsProjection,
+        previous: [{ ...giftsProjection, version: V }],
+      };
+      // What it builds is never stored.
+      let go: () => void = () => undefined;
+      const word = new Promise<void>((resolve) => (go = resolve));
+      const write: ReadStore['write'] = async (batches) => {
+        if (batches.some(({ collection }) => collection.version === V + 1)) await word;
+        return store.write(batches);
+      };
+      await store.drop({ ...GIFTS, version: V + 1 });
+      const projector = await startProjector({
+        events,
+        store: { ...store, write },
+        projections: [release],
+        logger: silent,
+        holder: 'the leader',
+      });
+      try {
+        await until(
+          () => projector.kept().some(({ version, caughtUp }) => version === V && caughtUp),
+          'what is served to be kept up to date',
+        );
+        assert.match(
+          (await gift(dir, ['projections', 'status'])).out,
+          /is built; kept up to date by the leader \(0 events behind\)/,
+        );
+      } finally {
+        go();
+        await projector.close();
+      }
+    });
+  }));
 
 /** A release beside this program's, as a process of it leads. */
 async function leadsBeside(
@@ -562,22 +573,23 @@ async function leadsBeside(
   }
 }
 
-test('shows that no process builds a new version while an earlier release leads', async ({ dir }) => {
-  await stores(dir, async (engines) => {
-    await servesEarlier(engines);
-    await engines.store.drop(GIFTS);
-    await leadsBeside(engines, { ...giftsProjection, version: V - 1, previous: [] }, async () => {
-      const { out } = await gift(dir, ['projections', 'status']);
-      assert.match(out, new RegExp(`^gifts +${V} +no +none .*no process$`, 'm'));
-      assert.match(
-        out,
-        new RegExp(
-          `gifts: readers use version ${V - 1} until version ${V} is built, which starts once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
-        ),
-      );
+test('shows that no process builds a new version while an earlier release leads', async ({ dir }) =>
+  deployed(async () => {
+    await stores(dir, async (engines) => {
+      await servesEarlier(engines);
+      await engines.store.drop({ ...GIFTS, version: V + 1 });
+      await leadsBeside(engines, { ...giftsProjection, version: V, previous: [] }, async () => {
+        const { out } = await gift(dir, ['projections', 'status']);
+        assert.match(out, new RegExp(`^gifts +${V + 1} +no +none .*no process$`, 'm'));
+        assert.match(
+          out,
+          new RegExp(
+            `gifts: readers use version ${V} until version ${V + 1} is built, which starts once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`,
+          ),
+        );
+      });
     });
-  });
-});
+  }));
 
 test('says in every command which version it is about, after an earlier release was brought back', async ({ dir }) => {
   await stores(dir, async (engines) => {

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
-import { type AppOptions, startApp } from '../../../src/service/app.js';
+import { startApp } from '../../../src/service/app.js';
+import type { Overrides } from '../../../src/service/shared.js';
 import { type ImportOptions, type ImportReport, importCatalogue } from '../../../src/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../../src/service/config.js';
 import { shortcodesUnder } from '../../../src/domain/giftIds.js';
@@ -83,7 +84,7 @@ export interface ServiceOptions {
   /** What is imported first; default the test catalogue. */
   readonly catalogue?: object;
   /** What is other than it is: another release's projections, engines that fail. Then it runs in this process. */
-  readonly app?: AppOptions;
+  readonly app?: Overrides;
 }
 
 const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
@@ -207,7 +208,7 @@ interface Running {
   close(): Promise<void>;
 }
 
-async function startHere(config: Config, log: string[], options?: AppOptions): Promise<Running> {
+async function startHere(config: Config, log: string[], options?: Overrides): Promise<Running> {
   const logger = pino({ level: config.logLevel }, { write: (line: string) => void log.push(line) });
   const app = await startApp(config, logger, options);
   return { url: app.url ?? '', close: () => app.close() };

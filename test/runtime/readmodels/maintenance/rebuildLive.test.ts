@@ -309,11 +309,11 @@ test(
     );
     await putPreviousBuild(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
     assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no previous build/);
-    await store.ensure({ ...GIFTS, version: V - 1 });
-    await putPreviousBuild(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
+    await store.ensure({ ...GIFTS, version: V + 1 });
+    await putPreviousBuild(store, 'gifts', { number: V + 1, until: Date.now() + 1_000_000 });
     assert.match(
       await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)),
-      new RegExp(`the previous build is version ${V - 1}, this program makes version ${V}`),
+      new RegExp(`the previous build is version ${V + 1}, this program makes version ${V}`),
     );
   }),
 );

@@ -1,0 +1,146 @@
+/** What the roles of a process share: engines with their keys, read models, health and metrics. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { type Shortcodes, shortcodesUnder } from '../domain/giftIds.js';
+import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
+import type { Resources } from '../lib/async/resources.js';
+import { currentTime } from '../lib/clock.js';
+import { addressOf } from '../lib/urls.js';
+import { VERSION } from '../lib/version.js';
+import { type Metrics, openMetrics } from '../metrics/metrics.js';
+import { followOutwardWork, type OutwardWork } from '../ops/outward/outwardWork.js';
+import { type Erasures, openErasures } from '../ops/people/index.js';
+import { reportFailing } from '../ops/status/failingParts.js';
+import type { Engines } from '../ports/engines.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { KeyStore } from '../ports/keyStore.js';
+import { openReadModels, PROJECTIONS, type ReadModels } from '../projections/index.js';
+import { followSharedClock, openSharedClock } from '../runtime/clock/sharedClock.js';
+import { type LeaderWatch, watchLeaders } from '../runtime/coordination/index.js';
+import type { Subjects } from '../runtime/personal/index.js';
+import type { Projection } from '../runtime/readmodels/index.js';
+import { type AppendWatch, watchAppends } from '../runtime/supervision/appendWatch.js';
+import { type Followers, followers as openFollowers } from '../runtime/supervision/followers.js';
+import type { Config } from './config.js';
+import { openEngines } from './engines.js';
+import { findHashKey, type Keys, loadKeys } from './keys.js';
+import { refuseUnlessKeysFit } from './keysCheck.js';
+import type { Listeners } from './listeners.js';
+import { LED, type Led } from './readiness.js';
+import { repeatErasures } from './repeatErasures.js';
+import { tracedEngines } from './tracedEngines.js';
+
+/** What tests change of a service. */
+export interface Overrides {
+  /** The projections to fold; default: this release's. Tests use it to deploy one release over another. */
+  readonly projections?: readonly Projection[];
+  /** Wraps the engines; `subjects` open the personal data of their events. */
+  readonly through?: (engines: Engines, subjects: Subjects) => Engines;
+}
+
+export interface RolesOptions extends Overrides {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly listeners: Listeners;
+  /** Requests a reset of the sandbox. @throws HttpError `reset_refused` */
+  readonly reset: () => void;
+}
+
+/** The engines as they were opened, with the installation's keys and what reads them. */
+interface Opened {
+  readonly unmeasured: Engines;
+  /** The log as stored: neither decrypted nor upcast. */
+  readonly stored: EventStore;
+  readonly subjects: Subjects;
+  readonly keyStore: KeyStore;
+  readonly keys: Keys;
+  readonly hash: KeyedHash;
+}
+
+export interface Shared extends Omit<Opened, 'unmeasured'> {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly version: string;
+  /** Name of the process in leases and records. */
+  readonly holder: string;
+  /** The address with which links start, without a trailing slash. */
+  readonly publicUrl: string;
+  readonly engines: Engines;
+  readonly projections: readonly Projection[];
+  readonly models: ReadModels;
+  readonly shortcodes: Shortcodes;
+  readonly followers: Followers;
+  readonly erasures: Erasures;
+  readonly outward: OutwardWork;
+  readonly appends: AppendWatch;
+  readonly leaders: LeaderWatch<Led>;
+}
+
+/** Opens the shared parts and adds them to `open`. @throws as `startApp` */
+export async function openShared(
+  options: RolesOptions,
+  open: Resources,
+): Promise<{ readonly shared: Shared; readonly metrics: Metrics; readonly unmeasured: Engines }> {
+  const { config, logger, listeners, projections = PROJECTIONS } = options;
+  const { unmeasured: reached, ...opened } = await openWithKeys(options, open);
+  const { subjects, keyStore, hash } = opened;
+  const appends = watchAppends(reached.events);
+  const unmeasured = { ...reached, events: appends.events };
+  const metrics = open.add(
+    openMetrics({ version: VERSION, dataDir: config.dataDir, connections: () => listeners.api?.connections() }),
+  );
+  const engines = metrics.measure(tracedEngines(unmeasured));
+  const { events, store } = engines;
+  const models = openReadModels(store, events);
+  const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+  const followers = openFollowers({ logger });
+  if (config.sandbox) open.add(followers.start('sandbox clock', followSharedClock(store.records)));
+  const outward = open.add(await followOutwardWork(events, followers, config.roles.has('processor')));
+  const { held } = outward.state();
+  if (held !== undefined)
+    logger.warn({ log: events.logId }, `nothing is charged, sent or delivered: ${held}; gift resume ends that`);
+  open.add(reportFailing({ holder, health: followers.health }, store.records, logger));
+  const leaders = open.add(watchLeaders(store.records, Object.values(LED)));
+  const shared: Shared = {
+    ...opened,
+    config,
+    logger,
+    version: VERSION,
+    holder,
+    publicUrl: config.publicUrl ?? addressOf(config.host, listeners.api?.port ?? config.port),
+    engines,
+    projections,
+    models,
+    shortcodes: shortcodesUnder(hash),
+    followers,
+    erasures: openErasures({ events, keys: keyStore, subjects }, { store, models, hash }),
+    outward,
+    appends,
+    leaders,
+  };
+  return { shared, metrics, unmeasured };
+}
+
+async function openWithKeys({ config, logger, through }: RolesOptions, open: Resources): Promise<Opened> {
+  const { subjects, keys: keyStore, stored, ...found } = await openEngines(config, logger, open);
+  const { events, store } = found;
+  // The sandbox's clock is set before anything is appended.
+  if (config.sandbox) await openSharedClock(store.records, events);
+  // No key is made for a log that was made with another key.
+  const log = { events, keys: keyStore, subjects };
+  await refuseUnlessKeysFit(log, () => findHashKey(config));
+  await keyStore.ping();
+  const keys = loadKeys(config);
+  const hash = keyedHash(keys.hashKey);
+  const derived = { records: store.records, hash };
+  await repeatErasures(openErasures(log), { now: currentTime(), derived }, logger);
+  return {
+    unmeasured: through === undefined ? found : through(found, subjects),
+    stored,
+    subjects,
+    keyStore,
+    keys,
+    hash,
+  };
+}
