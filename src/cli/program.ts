@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../service/config.js';
-import { diskRemedy } from '../service/diskRemedy.js';
+import { diskRemedy } from '../service/startFailure.js';
 import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { auditCommand } from './audit/audit.js';

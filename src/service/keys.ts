@@ -46,15 +46,30 @@ export function loadKeys(config: KeySettings): Keys {
 }
 
 /** The seal keys; `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
-export function findSealKeys(config: Pick<Config, 'dataDir' | 'sealKeys'>): readonly string[] | undefined {
-  if (config.sealKeys !== undefined) return config.sealKeys;
-  const file = join(config.dataDir, SEAL_KEY_FILE);
+export const findSealKeys = ({ dataDir, sealKeys }: Pick<Config, 'dataDir' | 'sealKeys'>): Found =>
+  sealKeys ?? stored(dataDir, SEAL_KEY_FILE);
+
+/** The master keys; as `findSealKeys`. */
+export const findMasterKeys = ({ dataDir, masterKeys }: Pick<Config, 'dataDir' | 'masterKeys'>): Found =>
+  masterKeys ?? stored(dataDir, MASTER_KEY_FILE);
+
+/** The hash key; as `findSealKeys`. */
+export function findHashKey({ dataDir, hashKey }: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
+  const text = hashKey ?? stored(dataDir, HASH_KEY_FILE)?.[0];
+  return text === undefined ? undefined : Buffer.from(text);
+}
+
+type Found = readonly string[] | undefined;
+
+function stored(dataDir: string, name: string): Found {
+  const file = join(dataDir, name);
   return existsSync(file) ? [kept(file)] : undefined;
 }
 
 /** The form of a complete key file: one line of at least 43 printable characters. */
 const WHOLE = /^[\x20-\x7e]{43,}$/;
 
+/** The key in the file, which is made where it is missing. */
 function kept(file: string): string {
   const key = keptText(file, () => randomBytes(32).toString('base64url'));
   if (!WHOLE.test(key))
@@ -63,18 +78,4 @@ function kept(file: string): string {
       `${file} is not a whole key: put back the one this installation was started with; it was left as it is`,
     );
   return key;
-}
-
-/** The hash key; `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
-export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
-  if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
-  const file = join(config.dataDir, HASH_KEY_FILE);
-  return existsSync(file) ? Buffer.from(kept(file)) : undefined;
-}
-
-/** The master keys; `undefined`: neither set nor stored. Makes no key. @throws EngineError for an invalid key file */
-export function findMasterKeys(config: Pick<Config, 'dataDir' | 'masterKeys'>): readonly string[] | undefined {
-  if (config.masterKeys !== undefined) return config.masterKeys;
-  const file = join(config.dataDir, MASTER_KEY_FILE);
-  return existsSync(file) ? [kept(file)] : undefined;
 }

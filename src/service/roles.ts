@@ -18,7 +18,6 @@ import { urlsOf } from './listeners.js';
 import { startProcessorRole } from './processorRole.js';
 import { projectInProcess, type RunningProjector } from './projector/inProcess.js';
 import { projectOnThread } from './projector/workerThread.js';
-import { makesDeadLinks } from './publicUrl.js';
 import { isLed, LED, readinessOf } from './readiness.js';
 import { openShared, type Overrides, type RolesOptions, type Shared } from './shared.js';
 import { treeDir, treeSettings } from './tree.js';
@@ -48,16 +47,11 @@ export async function startRoles(options: RolesOptions): Promise<Roles> {
 
 async function start(options: RolesOptions, open: Resources): Promise<Roles> {
   const { config, logger, listeners } = options;
-  const { roles, warnings = [] } = config;
+  const { roles } = config;
   const { shared, metrics, unmeasured } = await openShared(options, open);
-  const { engines, publicUrl, followers, outward, leaders } = shared;
+  const { engines, followers, outward, leaders } = shared;
   if (roles.has('worker')) await startWorkerRole(shared, metrics, open);
   const projector = roles.has('projector') ? await startProjectorRole(shared, options, open) : undefined;
-  for (const warning of warnings) logger.warn(warning);
-  if (makesDeadLinks(config))
-    logger.warn(
-      `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
-    );
   const processor = roles.has('processor') ? startProcessorRole(shared, open) : undefined;
   metrics.watch(
     unmeasured,

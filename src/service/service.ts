@@ -10,8 +10,7 @@ import { type Config, ConfigError, loadConfig } from './config.js';
 import { type Listeners, openListeners, urlsOf } from './listeners.js';
 import { startRoles } from './roles.js';
 import { resetData, type SandboxFolder, sandboxFolder, unavailableNow, whileReset } from './sandboxReset.js';
-import { startFailure } from './startFailure.js';
-import { startWithRetries } from './startWithRetries.js';
+import { startFailure, startWithRetries } from './startFailure.js';
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
 

@@ -1,6 +1,7 @@
 /** What the roles of a process share: engines with their keys, read models, health and metrics. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { type Shortcodes, shortcodesUnder } from '../domain/giftIds.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
@@ -102,13 +103,19 @@ export async function openShared(
     logger.warn({ log: events.logId }, `nothing is charged, sent or delivered: ${held}; gift resume ends that`);
   open.add(reportFailing({ holder, health: followers.health }, store.records, logger));
   const leaders = open.add(watchLeaders(store.records, Object.values(LED)));
+  const publicUrl = config.publicUrl ?? addressOf(config.host, listeners.api?.port ?? config.port);
+  for (const warning of config.warnings ?? []) logger.warn(warning);
+  if (makesDeadLinks(config))
+    logger.warn(
+      `PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`,
+    );
   const shared: Shared = {
     ...opened,
     config,
     logger,
     version: VERSION,
     holder,
-    publicUrl: config.publicUrl ?? addressOf(config.host, listeners.api?.port ?? config.port),
+    publicUrl,
     engines,
     projections,
     models,
@@ -143,4 +150,10 @@ async function openWithKeys({ config, logger, through }: RolesOptions, open: Res
     keys,
     hash,
   };
+}
+
+/** Whether links would start with a `HOST` that stands for every address of the machine, and can't be opened. */
+export function makesDeadLinks({ publicUrl, host, roles }: Pick<Config, 'publicUrl' | 'host' | 'roles'>): boolean {
+  if (publicUrl !== undefined || !(roles.has('api') || roles.has('processor'))) return false;
+  return ipaddr.isValid(host) && ipaddr.parse(host).range() === 'unspecified';
 }

@@ -1,9 +1,47 @@
+/** Failures of a start: which ones a start waits out, and what to change after the others. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { DataFileError } from '../adapters/embedded/sqlite.js';
-import { EngineError } from '../lib/engineError.js';
-import type { Config } from './config.js';
-import { diskRemedy } from './diskRemedy.js';
+import { EngineError, NoAnswerError } from '../lib/engineError.js';
 import { exhausted } from '../lib/files/folderErrors.js';
-import { UnavailableError } from '../ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../ports/unavailable.js';
+import type { Config } from './config.js';
+
+/** Milliseconds between two attempts, each of which leaves a line in the log. */
+const BETWEEN_MS = 2_000;
+
+export interface RetryPolicy {
+  readonly waitMs: number;
+  readonly betweenMs?: number;
+}
+
+/**
+ * Tries again while a server does not answer, for up to `waitMs`.
+ * @param start releases what it opened when it fails
+ * @throws the last attempt's error; at once, errors that waiting does not change: refused credentials, a damaged file,
+ * a full disk
+ */
+export async function startWithRetries<T>(
+  start: () => Promise<T>,
+  logger: Logger,
+  { waitMs, betweenMs = BETWEEN_MS }: RetryPolicy,
+): Promise<T> {
+  const until = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      const left = until - performance.now();
+      if (!maySettle(error) || left <= 0) throw error;
+      logger.warn({ leftSeconds: Math.ceil(left / 1_000) }, `not started yet, trying again: ${error.message}`);
+      await sleep(Math.min(betweenMs, left));
+    }
+  }
+}
+
+function maySettle(error: unknown): error is Error {
+  return error instanceof NoAnswerError || (error instanceof UnavailableError && diskRemedy(error) === undefined);
+}
 
 /** Why the service did not start, and what to change; `undefined` for an unforeseen error. */
 export function startFailure(
@@ -28,4 +66,19 @@ export function startFailure(
   if (path?.startsWith(config.dataDir) === true)
     return `${(error as Error).message}: check DATA_DIR (${config.dataDir})`;
   return undefined;
+}
+
+/** The remedy, as text, where a file of the embedded engines can't be used; `undefined` for other errors. */
+export function diskRemedy(error: unknown): string | undefined {
+  if (error instanceof AlteredEventError) return 'gift audit verify names what was altered';
+  const waits = error instanceof UnavailableError;
+  const { code } = ((waits ? error.cause : error) ?? {}) as { readonly code?: unknown };
+  if (typeof code !== 'string' || !(code.startsWith('SQLITE_') || (waits && /^(ENOSPC|EDQUOT)$/.test(code))))
+    return undefined;
+  if (/^(SQLITE_(FULL|IOERR)|E)/.test(code)) return 'see that there is room on its disk, and that the disk is well';
+  if (/^SQLITE_(CORRUPT|NOTADB)/.test(code))
+    return 'try again: a bad read may pass; where it fails in the same way each time, the file is damaged (see the chapter Failing part of the runbook)';
+  if (/^SQLITE_(READONLY|CANTOPEN|PERM)/.test(code))
+    return 'see that this user may write all files there, and that it is not mounted read-only';
+  return 'see that nothing else uses it, and try again';
 }

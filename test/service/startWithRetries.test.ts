@@ -2,7 +2,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError, NoAnswerError } from '../../src/lib/engineError.js';
-import { startWithRetries } from '../../src/service/startWithRetries.js';
+import { startWithRetries } from '../../src/service/startFailure.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 
 const test = suite('a start that meets engines that are not there yet');
