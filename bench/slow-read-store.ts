@@ -59,7 +59,7 @@ interface Body {
   readonly data?: { readonly id?: string; readonly gifts?: readonly string[]; readonly redeemed_id?: string };
 }
 
-interface Asked {
+interface Requested {
   readonly what: string;
   readonly ms: number;
   readonly status: number;
@@ -79,7 +79,7 @@ async function bench(): Promise<void> {
   // Of the product's merchant (`support/data.ts`).
   const till = { username: 'till1', location: 's1' };
   const tokens = await tokensOf(service.url, [buyer.username, till.username]);
-  const asked: Asked[] = [];
+  const requested: Requested[] = [];
   let atBulk = false;
   let over = false;
 
@@ -98,7 +98,7 @@ async function bench(): Promise<void> {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    asked.push({ what, ms: performance.now() - began, status: response.status, atBulk: beside });
+    requested.push({ what, ms: performance.now() - began, status: response.status, atBulk: beside });
     await wait(PAUSE_MS);
     const position = (response.headers.get('gift-position') ?? '').replace(/^.*:/, '');
     return { status: response.status, json: JSON.parse(text) as Body, position };
@@ -148,11 +148,11 @@ async function bench(): Promise<void> {
   await once(projector, 'exit');
   rmSync(dir, { recursive: true });
 
-  const p99 = (all: readonly Asked[]): number =>
+  const p99 = (all: readonly Requested[]): number =>
     all.map(({ ms }) => ms).sort((one, next) => one - next)[Math.ceil(all.length * 0.99) - 1] ?? Number.NaN;
-  const rows = [...new Set(asked.map(({ what }) => what))].filter((what) => what !== 'bulk');
-  const of = (what: string, beside: boolean): Asked[] =>
-    asked.filter((one) => one.what === what && one.atBulk === beside);
+  const rows = [...new Set(requested.map(({ what }) => what))].filter((what) => what !== 'bulk');
+  const of = (what: string, beside: boolean): Requested[] =>
+    requested.filter((one) => one.what === what && one.atBulk === beside);
   table(
     rows.map((what) => ({
       what,
@@ -161,7 +161,7 @@ async function bench(): Promise<void> {
       'p99 ms before': p99(of(what, false)),
     })),
   );
-  const beside = asked.filter((one) => one.atBulk && one.what !== 'bulk');
+  const beside = requested.filter((one) => one.atBulk && one.what !== 'bulk');
   for (const line of new Set(wrong)) console.log(line);
   if (!folded) throw new Error('the bulk was not folded in time');
   verdict('gifts of the bulk were not folded for', behind / 1_000, { atLeast: 3 }, ' s');

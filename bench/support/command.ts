@@ -6,7 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 /** How often its memory is looked at, in ms. */
-const LOOK_MS = 20;
+const POLL_MS = 20;
 
 /** What came of a command. */
 export interface CommandRun {
@@ -50,7 +50,7 @@ export function startCommand(dir: string, args: readonly string[]): Command {
     const closed = once(child, 'close');
     while (child.exitCode === null && child.signalCode === null) {
       peakMb = Math.max(peakMb, peakOf(child.pid ?? 0));
-      await Promise.race([closed, wait(LOOK_MS)]);
+      await Promise.race([closed, wait(POLL_MS)]);
     }
     await closed;
     process.off('exit', kill);

@@ -10,8 +10,8 @@ import { isMainThread } from 'node:worker_threads';
 if (isMainThread) {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   delays.enable();
-  process.on('message', (asked) => {
-    if (asked !== 'loopDelay') return;
+  process.on('message', (requested) => {
+    if (requested !== 'loopDelay') return;
     process.send?.(delays.max / 1e6);
     delays.reset();
   });

@@ -25,7 +25,7 @@ interface Waiter {
 const TICK_MS = 10;
 
 /** @param look called every `TICK_MS` while there are waiters, to find checkpoints of other processes */
-export function checkpointWaiters(look: () => void): CheckpointWaiters {
+export function checkpointWaiters(poll: () => void): CheckpointWaiters {
   const reached = new Map<string, Position>();
   /** Waiters of each projection, the lowest position first. */
   const waiting = new Map<string, Waiter[]>();
@@ -38,7 +38,7 @@ export function checkpointWaiters(look: () => void): CheckpointWaiters {
 
   function tick(): void {
     if (waiting.size === 0) return stop();
-    look();
+    poll();
     const now = performance.now();
     for (const [projection, waiters] of waiting) {
       const left = waiters.filter(({ deadline }) => deadline > now);

@@ -1,8 +1,8 @@
 import type { EventFilter } from '../ports/eventStore.js';
 
 export function matcherOf({ types, streams }: EventFilter): (stream: string, type: string) => boolean {
-  const wanted = types === undefined ? undefined : new Set(types);
+  const required = types === undefined ? undefined : new Set(types);
   return (stream, type) =>
-    (wanted === undefined || wanted.has(type)) &&
+    (required === undefined || required.has(type)) &&
     (streams === undefined || streams.some((prefix) => stream.startsWith(prefix)));
 }

@@ -63,7 +63,7 @@ export function scalarOf(value: unknown): Scalar {
  * Whether an engine would store this value as `stored`. Text that is not well-formed UTF-16 is stored differently by
  * each engine.
  */
-export function isKeptAs(value: Scalar, stored: unknown): boolean {
+export function isStoredAs(value: Scalar, stored: unknown): boolean {
   return typeof value === 'string' && !value.isWellFormed() ? typeof stored === 'string' : stored === value;
 }
 

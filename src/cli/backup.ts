@@ -133,15 +133,15 @@ async function fittingKey(terminal: Terminal, log: CheckedLog, key: Buffer | und
 
 /** The configuration. `set`: the names of the environment variables that are set. */
 function settingsOf(env: Terminal['env']): { readonly config: Config; readonly set: readonly string[] } {
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   const watched = new Proxy(env, {
     get(target, name) {
       const value = Reflect.get(target, name) as unknown;
-      if (typeof name === 'string' && typeof value === 'string' && value.trim() !== '') asked.add(name);
+      if (typeof name === 'string' && typeof value === 'string' && value.trim() !== '') requested.add(name);
       return value;
     },
   });
-  return { config: loadConfig(watched), set: [...asked].toSorted() };
+  return { config: loadConfig(watched), set: [...requested].toSorted() };
 }
 
 function keptBeside(

@@ -64,8 +64,8 @@ Examples:
 
 async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags): Promise<void> {
   const [source, target] = [
-    placeOf(addressOf(from, '--from', terminal), '--from'),
-    placeOf(addressOf(to, '--to', terminal), '--to'),
+    locationOf(addressOf(from, '--from', terminal), '--from'),
+    locationOf(addressOf(to, '--to', terminal), '--to'),
   ];
   if (source.dir !== undefined && !hasEventLog(source.dir))
     throw new CommandFailure(`--from: there is no event log in ${from}`);
@@ -74,7 +74,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   const onProgress = ({ step, events, share }: CopyProgress): void =>
     bars.show(DOING[step], events, share === undefined ? undefined : { share });
   try {
-    const opened = async (place: Place): Promise<EventStore> => open.add(await place.open());
+    const opened = async (location: LogLocation): Promise<EventStore> => open.add(await location.open());
     const sourceLog = await opened(source);
     const targetLog = await opened(target);
     // The access record is copied, too: it shows the copy's origin.
@@ -113,7 +113,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   }
 }
 
-interface Place {
+interface LogLocation {
   /** Data folder of an embedded log. */
   readonly dir?: string;
   readonly open: () => Promise<EventStore>;
@@ -131,7 +131,7 @@ function addressOf(text: string, option: string, { env }: Terminal): string {
   return address;
 }
 
-function placeOf(text: string, option: string): Place {
+function locationOf(text: string, option: string): LogLocation {
   if (/^esdb(\+discover)?:\/\//.test(text))
     return {
       open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }),

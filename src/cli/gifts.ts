@@ -11,7 +11,7 @@ import { refuseOtherKeys, withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { giftNamed } from './giftNamed.js';
 import { examples, jsonLine } from './output.js';
-import { refusalInWords, throwInWords } from './refusals.js';
+import { describeRefusal, throwDescribed } from './refusals.js';
 import { refuseWhileHeld } from './outward.js';
 import { orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { startOfDay } from '../lib/writtenTime.js';
@@ -157,7 +157,7 @@ async function runAction(
 ): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
-  if (!isGiftId(gift) && !isShortcode(gift)) throw refusalInWords(new Refusal('gift_not_found'));
+  if (!isGiftId(gift) && !isShortcode(gift)) throw describeRefusal(new Refusal('gift_not_found'));
   const { toPhone } = given;
   const flags = toPhone === undefined ? given : { ...given, toPhone: await orStandardInput(terminal, toPhone) };
   const context = commandLineContext();
@@ -168,7 +168,7 @@ async function runAction(
     const giftId = await giftNamed(opened, gift);
     const deps: ReassignDeps = { events, gifts: models.gifts, accounts: models.accounts, subjects };
     return (await supportGift(deps, giftId, context, action(flags), reason)).gift;
-  }).catch(throwInWords);
+  }).catch(throwDescribed);
   await writeLines(terminal.stdout, [
     flags.json === true
       ? jsonLine(view)

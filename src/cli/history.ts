@@ -89,11 +89,11 @@ async function runHistory(terminal: Terminal, identifier: string, flags: History
         );
       const recordShown = async (count: number): Promise<void> => {
         // Events are shown in UTC: the zone is only that of `--as-of`.
-        const { timeZone, ...asked } = flags;
+        const { timeZone, ...requested } = flags;
         const request = {
           gift,
           transactionId: found.transactionId,
-          ...asked,
+          ...requested,
           ...(time === undefined ? {} : { timeZone }),
         };
         await cliAccess(events).shown('gift history', request, sight, count);
@@ -155,10 +155,10 @@ async function showAsOf(
     ),
   ];
   const { publicUrl, host, port } = opened.config;
-  const asked = { giftId, purchase, moment: then, embeds, personal, viewer };
+  const requested = { giftId, purchase, moment: then, embeds, personal, viewer };
   const answer = await giftAsOf(
     { ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) },
-    asked,
+    requested,
   );
   if (answer === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
   if (answer === undefined || then === undefined)

@@ -74,7 +74,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
       },
     );
     progress.clear();
-    await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
+    await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : describeReport(report));
     for (const id of report.mixedClients)
       terminal.stderr.write(
         `gift: staff and others log in through client ${id}, and its entry does not say whether staff may: give it "staff": false, or a client of its own with "staff": true to staff\n`,
@@ -165,8 +165,8 @@ function repetitionsIn(text: string): ImportFault[] {
   const repeated = repeatedNames(text);
   if (repeated.length === 0) return [];
   const spot = spotsIn(text);
-  return repeated.map(({ place, at, before }) => ({
-    place,
+  return repeated.map(({ path, at, before }) => ({
+    place: path,
     fault: `stands there twice: see ${spot(before)} and ${spot(at)}`,
   }));
 }
@@ -214,7 +214,7 @@ function countsOf(changes: readonly ImportChange[]): { added: number; changed: n
   return counts;
 }
 
-function* reportInWords({ dryRun, changes, unchanged }: ImportReport): Generator<string> {
+function* describeReport({ dryRun, changes, unchanged }: ImportReport): Generator<string> {
   if (dryRun) {
     for (const { action, array, id, fields } of changes)
       yield `would ${action} ${array} ${id}${fields === undefined ? '' : `: ${fields.join(', ')}`}`;

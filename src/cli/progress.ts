@@ -11,7 +11,7 @@ export interface Progress {
   clear(): void;
 }
 
-export interface ProgressWords {
+export interface ProgressTexts {
   /** Name of the activity, such as `rebuilding gifts`. */
   readonly doing: string;
   /** Unit of the count, such as `events`. */
@@ -29,7 +29,7 @@ interface Sample {
   readonly share: number | undefined;
 }
 
-export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): Progress {
+export function progressBar(stderr: Terminal['stderr'], words: ProgressTexts): Progress {
   let bar: SingleBar | undefined;
   let line = progressLine(words);
   const show = (done: number, goal: Goal, note = ''): void => {
@@ -62,7 +62,7 @@ export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): P
 }
 
 /** Makes the line of a progress bar. `at`: ms of a monotonic clock. */
-export function progressLine(words: ProgressWords): (at: number, done: number, goal: Goal, note?: string) => string {
+export function progressLine(words: ProgressTexts): (at: number, done: number, goal: Goal, note?: string) => string {
   const samples: Sample[] = [];
   return (at, done, goal, note = '') => {
     // The share never goes back, though the log grows.
@@ -99,7 +99,7 @@ export function progressBars(stderr: Terminal['stderr']): ProgressBars {
   };
 }
 
-interface Shown extends ProgressWords {
+interface Shown extends ProgressTexts {
   readonly done: number;
   readonly goal: Goal;
   readonly share: number | undefined;
@@ -116,7 +116,7 @@ function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readon
     if (perSecond >= 0.5) parts.push(`${inWords(perSecond)}/s`);
     const gone = first.share === undefined || last.share === undefined ? 0 : last.share - first.share;
     if (gone > 0 && last.share !== undefined && last.share < 1)
-      parts.push(`${timeInWords(((1 - last.share) / gone) * ms)} left`);
+      parts.push(`${describeTime(((1 - last.share) / gone) * ms)} left`);
   }
   if (note !== '') parts.push(note);
   if (share === undefined) return [doing, ...parts].join(' | ');
@@ -129,7 +129,7 @@ function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readon
 const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
 
 /** Remaining time in words: `8 s`, `3 min`, `2 h 5 min`. */
-function timeInWords(ms: number): string {
+function describeTime(ms: number): string {
   const seconds = Math.ceil(ms / 1_000);
   if (seconds < 90) return `${seconds} s`;
   const minutes = Math.ceil(seconds / 60);

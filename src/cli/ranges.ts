@@ -32,7 +32,7 @@ export async function rangeOf(
   }
 }
 
-export function rangeInWords({ after, through, from, to, time_zone }: LogRange): string {
+export function describeRange({ after, through, from, to, time_zone }: LogRange): string {
   const times = from === null && to === null ? 'the whole log' : `${from ?? 'the beginning'} to ${to ?? 'the end'}`;
   return `${times}: log positions after ${after ?? 'the beginning'} through ${through ?? 'none'}; days are of ${time_zone}`;
 }

@@ -9,7 +9,7 @@ import { refuseWhileHeld } from './outward.js';
 import { neededReason } from './exports.js';
 import { giftNamed } from './giftNamed.js';
 import { examples, jsonLine, tableLines } from './output.js';
-import { throwInWords } from './refusals.js';
+import { throwDescribed } from './refusals.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 
 const WAIT_S = 30;
@@ -58,7 +58,7 @@ export function refundsCommand(terminal: Terminal): Command {
     .option('--json', 'one JSON object a line on standard output')
     .addHelpText('after', examples('gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b'))
     .action(async (transaction: string, { json }: { readonly json?: true }) => {
-      const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(throwInWords);
+      const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(throwDescribed);
       const rows = refunds.map(({ id, status, amount, giftIds, provider, ref, code }) => [
         id,
         status,
@@ -96,7 +96,7 @@ async function runRefund(
       ...(gift === undefined ? {} : { giftIds: await Promise.all(gift.map((one) => giftNamed(opened, one))) }),
     };
     return refundGifts(opened.events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal });
-  }).catch(throwInWords);
+  }).catch(throwDescribed);
   await writeLines(terminal.stdout, json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(refund));
   if (refund.status === 'refused')
     throw new CommandFailure(

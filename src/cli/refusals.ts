@@ -24,13 +24,13 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
 };
 
 /** Turns a refusal into a failure with a remedy; any other error is returned as it is. */
-export function refusalInWords(error: unknown): unknown {
+export function describeRefusal(error: unknown): unknown {
   if (!(error instanceof Refusal)) return error;
   const { message } = error;
   const advice = WHAT_TO_DO[error.code];
   return new CommandFailure(advice === undefined ? message : `${message.replace(/\.$/, '')}: ${advice}`);
 }
 
-export function throwInWords(error: unknown): never {
-  throw refusalInWords(error);
+export function throwDescribed(error: unknown): never {
+  throw describeRefusal(error);
 }

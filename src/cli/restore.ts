@@ -3,7 +3,7 @@ import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
-import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStore/log.js';
+import { putEventLog, prepareEventLog } from '../adapters/embedded/eventStore/log.js';
 import { currentTime } from '../lib/clock.js';
 import { type Backup, checkBackup } from '../ops/backup/backupFile.js';
 import { BackupDamagedError } from '../ops/backup/backupLines.js';
@@ -197,7 +197,7 @@ async function restoreInto<T>(
     } finally {
       await target.close();
     }
-    placeEventLog(prepared.dir, dataDir);
+    putEventLog(prepared.dir, dataDir);
     done = true;
     return filled;
   } finally {

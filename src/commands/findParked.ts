@@ -41,7 +41,7 @@ type Found = StreamState<FoundWork>;
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
-  return (await lookFor(deps, idOrEntity)).state;
+  return (await findWork(deps, idOrEntity)).state;
 }
 
 /**
@@ -61,7 +61,7 @@ function meant(all: readonly Found[], own: readonly string[], context: CommandCo
 }
 
 /** @param context that of a command; absent: the work is only read */
-export async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Found> {
+export async function findWork(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Found> {
   const own = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
   const direct = await worksWith(deps, own);
   const exact = direct.find(({ state }) => state.id === idOrEntity);

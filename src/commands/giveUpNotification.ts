@@ -11,7 +11,7 @@ import type { CommandContext } from './context.js';
 import { transact } from './transact.js';
 
 /** Cause in `NotificationFailed`; support's reason is in the event that discards the work. */
-const GIVEN_UP = 'given up by support';
+const ABANDONED = 'given up by support';
 
 /**
  * Fails each notification of a gift that was requested before the position `before` and is not settled.
@@ -34,7 +34,7 @@ export async function giveUpNotification(
       if (occasion.position > before) return given;
       const failed: NotificationFailed = {
         type: 'NotificationFailed',
-        data: { cause: GIVEN_UP, attempt: number, asked_by: occasion.id },
+        data: { cause: ABANDONED, attempt: number, asked_by: occasion.id },
       };
       given.push(failed);
       log = [...log, { ...failed, id: `${given.length}`, at: context.now, position: '', revision: 0 }];

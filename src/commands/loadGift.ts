@@ -27,16 +27,16 @@ export interface LoadedGift {
   readonly giftId: string;
   readonly gift: IssuedGift;
   readonly facts: GiftFacts;
-  readonly ownerWanted: OwnerWanted;
+  readonly needsOwner: NeedsOwner;
   /** The gift's stream as read, without events until the gift is issued. */
   readonly found: StreamState<FoundGift>;
 }
 
 /** Whether the decision depends on the owner of the receiver's phone number: if not, one stream less is read. */
-type OwnerWanted = (caller: GiftCaller) => boolean;
+type NeedsOwner = (caller: GiftCaller) => boolean;
 
 /**
- * `ownerWanted`: by default the owner of the phone number is always read.
+ * `needsOwner`: by default the owner of the phone number is always read.
  * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say whether the gift exists
  */
 export async function loadGift(
@@ -44,11 +44,11 @@ export async function loadGift(
   giftId: string,
   user: UserDocument,
   now: string,
-  ownerWanted: OwnerWanted = () => true,
+  needsOwner: NeedsOwner = () => true,
 ): Promise<LoadedGift> {
   const found = await giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId)).read();
-  const facts = await factsOf(deps, found.state, user, now, ownerWanted);
-  return { giftId, gift: found.state.gift, facts, ownerWanted, found };
+  const facts = await factsOf(deps, found.state, user, now, needsOwner);
+  return { giftId, gift: found.state.gift, facts, needsOwner, found };
 }
 
 export function hasRun({ found }: LoadedGift, context: CommandContext): boolean {
@@ -67,11 +67,11 @@ export async function handleGift(
     history: readonly RecordedEvent[],
   ) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
 ): Promise<Transacted> {
-  const { giftId, ownerWanted } = loaded;
+  const { giftId, needsOwner } = loaded;
   const source = giftSource(deps.events, giftId, async () => unissuedGift(deps, giftId), loaded.found);
   return transactOn(deps.events, source, context, async (found, history) => {
     const facts =
-      found === loaded.found.state ? loaded.facts : await factsOf(deps, found, user, context.now, ownerWanted);
+      found === loaded.found.state ? loaded.facts : await factsOf(deps, found, user, context.now, needsOwner);
     return withIssue(found, await decide(found.gift, facts, history));
   });
 }
@@ -81,11 +81,11 @@ async function factsOf(
   { gift, payment }: FoundGift,
   user: UserDocument,
   now: string,
-  ownerWanted: OwnerWanted,
+  needsOwner: NeedsOwner,
 ): Promise<GiftFacts> {
   const caller = callerOf(deps.catalogue, gift.issued, user);
   const facts = { now, payment, caller };
-  return ownerWanted(caller) ? withPhoneOwner(deps, gift, facts) : facts;
+  return needsOwner(caller) ? withPhoneOwner(deps, gift, facts) : facts;
 }
 
 /** @throws as `loadGift` */

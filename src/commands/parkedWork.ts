@@ -1,7 +1,7 @@
 import { CHARGE_STEP, discardWork, type ParkedEvent, retryWork } from '../domain/parked.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
-import { type FoundWork, foundWork, lookFor, type ParkedDeps } from './findParked.js';
+import { type FoundWork, foundWork, findWork, type ParkedDeps } from './findParked.js';
 import { giveUpCharge } from './giveUpCharge.js';
 import { giveUpNotification } from './giveUpNotification.js';
 import { type StreamState, transactOn } from './transact.js';
@@ -49,11 +49,11 @@ async function decided(
   context: CommandContext,
   decide: (found: FoundWork) => readonly ParkedEvent[],
 ): Promise<ParkedOutcome> {
-  let wanted = idOrEntity;
+  let requested = idOrEntity;
   const read = async (): Promise<StreamState<FoundWork>> => {
-    const found = await lookFor(deps, wanted, context);
+    const found = await findWork(deps, requested, context);
     // After a lost race the command is for the same work, not for other work of its entity.
-    wanted = found.state.id;
+    requested = found.state.id;
     return found;
   };
   const { state, history, own, replayed } = await transactOn(deps.events, { kind: 'parked', read }, context, decide);

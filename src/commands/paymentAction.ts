@@ -21,7 +21,7 @@ export interface PaymentQuestions {
   /** Id of the payment's transaction; `undefined`: unknown to the provider. @throws UnavailableError */
   transactionOf(paymentId: string): Promise<string | undefined>;
   /** Sum of a charge's external refunds in pence. @throws UnavailableError */
-  givenBackByOthers(provider: string, chargeId: string): Promise<number>;
+  refundedByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
 export function paymentQuestions(bus: Bus): PaymentQuestions {
@@ -47,18 +47,18 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
     // Concurrent equal questions share one answer: a polling buyer must not use up the provider's rate limit.
     async action(transactionId, paymentId) {
       const key = JSON.stringify([transactionId, paymentId]);
-      let asked = underWay.get(key);
-      if (asked === undefined) {
-        asked = askAction(transactionId, paymentId).finally(() => underWay.delete(key));
-        underWay.set(key, asked);
+      let pending = underWay.get(key);
+      if (pending === undefined) {
+        pending = askAction(transactionId, paymentId).finally(() => underWay.delete(key));
+        underWay.set(key, pending);
       }
-      return asked;
+      return pending;
     },
     async transactionOf(payment_id) {
       const reply = await ask(PAYMENT_REQUESTS.findPayment, { payment_id });
       return reply.outcome === 'unknown' ? undefined : reply.transaction_id;
     },
-    async givenBackByOthers(provider, charge_id) {
+    async refundedByOthers(provider, charge_id) {
       const reply = await ask(PAYMENT_REQUESTS.lookUpRefund, { ...NO_REFUND, provider, charge_id });
       return reply.outcome === 'never' ? (reply.others ?? 0) : 0;
     },

@@ -137,11 +137,11 @@ async function gather(
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(request.product_id);
   if (product === undefined || !catalogue.sellable(product, userId)) throw new Refusal('invalid_product', 'product_id');
-  const asked = request.receivers ?? [{}];
-  const total = product.sale_price * asked.length;
+  const requested = request.receivers ?? [{}];
+  const total = product.sale_price * requested.length;
   const broken = method.kind === 'card' ? brokenCardLimit(total) : undefined;
   if (broken !== undefined) throw new Refusal(broken);
-  const receivers = await receiversOf(deps, asked);
+  const receivers = await receiversOf(deps, requested);
   const expires_on = daysAfter(context.now, product.valid_days);
   const sending = sendingOf(request, receivers, { now: context.now, expires_on });
   const { bodyHash, ...personal } = await personalOf(deps, transactionId, request.message, receivers, context.bodyHash);
@@ -208,11 +208,11 @@ function sendingOf(
 
 async function receiversOf(
   deps: PurchaseDeps,
-  asked: NonNullable<PurchaseRequest['receivers']>,
+  requested: NonNullable<PurchaseRequest['receivers']>,
 ): Promise<NamedReceiver[]> {
   const receivers: NamedReceiver[] = [];
   const users = new Set<string>();
-  await inSlices(asked, ({ phone_number, user_id }, index) => {
+  await inSlices(requested, ({ phone_number, user_id }, index) => {
     if (user_id !== undefined) {
       users.add(user_id);
       receivers.push({ user_id });
@@ -228,7 +228,10 @@ async function receiversOf(
   const found = await deps.accounts.getMany(ids.map((id) => `user-${id}`));
   for (const [index, id] of ids.entries()) {
     if (isReceiver(found[index]) || isReceiver(await accountInLog(deps.events, `user-${id}`))) continue;
-    throw new Refusal('receiver_not_found', `receivers[${asked.findIndex(({ user_id }) => user_id === id)}].user_id`);
+    throw new Refusal(
+      'receiver_not_found',
+      `receivers[${requested.findIndex(({ user_id }) => user_id === id)}].user_id`,
+    );
   }
   return receivers;
 }

@@ -44,7 +44,7 @@ export async function redeemGift(
         : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
     // At locations of other merchants only the gift's owner may redeem it.
     const elsewhere =
-      merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
+      merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.needsOwner(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;
     const redemptionId = redemptionIdAt(context.now, idFrom(context.commandId, 'redemption'));
     const redeemed = redeem(gift, copyWith(known, { location, redemptionId }));

@@ -81,7 +81,7 @@ export async function refundGifts(
   const stream = transactionStream(transactionId);
   const { replayed } = await transact(events, purchaseAggregate, stream, context, async (state, history) => {
     if (state.status === 'none') throw new Refusal('transaction_not_found');
-    const asked = requestRefund(state, {
+    const requested = requestRefund(state, {
       refund_id: refundId,
       voided,
       reason,
@@ -90,7 +90,7 @@ export async function refundGifts(
     refuseRepeats(history, 'supported_too_often', ({ type }) => type === 'NothingRefunded');
     if (giftIds !== undefined)
       await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided }, isDisputed(reversalsOf(state)));
-    return asked;
+    return requested;
   });
   return { ...(await outcomeOf(events, transactionId, refundId, wait)), replayed };
 }
@@ -98,12 +98,12 @@ export async function refundGifts(
 async function refuseUnlessCancellable(
   events: EventStore,
   giftIds: readonly string[],
-  asked: Parameters<typeof cancelForRefund>[1],
+  requested: Parameters<typeof cancelForRefund>[1],
   disputed: boolean,
 ): Promise<void> {
   await inParallel(giftIds, GIFTS_AT_ONCE, async (giftId) => {
     const gift = fold(giftAggregate, await events.read(giftStream(giftId)));
-    const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, asked, disputed);
+    const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, requested, disputed);
     if (decided !== undefined && 'kept' in decided) throw new Refusal(REFUSALS[decided.kept]);
   });
 }
@@ -119,10 +119,10 @@ async function outcomeOf(
   let next = 0;
   let position: Position | undefined;
   for (;;) {
-    const news = await events.read(transactionStream(transactionId), { from: next });
-    state = fold(purchaseAggregate, news, state);
-    next += news.length;
-    position = news.at(-1)?.position ?? position;
+    const added = await events.read(transactionStream(transactionId), { from: next });
+    state = fold(purchaseAggregate, added, state);
+    next += added.length;
+    position = added.at(-1)?.position ?? position;
     const refund = refundsOf(state).find(({ id }) => id === refundId);
     if (refund === undefined) throw new Error('a refund was asked for and is not there');
     if (
@@ -148,7 +148,7 @@ function refundsOf(state: Purchase): RefundStatus[] {
 
 function statusOf(id: string, refund: Refund): RefundStatus {
   const none = { id, status: refund.status, giftIds: [], kept: {}, amount: 0, provider: null, ref: null, code: null };
-  if (refund.status === 'requested') return { ...none, giftIds: refund.asked.gift_ids };
+  if (refund.status === 'requested') return { ...none, giftIds: refund.requested.gift_ids };
   if (refund.status === 'nothing') return { ...none, kept: refund.kept };
   const { gift_ids: giftIds, kept, amount, provider } = refund.started;
   return { ...none, giftIds, kept, amount, provider, ref: refund.ref ?? null, code: refund.code ?? null };

@@ -7,7 +7,7 @@ import type { Waiting } from './backlog.js';
 import type { Progress } from './progress.js';
 import { isDelivered, type Verdict } from './verdict.js';
 
-const KEPT_MS = 30 * 24 * 3_600_000;
+const RETAINED_MS = 30 * 24 * 3_600_000;
 /** Attempts stored of each kind, so that a busy endpoint's successes do not displace its failures. */
 const MOST_OF_KIND = MOST_ATTEMPTS / 2;
 
@@ -32,11 +32,11 @@ export async function noteAttempt(
   attempt: NotedAttempt,
   before: Progress['attempts'],
 ): Promise<void> {
-  const place = isDelivered(attempt.outcome)
+  const suffix = isDelivered(attempt.outcome)
     ? `d${before.delivered % MOST_OF_KIND}`
     : `f${before.failed % MOST_OF_KIND}`;
-  await records.put(attemptRecords(endpointId) + place, shown(attempt), {
-    expiresAt: Date.parse(attempt.at) + KEPT_MS,
+  await records.put(attemptRecords(endpointId) + suffix, shown(attempt), {
+    expiresAt: Date.parse(attempt.at) + RETAINED_MS,
   });
 }
 

@@ -22,7 +22,7 @@ export interface Waiting {
   /** Time from which the next attempt is due, milliseconds since the epoch; absent: now. */
   readonly nextAt?: number;
   /** The owner requested it: an extra attempt alongside the schedule, whatever pause the receiver requested. */
-  readonly asked?: true;
+  readonly requested?: true;
 }
 
 export interface Backlog {
@@ -40,8 +40,8 @@ export interface Backlog {
   /** Returns a taken event to the backlog, replaced by `after` where given. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
-  /** Drops events that `isWanted` refuses. A dropped one that was taken may still be passed to `done` or `putBack`. */
-  keep(isWanted: (item: Waiting) => boolean): void;
+  /** Drops events that `isRetained` refuses. A dropped one that was taken may still be passed to `done` or `putBack`. */
+  keep(isRetained: (item: Waiting) => boolean): void;
   /** Times (ISO 8601, UTC) of the oldest untried and the oldest failed event, among the first of each key. */
   oldest(): { readonly untried?: string; readonly failed?: string };
   /** Earliest time at which an event can be taken, milliseconds since the epoch; `undefined`: there is none. */
@@ -69,7 +69,8 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
       line.splice(at, 0, item);
       size += 1;
     }
-    if (found || item.asked === true) for (let n = 0; n <= at; n++) line[n] = { ...(line[n] as Waiting), asked: true };
+    if (found || item.requested === true)
+      for (let n = 0; n <= at; n++) line[n] = { ...(line[n] as Waiting), requested: true };
   }
 
   for (const item of stored) add(item);
@@ -114,11 +115,11 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
     allDue() {
       for (const line of byKey.values()) for (const [at, { nextAt: _, ...item }] of line.entries()) line[at] = item;
     },
-    keep(isWanted) {
+    keep(isRetained) {
       for (const [key, line] of byKey) {
-        const wanted = line.filter(isWanted);
-        size -= line.length - wanted.length;
-        if (wanted.length > 0) byKey.set(key, wanted);
+        const retained = line.filter(isRetained);
+        size -= line.length - retained.length;
+        if (retained.length > 0) byKey.set(key, retained);
         else byKey.delete(key);
       }
     },
@@ -139,10 +140,10 @@ export function openBacklog(stored: readonly Waiting[] = []): Backlog {
   };
 }
 
-const dueAt = ({ asked, nextAt = 0 }: Waiting, pausedUntil: number): number =>
-  asked === true ? 0 : Math.max(nextAt, pausedUntil);
+const dueAt = ({ requested, nextAt = 0 }: Waiting, pausedUntil: number): number =>
+  requested === true ? 0 : Math.max(nextAt, pausedUntil);
 
 export function scheduled(item: Waiting): Waiting {
-  const { asked: _, ...rest } = item;
+  const { requested: _, ...rest } = item;
   return rest;
 }

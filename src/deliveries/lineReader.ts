@@ -1,7 +1,7 @@
 /** Reads the events for one endpoint into its backlog, as far as the backlog has room. */
 import { pause } from '../lib/async/pause.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { forgetGivenUp } from './givenUp.js';
+import { forgetAbandoned } from './abandoned.js';
 import { hasRoom, type LineState, mayWork } from './lineState.js';
 import { readAgain, type Reading, readNew } from './reading.js';
 
@@ -42,7 +42,7 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
     if (again.taken === undefined) return true;
     // The progress with these events is stored before their old records go, so that a kill between the two loses none.
     await line.saver.save();
-    await forgetGivenUp(deps.records, line.id, again.items);
+    await forgetAbandoned(deps.records, line.id, again.items);
     return true;
   }
 
@@ -101,8 +101,8 @@ export function lineReader(line: LineState, take: (reading: Pick<Reading, 'items
       if (hasRoom(line)) start();
     },
     readOn() {
-      const { recovering, recoveringGivenUp } = line.progress;
-      if (behind || recovering.length > 0 || recoveringGivenUp !== undefined) start();
+      const { recovering, recoveringAbandoned } = line.progress;
+      if (behind || recovering.length > 0 || recoveringAbandoned !== undefined) start();
     },
     forgetSources: () => void (sources = undefined),
     isOf: (named) => sources === undefined || sources.some((name) => named.has(name)),

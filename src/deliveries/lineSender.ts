@@ -5,7 +5,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { attemptOnce, type Attempted } from './attempt.js';
 import { noteAttempt } from './attempts.js';
 import { scheduled, type Waiting } from './backlog.js';
-import { giveUp } from './givenUp.js';
+import { giveUp } from './abandoned.js';
 import { type LineState, mayWork, nowMs } from './lineState.js';
 import { isDelivered, isFailing, type Verdict, verdictOf } from './verdict.js';
 
@@ -14,7 +14,7 @@ const AT_ONCE = 8;
 /** Milliseconds after which an attempt gives its slot to others, and its endpoint counts as slow. */
 const SLOW_MS = 2_000;
 /** The longest timer for a due retry, ms: timers do not follow the service's clock, which a sandbox moves. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Milliseconds before another attempt at a message that can't be made now, as while a document is repaired. */
 const UNREADABLE_MS = 30_000;
 
@@ -46,7 +46,7 @@ export function lineSender(line: LineState, onFree: () => void): LineSender {
   function startLater(now: number): void {
     clearTimeout(timer);
     const due = backlog.nextDueAt(line.progress.pausedUntil);
-    if (due !== undefined) timer = setTimeout(start, Math.min(LOOK_MS, Math.max(0, due - now)));
+    if (due !== undefined) timer = setTimeout(start, Math.min(POLL_MS, Math.max(0, due - now)));
   }
 
   function start(): void {
@@ -151,11 +151,11 @@ async function judge(line: LineState, item: Waiting, { outcome, at }: Attempted)
   const moment = { now, startedAt: Date.parse(at), lastAnswerAt: reach.lastAnswerAt(), chance: random() };
   const verdict = verdictOf(outcome, item, line.progress, schedule, moment);
   if ('status' in outcome) reach.answered(now);
-  if (verdict.givenUp) await giveUp(records, line.id, item, nowMs(line));
+  if (verdict.abandoned) await giveUp(records, line.id, item, nowMs(line));
   return verdict;
 }
 
-function apply(line: LineState, item: Waiting, { delivered, health, again, givenUp, ours }: Verdict): void {
+function apply(line: LineState, item: Waiting, { delivered, health, again, abandoned, ours }: Verdict): void {
   const { backlog, progress, deps } = line;
   if (again === undefined) backlog.done(item);
   else backlog.putBack(item, again);
@@ -169,7 +169,7 @@ function apply(line: LineState, item: Waiting, { delivered, health, again, given
     attempts: delivered ? { delivered: good + 1, failed: bad } : { delivered: good, failed: bad + 1 },
   };
   line.saver.changed();
-  deps.tally.count(givenUp ? 'given_up' : delivered ? 'delivered' : ours ? 'unreached' : 'failed');
+  deps.tally.count(abandoned ? 'given_up' : delivered ? 'delivered' : ours ? 'unreached' : 'failed');
 }
 
 function leaveOut({ deps, id, backlog, saver }: LineState, item: Waiting, why: 'lost' | 'unwanted'): void {

@@ -30,7 +30,7 @@ export interface Progress {
   /** Parts of the feed that the owner requested again, with the time from which events count (ISO 8601, UTC). */
   readonly recovering: readonly (Part & { readonly since: string })[];
   /** Time from which abandoned events are requested again (ISO 8601, UTC); absent: none are. */
-  readonly recoveringGivenUp?: string;
+  readonly recoveringAbandoned?: string;
   /** The endpoint's URL that the failures belong to; absent: the present one. */
   readonly url?: string;
   /** Failures since the last success. */
@@ -95,7 +95,7 @@ export function enabledAgain(before: Progress, { from, enabled_at: enabledAt, ur
  * dropped, since another log may have delivered them; the owner may request them again.
  */
 export function resumedAgain(before: Progress, from: Position): Progress {
-  const { pausedUntil: _, recoveringGivenUp: __, recovering, ...rest } = before;
+  const { pausedUntil: _, recoveringAbandoned: __, recovering, ...rest } = before;
   const parts = [...recovering, { after: before.cursor, through: from }];
   const skipped = parts.reduce((all, { after, through }) => withSkipped(all, { after, through }), before.skipped);
   return { ...rest, cursor: from, requested: from, waiting: [], recovering: [], skipped };
@@ -108,8 +108,8 @@ const MOST_RECOVERING = 50;
 
 function withParts(recovering: readonly Recovered[], skipped: readonly Part[], since: string): readonly Recovered[] {
   // A part whose events since then were all requested before is not read again.
-  const asked = skipped.filter(({ before: end }) => end === undefined || end > since);
-  const all = [...recovering, ...asked.map((part) => ({ ...part, since }))];
+  const repeated = skipped.filter(({ before: end }) => end === undefined || end > since);
+  const all = [...recovering, ...repeated.map((part) => ({ ...part, since }))];
   if (all.length <= MOST_RECOVERING) return all;
   const earliest = all.reduce((first, one) => (one.since < first ? one.since : first), since);
   return skipped.map(({ after, through }) => ({ after, through, since: earliest }));
@@ -117,10 +117,10 @@ function withParts(recovering: readonly Recovered[], skipped: readonly Part[], s
 
 /** Adds a request to recover missed events. @param since time of the earliest one: ISO 8601, UTC */
 export function withRecovery(before: Progress, since: string): Progress {
-  const { skipped, recovering, recoveringGivenUp = since } = before;
+  const { skipped, recovering, recoveringAbandoned = since } = before;
   return {
     ...before,
-    recoveringGivenUp: recoveringGivenUp < since ? recoveringGivenUp : since,
+    recoveringAbandoned: recoveringAbandoned < since ? recoveringAbandoned : since,
     recovering: withParts(recovering, skipped, since),
     skipped: skipped.map((part) => ({
       ...part,

@@ -6,7 +6,7 @@ import { feedPage, type PlacedEntry } from '../projections/feed/feedPage.js';
 import type { EndpointDocument } from '../projections/webhookEndpoints.js';
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { Waiting } from './backlog.js';
-import { listGivenUp } from './givenUp.js';
+import { listAbandoned } from './abandoned.js';
 import { viewerOf, waitingEntry } from './message.js';
 import type { Progress } from './progress.js';
 
@@ -31,8 +31,8 @@ export async function readAgain(
   endpoint: EndpointDocument,
   progress: Progress,
 ): Promise<Reading | undefined> {
-  const { recoveringGivenUp, recovering } = progress;
-  if (recoveringGivenUp !== undefined) return readGivenUp(records, endpoint.endpoint_id, recoveringGivenUp);
+  const { recoveringAbandoned, recovering } = progress;
+  if (recoveringAbandoned !== undefined) return readAbandoned(records, endpoint.endpoint_id, recoveringAbandoned);
   const [part] = recovering;
   if (part === undefined) return undefined;
   const { after, through, since, before } = part;
@@ -43,7 +43,7 @@ export async function readAgain(
       page.entries.filter(
         ({ position, entry: { at } }) => position <= through && at >= since && (before === undefined || at < before),
       ),
-    ).map((item) => ({ ...item, asked: true })),
+    ).map((item) => ({ ...item, requested: true })),
     change(now) {
       const rest = now.recovering.slice(1);
       return { ...now, recovering: to < through && to > after ? [{ ...part, after: to }, ...rest] : rest };
@@ -51,17 +51,17 @@ export async function readAgain(
   };
 }
 
-async function readGivenUp(records: Records, endpointId: string, since: string): Promise<Reading> {
+async function readAbandoned(records: Records, endpointId: string, since: string): Promise<Reading> {
   let after: string | undefined;
   do {
-    const { items, next } = await listGivenUp(records, endpointId, since, after);
+    const { items, next } = await listAbandoned(records, endpointId, since, after);
     if (items.length > 0) return { items, change: (now) => now, taken: true };
     after = next;
   } while (after !== undefined);
   return {
     items: [],
     change(now) {
-      const { recoveringGivenUp: _, ...rest } = now;
+      const { recoveringAbandoned: _, ...rest } = now;
       return rest;
     },
   };

@@ -48,19 +48,19 @@ export async function nextRequests(
   const items: Waiting[] = [];
   const changes: ((progress: Progress) => Progress)[] = [];
   for (const { id: documentId, body } of found) {
-    const asked = body as DeliveryRequest;
-    if (requested === undefined && !isRepeated(asked.at, Date.parse(now()))) continue;
+    const order = body as DeliveryRequest;
+    if (requested === undefined && !isRepeated(order.at, Date.parse(now()))) continue;
     const position = positionOfRequest(documentId);
-    const { request } = asked;
+    const { request } = order;
     switch (request.kind) {
       case 'ping':
-        items.push({ position, key: `ping/${asked.id}`, at: asked.at, ping: asked.id, tries: 0, asked: true });
+        items.push({ position, key: `ping/${order.id}`, at: order.at, ping: order.id, tries: 0, requested: true });
         break;
       case 'resend': {
         const entry = (await feed.get(entryId(request.position))) as FeedEntry | undefined;
         // In a copy of the log another event may have this position.
         if (entry?.event_id === request.event_id && isSeenBy(viewerOf(endpoint.owner), entry))
-          items.push({ ...waitingEntry(request.position, entry), asked: true });
+          items.push({ ...waitingEntry(request.position, entry), requested: true });
         break;
       }
       case 'recover':

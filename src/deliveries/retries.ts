@@ -23,7 +23,7 @@ export const RETRY_SCHEDULE: RetrySchedule = {
 
 const FACTOR = 4;
 /** The longest pause that a receiver may request. */
-const MOST_ASKED_MS = DAY_MS;
+const MOST_REQUESTED_MS = DAY_MS;
 
 /** @param tries number of failed attempts, from 1. @param chance random number from 0 to 1 */
 export function pauseAfter(tries: number, { firstMs, mostMs }: RetrySchedule, chance: number): number {
@@ -31,7 +31,7 @@ export function pauseAfter(tries: number, { firstMs, mostMs }: RetrySchedule, ch
 }
 
 /** Milliseconds that a `Retry-After` header requests; `undefined`: it requests no pause. */
-export function askedPause(header: string | undefined, now: number): number | undefined {
-  const ms = retryAfterMs(header, now, MOST_ASKED_MS);
+export function requestedPause(header: string | undefined, now: number): number | undefined {
+  const ms = retryAfterMs(header, now, MOST_REQUESTED_MS);
   return ms === 0 ? undefined : ms;
 }

@@ -57,10 +57,10 @@ export interface SenderOptions {
 
 /** Follows no redirect and uses no proxy. A connection stays open for the receiver's next events. */
 export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: SenderOptions): Sender {
-  const kept = { keepAlive: true, timeout: IDLE_MS, scheduling: 'lifo' } as const;
+  const agentOptions = { keepAlive: true, timeout: IDLE_MS, scheduling: 'lifo' } as const;
   const agents = {
-    'http:': new HttpAgent(kept),
-    'https:': new HttpsAgent({ ...kept, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) }),
+    'http:': new HttpAgent(agentOptions),
+    'https:': new HttpsAgent({ ...agentOptions, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) }),
   };
 
   const lookup: LookupFunction = (name, { all }, found) => {
@@ -87,7 +87,7 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
     // Node calls `lookup` only for names, so an address is checked here.
     if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) await checkedAddresses(addresses, url.hostname);
     const send = protocol === 'https:' ? httpsRequest : httpRequest;
-    const asked = send(url, {
+    const outgoing = send(url, {
       method: 'POST',
       agent: agents[protocol],
       lookup,
@@ -99,15 +99,15 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
         'content-length': Buffer.byteLength(body),
       },
     });
-    asked.once('socket', (socket) => {
+    outgoing.once('socket', (socket) => {
       connecting.connected = !socket.connecting;
       if (socket.connecting) socket.once('connect', () => (connecting.connected = true));
     });
     try {
-      return await answerTo(asked, body);
+      return await answerTo(outgoing, body);
     } catch (error) {
       // The receiver closed an idle connection while the request was being sent, and has hardly read it.
-      if (asked.reusedSocket && codeOf(error) === 'ECONNRESET' && !signal.aborted)
+      if (outgoing.reusedSocket && codeOf(error) === 'ECONNRESET' && !signal.aborted)
         return attempt({ url: text, headers, body }, signal, connecting);
       throw error;
     }
@@ -129,9 +129,9 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
       try {
         return await attempt(delivery, ending.signal, connecting);
       } catch (error) {
-        const words = isLate ? `no answer within ${answerMs / 1_000} s` : wordsFor(error);
+        const text = isLate ? `no answer within ${answerMs / 1_000} s` : messageFor(error);
         const unreached = !connecting.connected && (isLate || isUnreached(error));
-        return unreached ? { error: words, unreached } : { error: words };
+        return unreached ? { error: text, unreached } : { error: text };
       } finally {
         clearTimeout(late);
         signal.removeEventListener('abort', end);
@@ -143,13 +143,13 @@ export function openSender({ addresses, userAgent, ca, answerMs = ANSWER_MS }: S
   };
 }
 
-async function answerTo(asked: ClientRequest, body: string): Promise<Answered> {
+async function answerTo(outgoing: ClientRequest, body: string): Promise<Answered> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    asked.on('response', resolve);
-    asked.on('error', reject);
+    outgoing.on('response', resolve);
+    outgoing.on('error', reject);
     // For example after a protocol upgrade, which was not requested.
-    asked.on('close', () => reject(new Error('closed without an answer')));
-    asked.end(body);
+    outgoing.on('close', () => reject(new Error('closed without an answer')));
+    outgoing.end(body);
   });
   const retryAfter = response.headers['retry-after'];
   return {
@@ -179,7 +179,7 @@ async function firstBytes(response: IncomingMessage): Promise<string> {
 
 const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-const WORDS: Readonly<Record<string, string>> = {
+const MESSAGES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection was refused',
   ECONNRESET: 'the connection was closed without an answer',
   EPIPE: 'the connection was closed without an answer',
@@ -213,13 +213,13 @@ function isUnreached(error: unknown): boolean {
 }
 
 /** Describes an error for the endpoint's owner, without naming an address. */
-function wordsFor(error: unknown): string {
+function messageFor(error: unknown): string {
   // Node reports one error for each address where it could connect to none of several.
-  if (error instanceof AggregateError) return wordsFor(error.errors[0]);
+  if (error instanceof AggregateError) return messageFor(error.errors[0]);
   if (error instanceof AddressRefusedError || error instanceof UnresolvedNameError) return error.message;
   const code = codeOf(error);
   if (code === undefined) return 'the connection was closed without an answer';
-  if (WORDS[code] !== undefined) return WORDS[code];
+  if (MESSAGES[code] !== undefined) return MESSAGES[code];
   if (code.startsWith('HPE_')) return 'its answer is no HTTP';
   if (/CERT|TLS|SSL|SIGNED|UNABLE_TO/.test(code)) return `its certificate does not hold: ${code}`;
   return `the request failed: ${code}`;

@@ -14,7 +14,7 @@ import {
 import type { ReadModel } from '../runtime/readmodels/index.js';
 import type { FollowerRun } from '../runtime/supervision/followers.js';
 import { attemptRecords } from '../messages/webhookAttempts.js';
-import { giveUp, givenUpRecords } from './givenUp.js';
+import { giveUp, abandonedRecords } from './abandoned.js';
 import { type Line, openLine } from './line.js';
 import type { LineDeps } from './lineState.js';
 import {
@@ -32,11 +32,11 @@ import type { DeliveryTally } from './tally.js';
 
 /** Concurrent attempts to all endpoints (`main`), and to those that fail or are slow (`aside`). */
 const AT_ONCE = { main: 256, aside: 128 };
-const LOOK_MS = 50;
+const POLL_MS = 50;
 /** Milliseconds between two polls of the feed while no endpoint is enabled. */
-const IDLE_LOOK_MS = 500;
-const LOOK_AGAIN_MS = 30_000;
-const BUILT_LOOK_MS = 500;
+const IDLE_POLL_MS = 500;
+const POLL_AGAIN_MS = 30_000;
+const BUILT_POLL_MS = 500;
 /** Endpoints that are opened or read concurrently. */
 const OPENED_AT_ONCE = 16;
 /** Longest wait for the read model to fold the log's events of an endpoint. */
@@ -71,7 +71,7 @@ interface Session {
   readonly closings: Map<string, Promise<void>>;
   readonly looking: Set<string>;
   /** Endpoints to be read again, and the time from which they are, by the monotonic clock. */
-  readonly lookAgain: Map<string, number>;
+  readonly pollAgain: Map<string, number>;
   /** Aborted when the session ends, or has failed. */
   readonly over: AbortSignal;
   readonly fail: (error: unknown) => void;
@@ -92,7 +92,7 @@ export async function deliver(deps: SessionDeps, { signal, lease }: SessionOptio
     // Until the read models are built there is nothing to send, so the wait is reported as healthy.
     while (!over.aborted && !(await deps.areBuilt())) {
       health.well();
-      await pause(BUILT_LOOK_MS, over);
+      await pause(BUILT_POLL_MS, over);
     }
     if (over.aborted) return;
     // Read first, so that the endpoints found next include every event up to this position.
@@ -134,7 +134,7 @@ function openSession(
     lines: new Map(),
     closings: new Map(),
     looking: new Set(),
-    lookAgain: new Map(),
+    pollAgain: new Map(),
     over,
     fail,
   };
@@ -150,19 +150,19 @@ async function followEndpoints(session: Session, from: Position | undefined): Pr
     if (!(await endpoints.reached(last.position, FOLD_MS)))
       throw new UnavailableError('the read model of webhook endpoints is behind');
     const ids = new Set(batch.events.map(({ stream }) => idOf(stream)));
-    await inParallel(ids, OPENED_AT_ONCE, async (id) => look(session, id), over);
+    await inParallel(ids, OPENED_AT_ONCE, async (id) => poll(session, id), over);
   }
 }
 
 async function watchFeed(session: Session): Promise<void> {
-  const { deps, lines, lookAgain, over } = session;
+  const { deps, lines, pollAgain, over } = session;
   let seen: Position = '';
   while (!over.aborted) {
-    await pause(lines.size === 0 ? IDLE_LOOK_MS : LOOK_MS, over);
-    for (const [id, at] of lookAgain) {
+    await pause(lines.size === 0 ? IDLE_POLL_MS : POLL_MS, over);
+    for (const [id, at] of pollAgain) {
       if (at > performance.now()) continue;
-      lookAgain.delete(id);
-      await look(session, id);
+      pollAgain.delete(id);
+      await poll(session, id);
     }
     const now = lines.size === 0 ? undefined : await deps.feed.folded();
     if (now === undefined || now <= seen) continue;
@@ -173,9 +173,9 @@ async function watchFeed(session: Session): Promise<void> {
 }
 
 /** Reads an endpoint's present state. Only one call at a time for each, since each may open its line. */
-async function look(session: Session, id: string): Promise<void> {
+async function poll(session: Session, id: string): Promise<void> {
   const { deps, looking } = session;
-  if (looking.has(id)) return lookLater(session, id, LOOK_MS);
+  if (looking.has(id)) return pollLater(session, id, POLL_MS);
   looking.add(id);
   try {
     const document = await deps.endpoints.get(endpointDocument(id));
@@ -185,8 +185,8 @@ async function look(session: Session, id: string): Promise<void> {
   }
 }
 
-function lookLater({ lookAgain }: Session, id: string, ms: number): void {
-  lookAgain.set(id, performance.now() + ms);
+function pollLater({ pollAgain }: Session, id: string, ms: number): void {
+  pollAgain.set(id, performance.now() + ms);
 }
 
 async function see(session: Session, endpoint: EndpointDocument): Promise<void> {
@@ -197,20 +197,20 @@ async function see(session: Session, endpoint: EndpointDocument): Promise<void> 
   // An endpoint that was disabled and enabled again between two polls starts again.
   if (lines.get(id) !== undefined && lines.get(id)?.progress().enabledAt !== endpoint.enabled_at) close(session, id);
   // A second line alongside the closing one would write the same record.
-  if (session.closings.has(id)) return lookLater(session, id, LOOK_MS);
+  if (session.closings.has(id)) return pollLater(session, id, POLL_MS);
   const line = lines.get(id) ?? (await open(session, endpoint));
   line.update(endpoint);
   try {
     for (;;) {
-      const asked = await nextRequests(deps, endpoint, line.progress());
-      if (asked === undefined) return;
-      line.take(asked.items, asked.change);
+      const requested = await nextRequests(deps, endpoint, line.progress());
+      if (requested === undefined) return;
+      line.take(requested.items, requested.change);
     }
   } catch (error) {
     // An unreadable event, for example one under repair, holds up no other endpoint.
     if (!(error instanceof UnavailableError)) throw error;
     deps.health.onTrouble(error);
-    lookLater(session, id, LOOK_AGAIN_MS);
+    pollLater(session, id, POLL_AGAIN_MS);
   }
 }
 
@@ -251,7 +251,7 @@ function close(
 
 /** Deletes all records of an endpoint that was deleted. */
 async function forget({ records }: SessionDeps, id: string): Promise<void> {
-  for (const prefix of [attemptRecords(id), givenUpRecords(id)])
+  for (const prefix of [attemptRecords(id), abandonedRecords(id)])
     for (const { key } of await records.list(prefix)) await records.delete(key);
   await records.delete(progressRecord(id));
 }

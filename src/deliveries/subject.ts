@@ -16,7 +16,7 @@ import { transactionIn } from '../projections/transactions.js';
 import { foldDocument } from '../runtime/readmodels/index.js';
 
 /** Money is in pounds with two decimals, as in all answers of the API. */
-export interface ToldGift {
+export interface GiftFacts {
   readonly status: 'sent' | 'redeemed' | 'cancelled';
   readonly product_id: string;
   readonly brand_id: string;
@@ -27,7 +27,7 @@ export interface ToldGift {
   readonly merchant_id?: string;
 }
 
-export interface ToldTransaction {
+export interface TransactionFacts {
   readonly status: TransactionStatus;
   readonly product_id: string;
   readonly brand_id: string;
@@ -36,7 +36,7 @@ export interface ToldTransaction {
   readonly retail: string;
 }
 
-export type Subject = { readonly gift: ToldGift } | { readonly transaction: ToldTransaction };
+export type Subject = { readonly gift: GiftFacts } | { readonly transaction: TransactionFacts };
 
 /** @throws UnavailableError */
 export async function subjectOf(
@@ -46,13 +46,13 @@ export async function subjectOf(
 ): Promise<Subject> {
   const stream = gift_id === undefined ? transactionStream(transaction_id) : giftStream(gift_id);
   const history = (await events.read(stream)).filter((event) => event.position <= position);
-  if (gift_id === undefined) return { transaction: toldTransaction(history, transaction_id) };
+  if (gift_id === undefined) return { transaction: transactionFacts(history, transaction_id) };
   const gift = fold(giftAggregate, history);
   if (gift.status === 'none') throw new Error(`an event of ${stream}, which was never issued`);
-  return { gift: { ...toldGift(gift), ...(merchant === undefined ? {} : { merchant_id: merchant }) } };
+  return { gift: { ...giftFacts(gift), ...(merchant === undefined ? {} : { merchant_id: merchant }) } };
 }
 
-function toldGift({ status, issued, claimedBy }: IssuedGift): ToldGift {
+function giftFacts({ status, issued, claimedBy }: IssuedGift): GiftFacts {
   const { product_id, brand_id, value, receiver } = issued;
   return {
     status: status === 'issued' ? 'sent' : status,
@@ -68,7 +68,7 @@ function toldGift({ status, issued, claimedBy }: IssuedGift): ToldGift {
   };
 }
 
-function toldTransaction(history: readonly RecordedEvent[], id: string): ToldTransaction {
+function transactionFacts(history: readonly RecordedEvent[], id: string): TransactionFacts {
   const bought = transactionIn(history);
   if (bought === undefined) throw new Error(`an event of the purchase ${id}, which was never made`);
   const { product_id, brand_id, count, total } = bought;

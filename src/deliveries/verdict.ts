@@ -2,7 +2,7 @@
 import type { DisabledBy } from '../domain/webhookEndpoint.js';
 import { scheduled, type Waiting } from './backlog.js';
 import type { Progress } from './progress.js';
-import { askedPause, pauseAfter, type RetrySchedule } from './retries.js';
+import { requestedPause, pauseAfter, type RetrySchedule } from './retries.js';
 import type { Outcome } from './sender.js';
 
 /** Number of failures without a success from which an endpoint counts as failing. */
@@ -20,7 +20,7 @@ export interface Verdict {
   readonly health: Health;
   /** The event as it waits from now on; absent: it no longer waits. */
   readonly again?: Waiting;
-  readonly givenUp: boolean;
+  readonly abandoned: boolean;
   /** The failure may be our own outage, and does not count against the endpoint or the event. */
   readonly ours: boolean;
   readonly disable?: Exclude<DisabledBy, 'owner'>;
@@ -51,37 +51,38 @@ export function verdictOf(
 ): Verdict {
   const { now } = moment;
   const paused = (before.pausedUntil ?? 0) > now ? { pausedUntil: before.pausedUntil as number } : {};
-  if (isDelivered(outcome)) return { delivered: true, health: { failures: 0, ...paused }, givenUp: false, ours: false };
+  if (isDelivered(outcome))
+    return { delivered: true, health: { failures: 0, ...paused }, abandoned: false, ours: false };
   const gone = 'status' in outcome && outcome.status === GONE;
   const ours = isOurs(outcome, before, moment);
   // A failed ping is not retried: the person who requested it sees the outcome and can request another.
   if (item.ping !== undefined)
-    return { delivered: false, health: before, givenUp: false, ours, ...(gone ? { disable: 'gone' } : {}) };
+    return { delivered: false, health: before, abandoned: false, ours, ...(gone ? { disable: 'gone' } : {}) };
   const retry = afterFailure(item, schedule, moment);
   if (ours) {
     // The time until abandonment starts only with the first failure that is the endpoint's own.
     const { firstAt: _, ...unfailed } = retry.again;
     const again = item.firstAt === undefined ? unfailed : retry.again;
-    return { delivered: false, health: { ...afterOutage(before, now), ...paused }, givenUp: false, ours, again };
+    return { delivered: false, health: { ...afterOutage(before, now), ...paused }, abandoned: false, ours, again };
   }
-  const asked = 'status' in outcome ? askedPause(outcome.retryAfter, now) : undefined;
+  const requested = 'status' in outcome ? requestedPause(outcome.retryAfter, now) : undefined;
   const { failures } = before;
   const { failingSince = now } = runOf(before, now);
   const health: Health = {
     failures: failures + 1,
     failingSince,
     failedAt: now,
-    ...(asked === undefined ? paused : { pausedUntil: now + asked }),
+    ...(requested === undefined ? paused : { pausedUntil: now + requested }),
   };
   const disable = gone ? 'gone' : now - failingSince >= schedule.disableMs ? 'failures' : undefined;
-  const givenUp = retry.givenUp && disable === undefined;
+  const abandoned = retry.abandoned && disable === undefined;
   const nextAt = Math.max(retry.again.nextAt ?? now, health.pausedUntil ?? 0);
   return {
     delivered: false,
     health,
-    givenUp,
+    abandoned,
     ours,
-    ...(givenUp ? {} : { again: { ...retry.again, nextAt } }),
+    ...(abandoned ? {} : { again: { ...retry.again, nextAt } }),
     ...(disable === undefined ? {} : { disable }),
   };
 }
@@ -108,17 +109,17 @@ function afterOutage(before: Health, now: number): Health {
 }
 
 /** Whether the owner requested the attempt before one was due. */
-const isExtra = ({ asked, nextAt = 0 }: Waiting, now: number): boolean => asked === true && nextAt > now;
+const isExtra = ({ requested, nextAt = 0 }: Waiting, now: number): boolean => requested === true && nextAt > now;
 
 /** An extra attempt leaves the schedule as it is. */
 function afterFailure(
   item: Waiting,
   schedule: RetrySchedule,
   { now, chance }: Moment,
-): { readonly givenUp: boolean; readonly again: Waiting } {
-  if (isExtra(item, now)) return { givenUp: false, again: scheduled(item) };
+): { readonly abandoned: boolean; readonly again: Waiting } {
+  if (isExtra(item, now)) return { abandoned: false, again: scheduled(item) };
   const tries = item.tries + 1;
   const { firstAt = now } = item;
   const again = { ...scheduled(item), tries, firstAt, nextAt: now + pauseAfter(tries, schedule, chance) };
-  return { givenUp: now - firstAt >= schedule.giveUpMs, again };
+  return { abandoned: now - firstAt >= schedule.giveUpMs, again };
 }

@@ -148,8 +148,9 @@ export function openDispute(state: Reversals, dispute: DisputeOpened['data']): D
  */
 export function closeDispute(state: Reversals, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
-  const news = known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
-  return news ? [{ type: 'DisputeClosed', data: dispute }] : [];
+  const changes =
+    known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
+  return changes ? [{ type: 'DisputeClosed', data: dispute }] : [];
 }
 
 export function settleDispute(

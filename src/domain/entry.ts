@@ -35,17 +35,17 @@ export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEven
   return state;
 }
 
-function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
+function changedFields<V extends object>(present: V, desired: V): Partial<V> {
   const changed: Partial<V> = {};
-  for (const field of Object.keys(wanted) as (keyof V)[])
+  for (const field of Object.keys(desired) as (keyof V)[])
     // An older entry may lack a field that was added later with a default.
-    if (!sameJson(present[field] ?? null, wanted[field] ?? null)) changed[field] = wanted[field];
+    if (!sameJson(present[field] ?? null, desired[field] ?? null)) changed[field] = desired[field];
   return changed;
 }
 
-export function putEntry<K extends string, V extends object>(kind: K, state: Entry<V>, wanted: V): DomainEvent[] {
-  if (state.status !== 'live') return [{ type: entryEventType(kind, 'Added'), data: wanted }];
-  const changed = changedFields(state.value, wanted);
+export function putEntry<K extends string, V extends object>(kind: K, state: Entry<V>, desired: V): DomainEvent[] {
+  if (state.status !== 'live') return [{ type: entryEventType(kind, 'Added'), data: desired }];
+  const changed = changedFields(state.value, desired);
   return Object.keys(changed).length === 0 ? [] : [{ type: entryEventType(kind, 'Changed'), data: changed }];
 }
 

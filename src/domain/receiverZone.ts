@@ -56,9 +56,9 @@ export function dayWithin(zones: readonly string[], { from, to }: Hours, now: st
   const [first, last] = [times[0], times.at(-1)];
   if (first === undefined || last === undefined) return undefined;
   // Where no time is within the hours of all zones of a country, only its middle zone counts.
-  const asked = last.ahead - first.ahead < to - from ? times : [times[Math.floor(times.length / 2)] ?? first];
-  if (!asked.every(({ minutes }) => minutes >= from && minutes < to)) return undefined;
-  const latest = asked.at(-1) ?? first;
+  const checked = last.ahead - first.ahead < to - from ? times : [times[Math.floor(times.length / 2)] ?? first];
+  if (!checked.every(({ minutes }) => minutes >= from && minutes < to)) return undefined;
+  const latest = checked.at(-1) ?? first;
   const until = Math.floor(Date.parse(now) / MINUTE_MS) + to - latest.minutes;
   return { day: latest.day, until: new Date(until * MINUTE_MS).toISOString() };
 }

@@ -83,7 +83,7 @@ export type RefundEvent =
 // State
 
 export type Refund =
-  | { readonly status: 'requested'; readonly asked: RefundRequested['data'] }
+  | { readonly status: 'requested'; readonly requested: RefundRequested['data'] }
   | {
       readonly status: 'started' | 'refused' | 'refunded';
       readonly started: RefundStarted['data'];
@@ -110,7 +110,7 @@ export function evolveRefunds(refunds: Refunds, event: Happened<RefundEvent>): R
 function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>): Refund | undefined {
   switch (event.type) {
     case 'RefundRequested':
-      return { status: 'requested', asked: event.data };
+      return { status: 'requested', requested: event.data };
     case 'RefundStarted':
       return { status: 'started', started: event.data, startedAt: event.at };
     case 'GiftsRefunded':
@@ -148,13 +148,13 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   const held = new Set<string>();
   for (const refund of refunds.values()) {
     if (refund.status === 'nothing') continue;
-    for (const id of refund.status === 'requested' ? refund.asked.gift_ids : refund.started.gift_ids) held.add(id);
+    for (const id of refund.status === 'requested' ? refund.requested.gift_ids : refund.started.gift_ids) held.add(id);
   }
   return held;
 }
 
 /** Sum of our refunds of the charge in pence, unanswered ones included. Refused refunds do not count. */
-export function givenBack(refunds: Refunds, chargeId: string): number {
+export function refundedMoney(refunds: Refunds, chargeId: string): number {
   let sum = 0;
   for (const refund of refunds.values())
     if ('started' in refund && refund.status !== 'refused' && refund.started.charge_id === chargeId)

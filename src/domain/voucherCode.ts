@@ -57,10 +57,10 @@ export const voucherCodeAggregate: Aggregate<VoucherCode, VoucherCodeEvent> = {
 
 // Decisions
 
-export function addVoucherCode(state: VoucherCode, wanted: VoucherCodeAdded['data']): VoucherCodeEvent[] {
-  if (state.status === 'none' || state.status === 'withdrawn') return [{ type: 'VoucherCodeAdded', data: wanted }];
-  if (state.status === 'assigned' || state.pin === wanted.pin) return [];
-  return [{ type: 'VoucherCodeChanged', data: { pin: wanted.pin } }];
+export function addVoucherCode(state: VoucherCode, desired: VoucherCodeAdded['data']): VoucherCodeEvent[] {
+  if (state.status === 'none' || state.status === 'withdrawn') return [{ type: 'VoucherCodeAdded', data: desired }];
+  if (state.status === 'assigned' || state.pin === desired.pin) return [];
+  return [{ type: 'VoucherCodeChanged', data: { pin: desired.pin } }];
 }
 
 /** @returns `undefined` when the code is not free */

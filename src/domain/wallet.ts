@@ -86,9 +86,9 @@ export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refu
 
 // Decisions
 
-export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
-  if (debitOf(state, asked.transaction_id) !== undefined) return [];
-  return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
+export function debit(state: Wallet, requested: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
+  if (debitOf(state, requested.transaction_id) !== undefined) return [];
+  return [{ type: requested.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: requested }];
 }
 
 /** Pence of the transaction's debit that are not credited yet. */
@@ -108,14 +108,14 @@ export function isCredited(state: Wallet, refundId: string): boolean {
 }
 
 /** No event for a repeat, or for an amount that exceeds the rest of the debit. */
-export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
-  if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
-  return [{ type: 'WalletCredited', data: asked }];
+export function credit(state: Wallet, requested: WalletCredited['data']): WalletCredited[] {
+  if (isCredited(state, requested.cause) || requested.amount > leftOf(state, requested.transaction_id)) return [];
+  return [{ type: 'WalletCredited', data: requested }];
 }
 
 /** Credits a debit that was made; otherwise records its refusal, so that a later one is refused. */
-export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
-  const decided = debitOf(state, asked.transaction_id);
-  if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });
-  return decided === undefined ? [{ type: 'WalletDebitRefused', data: asked }] : [];
+export function giveUpDebit(state: Wallet, requested: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
+  const decided = debitOf(state, requested.transaction_id);
+  if (decided === 'debited') return credit(state, { ...requested, cause: `discarded-${requested.transaction_id}` });
+  return decided === undefined ? [{ type: 'WalletDebitRefused', data: requested }] : [];
 }

@@ -220,11 +220,11 @@ export interface EndpointChange extends Partial<EndpointSettings> {
 /** @throws Refusal `webhook_endpoint_not_found` */
 export function changeEndpoint(
   state: WebhookEndpoint,
-  { disabled, ...wanted }: EndpointChange,
+  { disabled, ...settings }: EndpointChange,
 ): WebhookEndpointEvent[] {
   const present = liveEndpoint(state);
   const changed = Object.fromEntries(
-    Object.entries(wanted).filter(
+    Object.entries(settings).filter(
       ([field, value]) => JSON.stringify(value) !== JSON.stringify(present[field as keyof EndpointSettings]),
     ),
   );

@@ -6,7 +6,7 @@ import { isSomebody } from '../domain/gift/events.js';
 import { isExpired, mayRedeemForMerchant } from '../domain/gift/decisions.js';
 import { deriveGiftIds, type Shortcodes } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
-import { type GivenBack, transactionStatus } from '../domain/purchase/status.js';
+import { type RefundedMoney, transactionStatus } from '../domain/purchase/status.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { RedemptionDocument, VoucherDocument } from '../projections/gifts.js';
@@ -197,7 +197,7 @@ export function voucherV2(giftId: string, voucher: VoucherDocument, segment: Seg
 export const giftIdsOf = ({ seed, count }: Pick<TransactionDocument, 'seed' | 'count'>): string[] =>
   deriveGiftIds(seed, count).map(({ gift_id }) => gift_id);
 
-export function transactionEntity(id: string, transaction: TransactionDocument, givenBack?: GivenBack): object {
+export function transactionEntity(id: string, transaction: TransactionDocument, refundedMoney?: RefundedMoney): object {
   return {
     id,
     retail: pounds(transaction.total),
@@ -206,7 +206,7 @@ export function transactionEntity(id: string, transaction: TransactionDocument, 
     gifts: giftIdsOf(transaction),
     purchased_at_date: dateOf(transaction.created_at),
     purchased_at_time: timeOfDay(transaction.created_at),
-    status: transactionStatus(transaction, givenBack),
+    status: transactionStatus(transaction, refundedMoney),
     ...(transaction.send_at === undefined ? {} : { send_at: transaction.send_at }),
   };
 }

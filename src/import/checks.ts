@@ -8,7 +8,13 @@ import { checkGivenHashes } from './givenHashes.js';
 import type { LogState } from './logState.js';
 import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
-import { reservedId, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
+import {
+  reservedId,
+  type Desired,
+  type DesiredImport,
+  type DesiredPaymentMethod,
+  type DesiredUser,
+} from './desired.js';
 
 /** Maximum size of an entry: with its metadata it must fit into an event of 1,000,000 bytes. */
 const MAX_ENTRY_BYTES = 900_000;
@@ -17,19 +23,19 @@ const MAX_ENTRY_BYTES = 900_000;
 const RESERVED_PREFIXES = /^(?:cli|system|phone):/i;
 
 export interface CheckInput extends ReferenceInput {
-  readonly wanted: WantedImport;
+  readonly desired: DesiredImport;
 }
 
 export async function checkEntries(input: CheckInput, faults: FaultCollector): Promise<void> {
-  const { wanted } = input;
+  const { desired } = input;
   await checkReferences(input, faults);
-  for (const array of ARRAY_NAMES) await checkUnique(array, wanted[array] ?? [], faults);
+  for (const array of ARRAY_NAMES) await checkUnique(array, desired[array] ?? [], faults);
 
-  await inSlices(wanted.brands ?? [], ({ index, value }) => {
+  await inSlices(desired.brands ?? [], ({ index, value }) => {
     if (value.consolidated === 1 && value.consolidated_products.length > 0)
       faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
-  await inSlices(wanted.users ?? [], (user) => {
+  await inSlices(desired.users ?? [], (user) => {
     const { index, id, secret, usernameFaulty } = user;
     if (RESERVED_PREFIXES.test(id))
       faults.add(
@@ -51,12 +57,12 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
     if (isPhoneFaulty(user, input.log))
       faults.add('users', index, '.phone_number', 'is not a valid mobile phone number');
   });
-  await inSlices(wanted.clients ?? [], ({ index, secret }) => {
+  await inSlices(desired.clients ?? [], ({ index, secret }) => {
     if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');
   });
-  await checkGivenHashes(wanted, input.log, faults);
-  await inSlices(wanted.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
-  await inSlices(wanted.voucher_codes ?? [], ({ index, id, value }) => {
+  await checkGivenHashes(desired, input.log, faults);
+  await inSlices(desired.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
+  await inSlices(desired.voucher_codes ?? [], ({ index, id, value }) => {
     const stored = input.log.codes.get(id)?.state;
     if (stored?.status === 'assigned' && stored.pin !== value.pin)
       faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
@@ -67,7 +73,7 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
 
 async function checkUnique(
   array: ArrayName,
-  entries: readonly Wanted<unknown>[],
+  entries: readonly Desired<unknown>[],
   faults: FaultCollector,
 ): Promise<void> {
   const first = new Map<string, number>();
@@ -82,7 +88,7 @@ async function checkUnique(
 }
 
 /** A number that the user has already stays: it was valid when it was taken. */
-function isPhoneFaulty({ id, value, phoneId, phoneUnreadable }: WantedUser, log: LogState): boolean {
+function isPhoneFaulty({ id, value, phoneId, phoneUnreadable }: DesiredUser, log: LogState): boolean {
   if (phoneId === undefined || value.phone_number === null) return phoneUnreadable;
   return holderIn(log, 'phone', phoneId) !== id && normalisePhoneNumber(value.phone_number) === undefined;
 }
@@ -92,7 +98,7 @@ function holderIn(log: LogState, kind: ReservationKind, reserved: string): strin
   return stored === undefined ? undefined : holderOf(stored.state);
 }
 
-function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: LogState, faults: FaultCollector): void {
+function checkWallet({ index, id, value, topUps }: DesiredPaymentMethod, log: LogState, faults: FaultCollector): void {
   if (value.kind === 'card') {
     if (value.prepaid) faults.add('payment_methods', index, '.prepaid', 'only a wallet can be prepaid');
     if (topUps.length > 0) faults.add('payment_methods', index, '.top_ups', 'only a wallet can be topped up');
@@ -117,13 +123,13 @@ function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: Log
 /** Usernames and phone numbers must be unique, in the file and among users who keep theirs in this import. */
 function checkReservations(
   kind: ReservationKind,
-  { wanted, shaped, log, prune }: CheckInput,
+  { desired, shaped, log, prune }: CheckInput,
   faults: FaultCollector,
 ): void {
   const field = kind === 'username' ? '.username' : '.phone_number';
-  const byReserved = new Map<string, WantedUser>();
-  const byId = new Map((wanted.users ?? []).map((user) => [user.id, user]));
-  for (const user of wanted.users ?? []) {
+  const byReserved = new Map<string, DesiredUser>();
+  const byId = new Map((desired.users ?? []).map((user) => [user.id, user]));
+  for (const user of desired.users ?? []) {
     const reserved = reservedId(kind, user);
     if (reserved === undefined) continue;
     const other = byReserved.get(reserved);

@@ -3,7 +3,7 @@ import { inParallel } from '../lib/async/inParallel.js';
 import { costOf, PRESENT_COST, verifyPassword } from '../lib/passwordHash.js';
 import type { FaultCollector } from './faults.js';
 import type { LogState } from './logState.js';
-import type { GivenSecret, WantedImport } from './wanted.js';
+import type { GivenSecret, DesiredImport } from './desired.js';
 
 const PARALLEL = 4;
 
@@ -25,7 +25,7 @@ const TOO_DEAR = `costs too much to check: m is at most ${MOST.memory}, m times 
 const TOO_MANY = `has a cost (m, t and p) beyond ${MOST_COSTS} of all users and clients: every failed log-in takes as long as all of them`;
 
 export async function checkGivenHashes(
-  { users = [], clients = [] }: WantedImport,
+  { users = [], clients = [] }: DesiredImport,
   log: LogState,
   faults: FaultCollector,
 ): Promise<void> {
@@ -35,9 +35,9 @@ export async function checkGivenHashes(
     (array: 'users' | 'clients', field: string) =>
     async ({ index, secret }: { readonly index: number; readonly secret: GivenSecret | undefined }): Promise<void> => {
       if (secret === undefined || !('hash' in secret)) return;
-      const asked = known.get(secret.hash) ?? faultOf(secret.hash, costs);
-      known.set(secret.hash, asked);
-      const fault = await asked;
+      const requested = known.get(secret.hash) ?? faultOf(secret.hash, costs);
+      known.set(secret.hash, requested);
+      const fault = await requested;
       if (fault !== undefined) faults.add(array, index, field, fault);
     };
   await inParallel(users, PARALLEL, check('users', '.password_hash'));

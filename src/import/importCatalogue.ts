@@ -17,7 +17,7 @@ import { inParallel } from '../lib/async/inParallel.js';
 import { type ImportChange, type ImportPlan, planImport, type PlannedAppend } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
-import { type ReservedIds, subjectsIn, type WantedCode, type WantedImport, wantedOf } from './wanted.js';
+import { type ReservedIds, subjectsIn, type DesiredCode, type DesiredImport, desiredOf } from './desired.js';
 import type { PersonName } from '../domain/personalFields.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Proposal, Subjects } from '../runtime/personal/index.js';
@@ -164,15 +164,15 @@ async function check(
   for (const stream of log.unread) run.unread.add(stream);
   const names = await subjectsIn(shaped.file);
   const proposals = await deps.subjects.propose(names);
-  const wanted = await underKnownIds(await wantedOf(shaped.file, deps.hash, reservedIds(names, proposals)), log);
+  const desired = await underKnownIds(await desiredOf(shaped.file, deps.hash, reservedIds(names, proposals)), log);
   refuseInterrupted(run);
-  await checkEntries({ shaped, wanted, log, prune: prune !== undefined }, faults);
+  await checkEntries({ shaped, desired, log, prune: prune !== undefined }, faults);
   const found = faults.all();
   if (found.length > 0) throw new ImportFaultsError(found, run.events);
-  const hashes = await secretHashes(wanted, log, known, signal);
+  const hashes = await secretHashes(desired, log, known, signal);
   refuseInterrupted(run);
-  const plan = await planImport({ wanted, log, secrets: hashes, pruneReason: prune?.reason });
-  return { plan, hashes, proposals, mixedClients: mixedClients(wanted, log) };
+  const plan = await planImport({ desired, log, secrets: hashes, pruneReason: prune?.reason });
+  return { plan, hashes, proposals, mixedClients: mixedClients(desired, log) };
 }
 
 function reservedIds(names: readonly PersonName[], proposals: readonly Proposal[]): ReservedIds {
@@ -247,19 +247,19 @@ async function appendPlanned(
  * Voucher codes that the log has keep their ids, also those of a lost hash key: a log restored without its key still
  * hands out each code once (docs/api/vouchers.md#voucher-codes).
  */
-async function underKnownIds(wanted: WantedImport, { codes }: Pick<LogState, 'codes'>): Promise<WantedImport> {
-  const { voucher_codes } = wanted;
-  if (voucher_codes === undefined || voucher_codes.every(({ id }) => codes.has(id))) return wanted;
+async function underKnownIds(desired: DesiredImport, { codes }: Pick<LogState, 'codes'>): Promise<DesiredImport> {
+  const { voucher_codes } = desired;
+  if (voucher_codes === undefined || voucher_codes.every(({ id }) => codes.has(id))) return desired;
   const known = new Map<string, string>();
   await inSlices(codes, ([id, { state }]) => void (state.status !== 'none' && known.set(nameOf(state), id)));
-  const renamed: WantedCode[] = [];
+  const renamed: DesiredCode[] = [];
   await inSlices(
     voucher_codes,
     (one) => void renamed.push(codes.has(one.id) ? one : { ...one, id: known.get(nameOf(one.value)) ?? one.id }),
   );
-  return { ...wanted, voucher_codes: renamed };
+  return { ...desired, voucher_codes: renamed };
 }
 
-function nameOf({ segment_id, code }: Pick<WantedCode['value'], 'segment_id' | 'code'>): string {
+function nameOf({ segment_id, code }: Pick<DesiredCode['value'], 'segment_id' | 'code'>): string {
   return `${segment_id}\0${code}`;
 }

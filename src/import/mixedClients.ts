@@ -4,10 +4,10 @@
  */
 import type { Entry } from '../domain/entry.js';
 import type { LogState, Stored } from './logState.js';
-import type { Wanted, WantedImport } from './wanted.js';
+import type { Desired, DesiredImport } from './desired.js';
 
 /** Ids of these clients, by the entries as they are after the import. */
-export function mixedClients({ users, clients }: WantedImport, log: LogState): string[] {
+export function mixedClients({ users, clients }: DesiredImport, log: LogState): string[] {
   const all = [...liveAfter(log.entries.user, users).values()].filter(({ active }) => active);
   const ids = (staff: boolean): readonly string[] =>
     all.filter(({ roles }) => roles.length > 0 === staff).map(({ id }) => id);
@@ -22,10 +22,10 @@ export function mixedClients({ users, clients }: WantedImport, log: LogState): s
 
 function liveAfter<V extends object>(
   stored: ReadonlyMap<string, Stored<Entry<V>>>,
-  wanted: readonly Wanted<Partial<V>>[] = [],
+  desired: readonly Desired<Partial<V>>[] = [],
 ): ReadonlyMap<string, V> {
   const live = new Map<string, V>();
   for (const [id, { state }] of stored) if (state.status === 'live') live.set(id, state.value);
-  for (const { id, value } of wanted) live.set(id, value as V);
+  for (const { id, value } of desired) live.set(id, value as V);
   return live;
 }

@@ -16,7 +16,7 @@ import { inSlices } from '../lib/async/slices.js';
 import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState, Stored } from './logState.js';
 import type { SecretHashes } from './secrets.js';
-import { reservedId, type Wanted, type WantedImport } from './wanted.js';
+import { reservedId, type Desired, type DesiredImport } from './desired.js';
 
 export interface ImportChange {
   readonly action: 'add' | 'change' | 'retire';
@@ -53,7 +53,7 @@ export interface ImportPlan {
 }
 
 export interface PlanInput {
-  readonly wanted: WantedImport;
+  readonly desired: DesiredImport;
   readonly log: LogState;
   readonly secrets: SecretHashes;
   /** Reason for which entries that are missing from the file are retired; absent: they stay. */
@@ -77,7 +77,7 @@ const ORDER = [
 const NONE: Stored<Entry<object>> = { revision: 'none', state: { status: 'none' } };
 
 export async function planImport(input: PlanInput): Promise<ImportPlan> {
-  const { wanted, log, pruneReason } = input;
+  const { desired, log, pruneReason } = input;
   const retired = pruneReason === undefined ? [] : await retirements(input, pruneReason);
   const prunedUsers = new Set(
     retired
@@ -90,13 +90,13 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
     reservationMoves('phone', input, prunedUsers),
   ];
   const phases: PlannedAppend[][] = [
-    reservations.flatMap(({ givenUp }) => givenUp),
+    reservations.flatMap(({ abandoned }) => abandoned),
     reservations.flatMap(({ taken }) => taken),
   ];
   let unchanged = 0;
   for (const array of ORDER) {
     const phase: PlannedAppend[] = [];
-    const entries: readonly Wanted<object>[] = wanted[array] ?? [];
+    const entries: readonly Desired<object>[] = desired[array] ?? [];
     const stored = storedOf(log, array);
     await inSlices(entries, ({ id, value }) => {
       const { revision, state } = stored.get(id) ?? NONE;
@@ -114,7 +114,7 @@ export async function planImport(input: PlanInput): Promise<ImportPlan> {
   }
   phases.push(topUps(input));
   const codes: PlannedAppend[] = [];
-  await inSlices(wanted.voucher_codes ?? [], ({ id, value }) => {
+  await inSlices(desired.voucher_codes ?? [], ({ id, value }) => {
     const stored = log.codes.get(id);
     const events = addVoucherCode(stored?.state ?? { status: 'none' }, value);
     if (events.length === 0) unchanged += 1;
@@ -154,7 +154,7 @@ function changeOf(array: ArrayName, id: string, event: DomainEvent): ImportChang
 }
 
 /** Retires live entries that are missing from the file's arrays; entries that refer to others go first. */
-async function retirements({ wanted, log }: PlanInput, reason: string): Promise<PlannedAppend[]> {
+async function retirements({ desired, log }: PlanInput, reason: string): Promise<PlannedAppend[]> {
   const planned: PlannedAppend[] = [];
   async function retireMissing<S>(
     array: ArrayName,
@@ -162,7 +162,7 @@ async function retirements({ wanted, log }: PlanInput, reason: string): Promise<
     streamName: (id: string) => string,
     retire: (state: S) => readonly DomainEvent[],
   ): Promise<void> {
-    const entries: readonly Wanted<object>[] | undefined = wanted[array];
+    const entries: readonly Desired<object>[] | undefined = desired[array];
     if (entries === undefined) return;
     const kept = new Set(entries.map(({ id }) => id));
     await inSlices(stored, ([id, { revision, state }]) => {
@@ -190,19 +190,19 @@ async function retirements({ wanted, log }: PlanInput, reason: string): Promise<
 /** Every reservation is given up before any is taken, so that two users can swap names or numbers. */
 function reservationMoves(
   kind: ReservationKind,
-  { wanted, log }: PlanInput,
+  { desired, log }: PlanInput,
   prunedUsers: ReadonlySet<string>,
-): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
-  const users = wanted.users ?? [];
+): { abandoned: PlannedAppend[]; taken: PlannedAppend[] } {
+  const users = desired.users ?? [];
   const reserved = new Map(users.map((user) => [user.id, reservedId(kind, user)]));
   const stored = log.reservations[kind];
-  const givenUp: PlannedAppend[] = [];
+  const abandoned: PlannedAppend[] = [];
   const free = new Set<string>();
   for (const [id, { revision, state }] of stored) {
     const holder = holderOf(state);
     if (holder === undefined) continue;
     if (!prunedUsers.has(holder) && (!reserved.has(holder) || reserved.get(holder) === id)) continue;
-    givenUp.push({
+    abandoned.push({
       stream: reservationStream(kind, id),
       expected: revision,
       events: giveUpReservation(kind, state, holder),
@@ -219,13 +219,13 @@ function reservationMoves(
     const expected = free.has(id) && typeof revision === 'number' ? revision + 1 : revision;
     if (events.length > 0) taken.push({ stream: reservationStream(kind, id), expected, events, changes: [] });
   }
-  return { givenUp, taken };
+  return { abandoned, taken };
 }
 
-function topUps({ wanted, log }: PlanInput): PlannedAppend[] {
-  return (wanted.payment_methods ?? []).flatMap(({ id, topUps: asked }): PlannedAppend[] => {
+function topUps({ desired, log }: PlanInput): PlannedAppend[] {
+  return (desired.payment_methods ?? []).flatMap(({ id, topUps: requested }): PlannedAppend[] => {
     const stored = log.wallets.get(id);
-    const fresh = asked.filter((topUp) => stored?.state.has(topUp.id) !== true);
+    const fresh = requested.filter((topUp) => stored?.state.has(topUp.id) !== true);
     if (fresh.length === 0) return [];
     const events: WalletToppedUp[] = fresh.map((topUp) => ({
       type: 'WalletToppedUp',

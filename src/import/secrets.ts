@@ -3,7 +3,7 @@ import { hashPassword, verifyPassword } from '../lib/passwordHash.js';
 import { inParallel } from '../lib/async/inParallel.js';
 import type { Entry } from '../domain/entry.js';
 import type { LogState, Stored } from './logState.js';
-import type { GivenSecret, WantedImport } from './wanted.js';
+import type { GivenSecret, DesiredImport } from './desired.js';
 
 /** Number of concurrent hashes: libuv's threads do the hashing, 4 by default. */
 const PARALLEL = 4;
@@ -22,19 +22,19 @@ interface Task {
  * is aborted.
  */
 export async function secretHashes(
-  wanted: WantedImport,
+  desired: DesiredImport,
   log: LogState,
   known: SecretHashes,
   signal?: AbortSignal,
 ): Promise<SecretHashes> {
   const hashes = new Map(known);
   const tasks: Task[] = [
-    ...(wanted.users ?? []).map(({ id, secret }) => ({
+    ...(desired.users ?? []).map(({ id, secret }) => ({
       key: `user-${id}`,
       given: given(secret),
       present: storedValue(log.entries.user.get(id))?.password_hash,
     })),
-    ...(wanted.clients ?? []).map(({ id, secret }) => ({
+    ...(desired.clients ?? []).map(({ id, secret }) => ({
       key: `client-${id}`,
       given: given(secret),
       present: storedValue(log.entries.client.get(id))?.secret_hash,

@@ -61,7 +61,7 @@ async function checkArray(
   const good: Placed<unknown>[] = [];
   await inSlices(entries, (entry, index) => {
     if (!validate(entry)) {
-      for (const error of validate.errors ?? []) faults.add(array, index, pathOf(error), inWords(error));
+      for (const error of validate.errors ?? []) faults.add(array, index, pathOf(error), messageOf(error));
       return;
     }
     const nested =
@@ -99,7 +99,7 @@ function pathOf(error: ErrorObject): string {
   return parts.join('') + (field === undefined ? '' : `.${field.slice(0, 64)}`);
 }
 
-const TYPE_WORDS: Readonly<Record<string, string>> = {
+const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: 'a string',
   integer: 'a whole number',
   number: 'a number',
@@ -108,7 +108,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'an object',
 };
 
-function inWords({ keyword, params, parentSchema, message }: ErrorObject): string {
+function messageOf({ keyword, params, parentSchema, message }: ErrorObject): string {
   const { limit, type, allowedValues } = params as {
     limit?: number;
     type?: string;
@@ -120,7 +120,7 @@ function inWords({ keyword, params, parentSchema, message }: ErrorObject): strin
     case 'additionalProperties':
       return 'unknown field';
     case 'type':
-      return `must be ${TYPE_WORDS[type ?? ''] ?? type}`;
+      return `must be ${TYPE_NAMES[type ?? ''] ?? type}`;
     case 'enum':
       return `must be ${(allowedValues ?? []).map((value) => JSON.stringify(value)).join(' or ')}`;
     case 'pattern':

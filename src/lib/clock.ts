@@ -38,7 +38,7 @@ export const clockOffset = (): number => offsetMs;
 export function moveClock(toOffsetMs: number): void {
   if (toOffsetMs <= offsetMs) return;
   offsetMs = toOffsetMs;
-  for (const look of moved) look();
+  for (const notify of moved) notify();
 }
 
 /** Sets the clock back to the system's, for a service that starts again: no wait of `afterTicks` may be pending. */
@@ -52,7 +52,7 @@ export function afterTicks(ms: number, then: () => void): () => void {
   let timer: NodeJS.Timeout;
   const end = (): void => {
     clearTimeout(timer);
-    moved.delete(look);
+    moved.delete(notify);
   };
   const wait = (leftMs: number): void => {
     timer = setTimeout(() => {
@@ -60,11 +60,11 @@ export function afterTicks(ms: number, then: () => void): () => void {
       then();
     }, leftMs);
   };
-  const look = (): void => {
+  const notify = (): void => {
     clearTimeout(timer);
     wait(Math.max(0, due - clockTicks()));
   };
-  moved.add(look);
+  moved.add(notify);
   wait(ms);
   return end;
 }

@@ -2,7 +2,7 @@
 
 export interface RepeatedName {
   /** Path of the member, for example `users[3].name`. */
-  readonly place: string;
+  readonly path: string;
   /** Offset of the repeated name in the text; `before` is that of its previous occurrence. */
   readonly at: number;
   readonly before: number;
@@ -47,7 +47,7 @@ export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): Re
           inside.step = nameIn(text, at, end);
           const before = inside.names.get(inside.step);
           if (before === undefined) inside.names.set(inside.step, at);
-          else if (found.push({ place: placeOf(open), at, before }) >= most) return found;
+          else if (found.push({ path: pathOf(open), at, before }) >= most) return found;
         }
         at = end;
         break;
@@ -76,7 +76,7 @@ function nameIn(text: string, start: number, end: number): string {
   return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 }
 
-function placeOf(open: readonly Open[]): string {
+function pathOf(open: readonly Open[]): string {
   return open
     .map(({ step }, depth) =>
       typeof step === 'number' ? `[${step}]` : `${depth === 0 ? '' : '.'}${step.slice(0, SHOWN)}`,

@@ -2,7 +2,7 @@
 export type ReadText = (name: string) => string | undefined;
 
 /** Parses a variable's text. `fault` takes a message that follows the variable's name, never with a secret's value. */
-export type Kind<T> = (text: string, fault: (words: string) => void) => T | undefined;
+export type Kind<T> = (text: string, fault: (problem: string) => void) => T | undefined;
 
 export interface Setting<T, D extends T | undefined = T | undefined> {
   readonly name: string;
@@ -49,7 +49,7 @@ export function readSettings<S extends Settings>(table: S, text: ReadText, fault
   for (const [key, { name, kind, fallback, requiredWhere }] of Object.entries(table)) {
     const given = text(name);
     if (given === undefined && requiredWhere !== undefined) faults.push(`${name} is required where ${requiredWhere}`);
-    const value = given === undefined ? undefined : kind(given, (words) => faults.push(`${name} ${words}`));
+    const value = given === undefined ? undefined : kind(given, (problem) => faults.push(`${name} ${problem}`));
     if ((value ?? fallback) !== undefined) values[key] = value ?? fallback;
   }
   return values as Values<S>;
@@ -66,18 +66,18 @@ export function wholeNumber(min: number, max: number): Kind<number> {
   };
 }
 
-export function oneOf<T extends string>(words: readonly T[]): Kind<T> {
+export function oneOf<T extends string>(problem: readonly T[]): Kind<T> {
   return (text, fault) => {
-    const found = words.find((word) => word === text);
-    if (found === undefined) fault(`must be one of ${words.join(', ')}, not ${JSON.stringify(text)}`);
+    const found = problem.find((word) => word === text);
+    if (found === undefined) fault(`must be one of ${problem.join(', ')}, not ${JSON.stringify(text)}`);
     return found;
   };
 }
 
 /** The kind of texts that match a pattern. @param words describe the pattern in faults, which never show the value */
-export function matching(pattern: RegExp, words: string): Kind<string> {
+export function matching(pattern: RegExp, problem: string): Kind<string> {
   return (text, fault) => {
-    if (!pattern.test(text)) fault(`must be ${words}`);
+    if (!pattern.test(text)) fault(`must be ${problem}`);
     return text;
   };
 }

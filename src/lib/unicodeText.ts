@@ -15,22 +15,22 @@ export const HALF_A_CHARACTER = 'must not have half of a character (an unpaired 
  * The path of the first string or name with an unpaired surrogate in parsed JSON: `.purchase.receivers[3].name`, or
  * `''` for the value itself. In a name the surrogate becomes U+FFFD.
  */
-export function malformedPlace(value: unknown): string | undefined {
+export function malformedPath(value: unknown): string | undefined {
   // A list instead of recursion: a body may be nested as deep as it is long.
-  const left: { readonly value: unknown; readonly place: string }[] = [{ value, place: '' }];
+  const left: { readonly value: unknown; readonly path: string }[] = [{ value, path: '' }];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
-    const { value: one, place } = next;
-    if (typeof one === 'string' && !one.isWellFormed()) return place;
+    const { value: one, path } = next;
+    if (typeof one === 'string' && !one.isWellFormed()) return path;
     if (typeof one !== 'object' || one === null) continue;
     if (Array.isArray(one)) {
       for (let at = one.length - 1; at >= 0; at--)
-        if (mayHoldText(one[at])) left.push({ value: one[at], place: `${place}[${at}]` });
+        if (mayHoldText(one[at])) left.push({ value: one[at], path: `${path}[${at}]` });
       continue;
     }
     const entries = Object.entries(one);
-    for (const [name] of entries) if (!name.isWellFormed()) return `${place}.${name.toWellFormed()}`;
+    for (const [name] of entries) if (!name.isWellFormed()) return `${path}.${name.toWellFormed()}`;
     for (const [name, inner] of entries.reverse())
-      if (mayHoldText(inner)) left.push({ value: inner, place: `${place}.${name}` });
+      if (mayHoldText(inner)) left.push({ value: inner, path: `${path}.${name}` });
   }
   return undefined;
 }

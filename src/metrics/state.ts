@@ -103,7 +103,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     return seconds === undefined ? [] : [[[], seconds]];
   };
 
-  const look = async (): Promise<Found> => {
+  const read = async (): Promise<Found> => {
     const parts = [
       ['event store', events],
       ['read store', store],
@@ -134,7 +134,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
 
   let last: { readonly at: number; readonly found: Promise<Found> } | undefined;
   const recent = (): Promise<Found> => {
-    if (last === undefined || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), found: look() };
+    if (last === undefined || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), found: read() };
     return last.found;
   };
   for (const key of Object.keys(TEXTS) as (keyof typeof TEXTS)[])

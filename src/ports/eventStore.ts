@@ -207,7 +207,7 @@ export interface EventStore {
    * @param limit how many of them the answer describes at most
    * @throws UnavailableError
    */
-  strays?(limit: number): Promise<Strays>;
+  unsequenced?(limit: number): Promise<Strays>;
 
   /**
    * As `readAll`, and then all later appends of any process (within 50 ms on the embedded engine), until `signal` ends

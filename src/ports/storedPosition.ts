@@ -22,8 +22,8 @@ const MAX_SHOWN = 40;
  */
 export async function positionFault(events: ReachedLog, stored: unknown, looks = 1): Promise<string | undefined> {
   if (typeof stored !== 'string' || !events.isPosition(stored)) return 'is none that an event of this log can have';
-  for (let look = 1; !(await events.reaches(stored)); look++) {
-    if (look >= looks) return 'lies beyond the end of the log';
+  for (let attempt = 1; !(await events.reaches(stored)); attempt++) {
+    if (attempt >= looks) return 'lies beyond the end of the log';
     await sleep(LOOKS.everyMs);
   }
   return undefined;

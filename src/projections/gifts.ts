@@ -179,9 +179,9 @@ function evolveGift(
     case 'GiftCancelled':
       return copyWith(document, { cancelled: true, updated_at });
     case 'GiftReassigned': {
-      const { claimed_by: _, held: __, ...kept } = document;
+      const { claimed_by: _, held: __, ...rest } = document;
       const { receiver } = event.data;
-      return withHeld(copyWith(kept, { receiver, reassigned_at: event.at, updated_at }), held(receiver, event.at));
+      return withHeld(copyWith(rest, { receiver, reassigned_at: event.at, updated_at }), held(receiver, event.at));
     }
     case 'GiftExtended': {
       const extended: GiftDocument = copyWith(document, { expires_on: event.data.expires_on, updated_at });

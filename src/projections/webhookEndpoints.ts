@@ -84,7 +84,7 @@ export const webhookEndpointsProjection: Projection<WebhookDocument> = {
   },
   evolve(document, event, _, index) {
     const folded = event as Folded;
-    if (index === 1) return askedFor(folded);
+    if (index === 1) return deliveryRequestOf(folded);
     return folded.type === 'WebhookEndpointCreated' ? created(folded) : changed(document, folded);
   },
 };
@@ -137,7 +137,7 @@ function requestOf({ type, data }: Folded): DeliveryRequest['request'] | undefin
   }
 }
 
-function askedFor(event: Folded): DeliveryRequest {
+function deliveryRequestOf(event: Folded): DeliveryRequest {
   const request = requestOf(event);
   if (request === undefined) throw new Error(`${event.type} asks for no delivery`);
   return { id: event.id, at: event.at, request };

@@ -229,7 +229,7 @@ function fcmSettings(text: ReadText, faults: string[]): FcmSettings {
 
 function serviceAccount(
   json: string,
-  fault: (words: string) => void,
+  fault: (problem: string) => void,
 ): Readonly<Record<string, string | undefined>> | undefined {
   let parsed: unknown;
   try {

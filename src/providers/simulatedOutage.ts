@@ -11,9 +11,9 @@ const OUTAGE_MS = 3_600_000;
 export async function refuseDuringOutage(
   records: Records,
   key: string,
-  { what, now, keptMs }: { readonly what: string; readonly now: () => number; readonly keptMs: number },
+  { what, now, retainedMs }: { readonly what: string; readonly now: () => number; readonly retainedMs: number },
 ): Promise<void> {
-  await records.put(key, now() + OUTAGE_MS, { expected: 0, expiresAt: now() + keptMs });
+  await records.put(key, now() + OUTAGE_MS, { expected: 0, expiresAt: now() + retainedMs });
   const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
   if (leftMs > 0) throw new RetryLaterError(`the simulated provider is ${what}`, leftMs);
 }

@@ -160,8 +160,8 @@ export function upcastEvents(events: EventStore, upcasters?: Upcasters): EventSt
   return {
     ...others,
     read: async (stream, options) => upcastEach(await events.read(stream, options), changed),
-    readAll: (...asked) => upcastBatches(events.readAll(...asked), changed),
-    follow: (...asked) => upcastBatches(events.follow(...asked), changed),
+    readAll: (...requested) => upcastBatches(events.readAll(...requested), changed),
+    follow: (...requested) => upcastBatches(events.follow(...requested), changed),
   };
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { EngineError } from '../lib/engineError.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
-import { keptText } from '../lib/files/keptText.js';
+import { storedText } from '../lib/files/storedText.js';
 
 export const TOKEN_KEY_FILE = 'token.key';
 export const HASH_KEY_FILE = 'hash.key';
@@ -38,10 +38,10 @@ type KeySettings = Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey' | 'masterKey
 export function loadKeys(config: KeySettings): Keys {
   makeDataDir(config.dataDir);
   return {
-    tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, TOKEN_KEY_FILE))],
-    hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, HASH_KEY_FILE))),
-    masterKeys: config.masterKeys ?? [kept(join(config.dataDir, MASTER_KEY_FILE))],
-    sealKeys: config.sealKeys ?? [kept(join(config.dataDir, SEAL_KEY_FILE))],
+    tokenKeys: config.tokenKeys ?? [storedKey(join(config.dataDir, TOKEN_KEY_FILE))],
+    hashKey: Buffer.from(config.hashKey ?? storedKey(join(config.dataDir, HASH_KEY_FILE))),
+    masterKeys: config.masterKeys ?? [storedKey(join(config.dataDir, MASTER_KEY_FILE))],
+    sealKeys: config.sealKeys ?? [storedKey(join(config.dataDir, SEAL_KEY_FILE))],
   };
 }
 
@@ -63,15 +63,15 @@ type Found = readonly string[] | undefined;
 
 function stored(dataDir: string, name: string): Found {
   const file = join(dataDir, name);
-  return existsSync(file) ? [kept(file)] : undefined;
+  return existsSync(file) ? [storedKey(file)] : undefined;
 }
 
 /** The form of a complete key file: one line of at least 43 printable characters. */
 const WHOLE = /^[\x20-\x7e]{43,}$/;
 
 /** The key in the file, which is made where it is missing. */
-function kept(file: string): string {
-  const key = keptText(file, () => randomBytes(32).toString('base64url'));
+function storedKey(file: string): string {
+  const key = storedText(file, () => randomBytes(32).toString('base64url'));
   if (!WHOLE.test(key))
     throw new EngineError(
       'DATA_DIR',

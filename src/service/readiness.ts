@@ -18,14 +18,14 @@ import { buildPosition } from '../ops/status/buildStatus.js';
 import type { OutwardWork } from '../ops/outward/outwardWork.js';
 import { isReadBySome } from '../projections/index.js';
 import type { AppendWatch } from '../runtime/supervision/appendWatch.js';
-import { failingWords, type FollowerHealth } from '../runtime/supervision/followers.js';
+import { describeFailing, type FollowerHealth } from '../runtime/supervision/followers.js';
 
 /** The longest wait for a projection to reach the log's end. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
 /** Least milliseconds between two test writes to the read store; below, milliseconds until their record expires. */
 const WRITE_MS = 1_000;
-const WRITE_KEPT_MS = 60_000;
+const WRITE_RETAINED_MS = 60_000;
 
 const OUTWARD_PART = 'outward work';
 
@@ -125,7 +125,7 @@ function testWrites(records: Records, holder: string): () => Promise<unknown> {
     if (last === undefined || performance.now() - last.at > WRITE_MS) {
       last = {
         at: performance.now(),
-        done: records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_KEPT_MS }),
+        done: records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_RETAINED_MS }),
       };
     }
     return last.done;
@@ -182,7 +182,7 @@ async function projectionHealth(
 
 const followerHealth = (one: FollowerHealth): NamedHealth => [
   one.part,
-  one.failing ? { ready: one.aside === true, detail: failingWords(one) } : { ready: true, detail: 'works' },
+  one.failing ? { ready: one.aside === true, detail: describeFailing(one) } : { ready: true, detail: 'works' },
 ];
 
 /** Every process reports a missing leader, but only those with the role become unready, since only they can lead. */

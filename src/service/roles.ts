@@ -8,7 +8,7 @@ import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { openTileFolder } from '../ops/evidence/index.js';
-import { noteSimulatedNews } from '../ops/sandbox/noteSimulatedNews.js';
+import { noteSimulatedEvents } from '../ops/sandbox/noteSimulatedEvents.js';
 import type { Records } from '../ports/readStore.js';
 import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
@@ -115,7 +115,7 @@ async function startWorkerRole(shared: Shared, metrics: Metrics, open: Resources
   open.add(await startWorkers({ bus, records, logger, ...providers }));
   if (config.sandbox)
     open.add(
-      followers.start('simulated news', noteSimulatedNews({ events: engines.events, records, now: currentTime })),
+      followers.start('simulated news', noteSimulatedEvents({ events: engines.events, records, now: currentTime })),
     );
 }
 

@@ -11,7 +11,7 @@ import { HttpError } from '../api/pipeline/errors.js';
 import { application } from '../api/pipeline/server.js';
 import { resetClock, systemTime } from '../lib/clock.js';
 import { forgetSubjects, namedSubjects } from '../ops/sandbox/forgetSubjects.js';
-import { keptByReset } from '../ops/sandbox/keptByReset.js';
+import { survivesReset } from '../ops/sandbox/survivesReset.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type Config, ROLES } from './config.js';
 import { makeDataDir } from './dataDir.js';
@@ -90,8 +90,8 @@ export function whileReset(
 export async function resetData(config: Config, logger: Logger): Promise<string> {
   const named = namedSubjects();
   const { from, to, shrink, close } = succeedEventLog(config.dataDir, {
-    keeps: keptByReset,
-    onKept: named.add,
+    keeps: survivesReset,
+    onRetained: named.add,
     now: systemTime(),
   });
   resetClock();

@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../ports/eventStore.js';
 import { inSpan, type SpanDescription, tracingOn } from './spans.js';
 
 /** Events of a batch whose traces are examined at most: larger batches, read while catching up, belong to no trace. */
-const LOOKED_AT = 64;
+const MOST_SCANNED = 64;
 
 /** Runs work in a span that is part of the events' trace, or linked to each of several traces. */
 export async function inBatchSpan(
@@ -16,7 +16,7 @@ export async function inBatchSpan(
 
 function batchSpan(names: readonly string[], events: readonly RecordedEvent[]): SpanDescription {
   const spans =
-    events.length > LOOKED_AT ? [] : [...new Set(events.flatMap(({ metadata }) => metadata.traceparent ?? []))];
+    events.length > MOST_SCANNED ? [] : [...new Set(events.flatMap(({ metadata }) => metadata.traceparent ?? []))];
   const [first = ''] = spans;
   // The part of `00-{trace}-{span}-{flags}` before the span.
   const oneTrace = spans.every((span) => span.slice(0, 35) === first.slice(0, 35));

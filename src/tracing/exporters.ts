@@ -11,7 +11,7 @@ export const EXPORTERS = ['otlp', 'console', 'zipkin', 'none'] as const;
 const OTLP_ADDRESSES = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'];
 
 /** Names of the requested exporters; empty where no traces are requested. */
-export function exportersWanted(env: Environment): readonly string[] {
+export function requestedExporters(env: Environment): readonly string[] {
   const value = (name: string): string => env[name]?.trim() ?? '';
   const named = value('OTEL_TRACES_EXPORTER')
     .split(',')
@@ -22,5 +22,5 @@ export function exportersWanted(env: Environment): readonly string[] {
 }
 
 export function unknownExporters(env: Environment): readonly string[] {
-  return exportersWanted(env).filter((one) => !EXPORTERS.some((known) => known === one));
+  return requestedExporters(env).filter((one) => !EXPORTERS.some((known) => known === one));
 }

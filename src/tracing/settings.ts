@@ -5,7 +5,7 @@
  */
 import { accessSync, constants } from 'node:fs';
 import { type Kind, oneOf, partsOf } from '../lib/settings.js';
-import { type Environment, EXPORTERS, exportersWanted, unknownExporters } from './exporters.js';
+import { type Environment, EXPORTERS, requestedExporters, unknownExporters } from './exporters.js';
 
 const LEVELS = ['none', 'error', 'warn', 'info', 'debug', 'verbose', 'all'];
 const PROTOCOLS = ['grpc', 'http/protobuf', 'http/json'];
@@ -93,7 +93,7 @@ export function telemetryFaults(env: Environment): readonly string[] {
   const disabled = env['OTEL_SDK_DISABLED']?.trim() ?? '';
   if (disabled !== '' && !/^(?:true|false)$/i.test(disabled))
     return [`OTEL_SDK_DISABLED must be true or false, not ${JSON.stringify(disabled)}`];
-  if (exportersWanted(env).length === 0) return [];
+  if (requestedExporters(env).length === 0) return [];
   const faults: string[] = [];
   const unknown = unknownExporters(env);
   if (unknown.length > 0)
@@ -102,7 +102,7 @@ export function telemetryFaults(env: Environment): readonly string[] {
     );
   for (const [name, check] of CHECKS) {
     const value = env[name]?.trim() ?? '';
-    if (value !== '') check(value, (words) => faults.push(`${name} ${words}`));
+    if (value !== '') check(value, (problem) => faults.push(`${name} ${problem}`));
   }
   return faults;
 }

@@ -6,7 +6,7 @@ import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { within } from '../lib/async/within.js';
-import { exportersWanted } from './exporters.js';
+import { requestedExporters } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
 const FLUSH_MS = 1_000;
@@ -25,7 +25,7 @@ export async function startTelemetry({
   version,
   logger,
 }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
-  const exporters = exportersWanted(process.env);
+  const exporters = requestedExporters(process.env);
   if (exporters.length === 0) return undefined;
   // A closed console must not end the service.
   if (exporters.includes('console')) process.stdout.on('error', () => undefined);
@@ -61,10 +61,10 @@ export async function startTelemetry({
 
 /** Logs the SDK's complaints, at intervals: an absent collector must not fill the log. */
 function complaints(logger: Logger): DiagLogger {
-  let told = -Infinity;
+  let reportedAt = -Infinity;
   const warn = (detail: string): void => {
-    if (performance.now() - told < COMPLAIN_EVERY_MS) return;
-    told = performance.now();
+    if (performance.now() - reportedAt < COMPLAIN_EVERY_MS) return;
+    reportedAt = performance.now();
     logger.warn({ detail }, 'trouble with sending traces');
   };
   const silent = (): void => undefined;

@@ -217,18 +217,18 @@ async function once(
   }
   const [key, bought] = [`crash-${++keys}`, await count('GiftsPurchased')];
   const now: Watched = { gift, plan, points: [], happened: false, dead: false, unknown: undefined };
-  const asked = (): Promise<Reply> => ask(gift ?? '', key);
+  const requested = (): Promise<Reply> => ask(gift ?? '', key);
   let reply: Reply;
   watched = now;
   try {
-    reply = await answered(asked, now);
+    reply = await answered(requested, now);
   } finally {
     watched = undefined;
   }
   assert.equal(now.happened, plan !== undefined, 'it goes wrong');
   assert.equal(reply.status, status, reply.text);
   await letHoldsPass();
-  const again = await asked();
+  const again = await requested();
   assert.deepEqual([again.status, again.json], [reply.status, reply.json], 'the first outcome again');
   if (gift === undefined) assert.equal(await count('GiftsPurchased'), bought + 1);
   else

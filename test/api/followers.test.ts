@@ -24,9 +24,9 @@ test.before(async (context) => {
   context.failing = [];
   const find: (store: ReadStore) => ReadStore['find'] =
     (store) =>
-    async (...asked) => {
-      if (asked[0].name === 'catalogue' && context.failing.length > 0) throw context.failing.shift();
-      return store.find(...asked);
+    async (...requested) => {
+      if (requested[0].name === 'catalogue' && context.failing.length > 0) throw context.failing.shift();
+      return store.find(...requested);
     };
   const through = (engines: Engines): Engines => {
     context.log = breakable(engines.events);

@@ -99,7 +99,7 @@ const BY_CHANCE = new Set([
 ]);
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];
-let asked = 0;
+let requested = 0;
 /** What succeeded with a key of its own. */
 const done: { readonly name: string; readonly made: Made; readonly reply: Reply }[] = [];
 
@@ -364,7 +364,7 @@ function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary
 }
 
 async function send(method: string, { path, token, headers, body }: Made): Promise<Reply> {
-  asked += 1;
+  requested += 1;
   return service.ask(method, path, {
     headers,
     ...(token === undefined ? {} : { token }),
@@ -425,7 +425,7 @@ test('every answer is one that the description says, whatever is asked', async (
           const keyed =
             operation.method === 'GET' || Object.keys(made.headers).length > 0
               ? made
-              : { ...made, headers: { 'idempotency-key': `own-${asked}` } };
+              : { ...made, headers: { 'idempotency-key': `own-${requested}` } };
           const reply = await send(operation.method, keyed);
           statuses.add(reply.status);
           hold(operation, keyed, reply);
@@ -442,10 +442,10 @@ test('every answer is one that the description says, whatever is asked', async (
     }
     if (success()) succeeded.push(name);
   }
-  console.log(`fuzz: ${asked} requests, FUZZ_SEED=${SEED}`);
+  console.log(`fuzz: ${requested} requests, FUZZ_SEED=${SEED}`);
   assert.ok(
-    asked >= operations.reduce((sum, { method }) => sum + (method === 'GET' ? RUNS.read : RUNS.write), 0),
-    String(asked),
+    requested >= operations.reduce((sum, { method }) => sum + (method === 'GET' ? RUNS.read : RUNS.write), 0),
+    String(requested),
   );
   assert.deepEqual(
     succeeded.filter((one) => !BY_CHANCE.has(one)),

@@ -238,7 +238,7 @@ test('says of an unissued gift that it is not paid for, though the read model la
   });
   assert.equal(ids.length, 2);
   const [sent = '', shared = ''] = ids;
-  const asked = async (): Promise<Reply[]> => [
+  const requested = async (): Promise<Reply[]> => [
     await service.ask('POST', `/api/v2/gifts/${sent}/redemptions`, {
       token: await service.userToken('bob'),
       key: 'late-redeem',
@@ -247,14 +247,14 @@ test('says of an unissued gift that it is not paid for, though the read model la
     await write(`${sent}/voucher/claimed`, 'bob', 'late-v2'),
     await write(`${service.shortcodeOf(shared)}/claim`, 'bob', 'late-claim'),
   ];
-  for (const reply of await asked()) refused(reply, 405, 'gift is not paid for yet.');
+  for (const reply of await requested()) refused(reply, 405, 'gift is not paid for yet.');
   assert.equal((await look(sent, 'ann')).json.data.status_code, 'PE');
   await free();
   assert.equal((await bought).status, 201);
   await issued(sent);
   await issued(shared);
   assert.deepEqual(
-    (await asked()).map(({ status }) => status),
+    (await requested()).map(({ status }) => status),
     [201, 405, 200],
   );
   refused(await write(`${'0'.repeat(20)}/claim`, 'bob', 'none'), 404, 'gift not found');

@@ -114,7 +114,7 @@ const buyerOf = new Map<string, string>();
 interface Heard {
   /** A user, `client`, `other-client`, or `nobody`. */
   readonly caller: string;
-  readonly asked: string;
+  readonly requested: string;
   readonly reply: Reply;
 }
 const heard: Heard[] = [];
@@ -135,7 +135,7 @@ async function hear(caller: string, method: string, path: string, body?: unknown
     ...(key === undefined ? {} : { key }),
   });
   checked(answerOf(reply), `${caller} ${method} ${path}`);
-  heard.push({ caller, asked: `${method} ${path}`, reply });
+  heard.push({ caller, requested: `${method} ${path}`, reply });
   return reply;
 }
 
@@ -275,7 +275,7 @@ async function movedGift(): Promise<void> {
 }
 
 /** What every caller asks for where a query wants it. */
-const ASKED: Readonly<Record<string, () => string>> = {
+const REQUESTED: Readonly<Record<string, () => string>> = {
   time: () => new Date().toISOString(),
   day: () => new Date().toISOString().slice(0, 10),
 };
@@ -285,7 +285,7 @@ function queryOf(document: object, operation: Json): string {
   const wanted = (operation['parameters'] as readonly { name: string; in: string; required?: boolean }[]).filter(
     (one) => one.in === 'query' && one.required === true,
   );
-  const words = wanted.map(({ name }) => `${name}=${encodeURIComponent(ASKED[name]?.() ?? '')}`);
+  const words = wanted.map(({ name }) => `${name}=${encodeURIComponent(REQUESTED[name]?.() ?? '')}`);
   const all = [...words, ...relationsOf(document, operation).map((one) => `embed[]=${one}`)];
   return all.length === 0 ? '' : `?${all.join('&')}`;
 }
@@ -434,7 +434,7 @@ async function badRequests(): Promise<void> {
   const revoked = await service.ask('POST', '/oauth/revoke', {
     body: { token: refreshed.json.refresh_token, client_id: CLIENT, client_secret: 'privacy-client-secret' },
   });
-  heard.push({ caller: 'client', asked: 'POST /oauth/revoke', reply: revoked });
+  heard.push({ caller: 'client', requested: 'POST /oauth/revoke', reply: revoked });
   for (const { json } of [login, refreshed])
     for (const one of [json.access_token, json.refresh_token]) credentials.add(one as string);
   for (const [username, password] of [
@@ -445,7 +445,7 @@ async function badRequests(): Promise<void> {
       token: client,
       body: { grant_type: 'password', username, password },
     });
-    heard.push({ caller: 'client', asked: 'login', reply });
+    heard.push({ caller: 'client', requested: 'login', reply });
   }
   for (const word of [
     'guessed-password',
@@ -569,12 +569,12 @@ const UNANSWERED: ReadonlySet<string> = new Set([
 ]);
 
 test('every operation was answered to somebody', () => {
-  const { json } = heard.find(({ asked }) => asked === 'GET /openapi.json')?.reply ?? {};
+  const { json } = heard.find(({ requested }) => requested === 'GET /openapi.json')?.reply ?? {};
   const silent = operationsOf(json as object)
     .map(({ method, path }) => `${method} ${path}`)
     .filter((one) => {
       const pattern = new RegExp(`^${one.replaceAll(/\{\w+\}/g, '[^/?]+')}(\\?|$)`);
-      return !heard.some(({ asked, reply }) => reply.status < 400 && pattern.test(asked));
+      return !heard.some(({ requested, reply }) => reply.status < 400 && pattern.test(requested));
     });
   assert.deepEqual(
     silent.toSorted(),
@@ -586,13 +586,13 @@ test('every operation was answered to somebody', () => {
 const OWN_ACCOUNT = 'GET /api/v2/me';
 
 /** A name, username or number that the caller is shown as their own. */
-function isOwn({ caller, asked }: Heard, value: string): boolean {
+function isOwn({ caller, requested }: Heard, value: string): boolean {
   const own = [
     `${caller}@test.example`,
     `${caller} Personal-Name`,
     (PHONES as Readonly<Record<string, string>>)[caller],
   ];
-  return asked === OWN_ACCOUNT && own.some((text) => text?.includes(value) === true);
+  return requested === OWN_ACCOUNT && own.some((text) => text?.includes(value) === true);
 }
 
 test('shows no hashes, seeds, names, usernames, numbers, devices or customers in any answer', async () => {
@@ -602,15 +602,15 @@ test('shows no hashes, seeds, names, usernames, numbers, devices or customers in
     for (const spelling of [phone, phone.replace('+44', '0'), phone.slice(1)]) values.add(spelling);
   for (const one of heard)
     for (const value of values)
-      if (showsIn(one, value)) assert.ok(isOwn(one, value), `${one.caller} ${one.asked} shows ${value}`);
+      if (showsIn(one, value)) assert.ok(isOwn(one, value), `${one.caller} ${one.requested} shows ${value}`);
   for (const user of USERS)
-    assert.equal(heard.filter(({ caller, asked }) => caller === user && asked === OWN_ACCOUNT).length, 1, user);
+    assert.equal(heard.filter(({ caller, requested }) => caller === user && requested === OWN_ACCOUNT).length, 1, user);
 });
 
 test('no answer shows a credential but to who asked for it', () => {
   for (const one of heard)
     for (const value of credentials)
-      assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value.slice(0, 20)}`);
+      assert.ok(!showsIn(one, value), `${one.caller} ${one.requested} shows ${value.slice(0, 20)}`);
 });
 
 test('messages are shown only to sender, owner, and all while the gift has no owner', () => {
@@ -620,12 +620,12 @@ test('messages are shown only to sender, owner, and all while the gift has no ow
       seen += 1;
       const about = (textsIn(one.reply.json).includes('messages') ? one.reply.json.embedded.messages : []) as Json[];
       const shown = about.filter((entity) => entity.message === message);
-      assert.ok(shown.length > 0, `${one.caller} ${one.asked} shows ${message} outside of a message`);
+      assert.ok(shown.length > 0, `${one.caller} ${one.requested} shows ${message} outside of a message`);
       for (const entity of shown) {
         const gift = gifts.find(({ id }) => id === entity.gift_id);
         assert.ok(
           gift !== undefined && gift.message === message && mayRead(gift).has(one.caller),
-          `${one.caller} ${one.asked} shows ${message}`,
+          `${one.caller} ${one.requested} shows ${message}`,
         );
       }
     }
@@ -636,8 +636,8 @@ test('messages are shown only to sender, owner, and all while the gift has no ow
     const readers = new Set(
       heard
         .filter(
-          ({ asked, reply }) =>
-            asked.startsWith(`GET /api/v2/gifts/${service.shortcodeOf(gift.id)}?`) &&
+          ({ requested, reply }) =>
+            requested.startsWith(`GET /api/v2/gifts/${service.shortcodeOf(gift.id)}?`) &&
             reply.json.embedded?.messages.length === 1,
         )
         .map(({ caller }) => caller),
@@ -657,16 +657,17 @@ test('an answer for one user may not be cached, on the way or on their own devic
     [200, 'true', 'no-store'],
   );
   const answers = heard.filter(
-    ({ asked }) =>
-      /^\w+ \/(?:api\/v2\/(?:gifts|me|payment-methods|transactions)|ops)\b/.test(asked) && !asked.includes('/nothing'),
+    ({ requested }) =>
+      /^\w+ \/(?:api\/v2\/(?:gifts|me|payment-methods|transactions)|ops)\b/.test(requested) &&
+      !requested.includes('/nothing'),
   );
   for (const status of [200, 201, 401, 402, 403, 404, 405, 422])
     assert.ok(
       answers.some(({ reply }) => reply.status === status),
       String(status),
     );
-  for (const { caller, asked, reply } of answers)
-    assert.equal(reply.headers.get('cache-control'), 'no-store', `${caller} ${asked} ${reply.status}`);
+  for (const { caller, requested, reply } of answers)
+    assert.equal(reply.headers.get('cache-control'), 'no-store', `${caller} ${requested} ${reply.status}`);
 });
 
 test('codes and pins are shown to who may redeem that very gift; to others never', async () => {
@@ -679,17 +680,20 @@ test('codes and pins are shown to who may redeem that very gift; to others never
     for (const { event, path, value } of assigned) {
       if (!showsIn(one, value)) continue;
       const gift = gifts.find(({ id }) => event.stream === `gift-${id}`);
-      assert.ok(gift !== undefined && mayRedeem(gift).has(one.caller), `${one.caller} ${one.asked} shows a ${path}`);
+      assert.ok(
+        gift !== undefined && mayRedeem(gift).has(one.caller),
+        `${one.caller} ${one.requested} shows a ${path}`,
+      );
     }
     for (const value of pool)
-      if (!given.has(value)) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows a free code`);
+      if (!given.has(value)) assert.ok(!showsIn(one, value), `${one.caller} ${one.requested} shows a free code`);
   }
   for (const gift of gifts) {
     const holders = new Set(
       heard
         .filter(
-          ({ asked, reply }) =>
-            asked.startsWith(`GET /api/v2/gifts/${service.shortcodeOf(gift.id)}?`) &&
+          ({ requested, reply }) =>
+            requested.startsWith(`GET /api/v2/gifts/${service.shortcodeOf(gift.id)}?`) &&
             reply.json.embedded?.vouchers.length === 1,
         )
         .map(({ caller }) => caller),
@@ -698,8 +702,8 @@ test('codes and pins are shown to who may redeem that very gift; to others never
     const claimers = new Set(
       heard
         .filter(
-          ({ asked, reply }) =>
-            asked === `GET /api/v2/gifts/${service.shortcodeOf(gift.id)}/voucher/claimed` && reply.status === 200,
+          ({ requested, reply }) =>
+            requested === `GET /api/v2/gifts/${service.shortcodeOf(gift.id)}/voucher/claimed` && reply.status === 200,
         )
         .map(({ caller }) => caller),
     );
@@ -709,52 +713,56 @@ test('codes and pins are shown to who may redeem that very gift; to others never
 
 test('receiver_id is the owner’s and the naming buyer’s to see, wherever a gift is shown', () => {
   let seen = 0;
-  const look = (value: unknown, caller: string, asked: string): void => {
+  const look = (value: unknown, caller: string, requested: string): void => {
     if (typeof value !== 'object' || value === null) return;
     const { id, receiver_id } = value as Record<string, unknown>;
     const gift = gifts.find((one) => one.id === id);
     if (gift !== undefined && receiver_id !== undefined) {
       // Before it was claimed nobody was its receiver.
-      const asThen = asked.startsWith('POST /api/v2/transactions') ? '' : (gift.receiver[caller] ?? '');
-      assert.equal(receiver_id, asThen, `${caller} ${asked}`);
+      const asThen = requested.startsWith('POST /api/v2/transactions') ? '' : (gift.receiver[caller] ?? '');
+      assert.equal(receiver_id, asThen, `${caller} ${requested}`);
       seen += 1;
     }
-    for (const inner of Object.values(value)) look(inner, caller, asked);
+    for (const inner of Object.values(value)) look(inner, caller, requested);
   };
   // What was shown then is shown with somebody's eyes.
-  for (const { caller, asked, reply } of heard)
-    look(reply.json, asked.includes('/as-of?') && reply.status === 200 ? (reply.json.viewer as string) : caller, asked);
+  for (const { caller, requested, reply } of heard)
+    look(
+      reply.json,
+      requested.includes('/as-of?') && reply.status === 200 ? (reply.json.viewer as string) : caller,
+      requested,
+    );
   assert.ok(seen > 100);
 });
 
 test('before its time no list or feed shows a scheduled gift, but to its buyer and client', () => {
-  const unasked = heard.filter(({ asked }) => /^GET \/api\/v2\/(gifts|events|transactions)(\?|$)/.test(asked));
+  const unasked = heard.filter(({ requested }) => /^GET \/api\/v2\/(gifts|events|transactions)(\?|$)/.test(requested));
   const knowing = unasked.filter((one) => showsIn(one, later)).map(({ caller }) => caller);
   assert.deepEqual([...new Set(knowing)].sort(), ['client', 'noah']);
 });
 
 test('a purchase is its buyer’s alone; without a token none of it is visible', () => {
   const [first, second] = transactions;
-  for (const { caller, asked, reply } of heard) {
+  for (const { caller, requested, reply } of heard) {
     // Support and auditors see purchases under /ops; what is shown there is looked at with all else.
-    const byStaff = STAFF.includes(caller) && asked.includes(' /ops/');
-    if (asked.includes('/transactions/') && reply.status === 200 && !byStaff)
+    const byStaff = STAFF.includes(caller) && requested.includes(' /ops/');
+    if (requested.includes('/transactions/') && reply.status === 200 && !byStaff)
       assert.equal(
         caller,
-        asked.includes(first ?? '') || asked.includes(transactions.at(-1) ?? '') ? 'olivia' : 'noah',
-        asked,
+        requested.includes(first ?? '') || requested.includes(transactions.at(-1) ?? '') ? 'olivia' : 'noah',
+        requested,
       );
-    if (caller === 'nobody' && /\/(?:api)\//.test(asked) && !asked.includes('openapi'))
-      assert.equal(reply.status, 401, asked);
-    if (caller === 'client' && /gifts|transactions/.test(asked) && asked.includes('/api/'))
-      assert.ok([403, 404].includes(reply.status), asked);
+    if (caller === 'nobody' && /\/(?:api)\//.test(requested) && !requested.includes('openapi'))
+      assert.equal(reply.status, 401, requested);
+    if (caller === 'client' && /gifts|transactions/.test(requested) && requested.includes('/api/'))
+      assert.ok([403, 404].includes(reply.status), requested);
   }
   assert.notEqual(first, second);
 });
 
 test('lists of gifts and payment methods hold the caller’s own, and all of them', () => {
   const answered = (path: string): readonly Heard[] => {
-    const lists = heard.filter(({ asked, reply }) => asked === `GET ${path}` && reply.status === 200);
+    const lists = heard.filter(({ requested, reply }) => requested === `GET ${path}` && reply.status === 200);
     assert.deepEqual(lists.map(({ caller }) => caller).sort(), [...USERS].sort(), path);
     return lists;
   };
@@ -772,7 +780,9 @@ test('lists of gifts and payment methods hold the caller’s own, and all of the
 });
 
 test('lists of purchases hold the caller’s own, and all of them', () => {
-  const lists = heard.filter(({ asked, reply }) => asked === 'GET /api/v2/transactions' && reply.status === 200);
+  const lists = heard.filter(
+    ({ requested, reply }) => requested === 'GET /api/v2/transactions' && reply.status === 200,
+  );
   assert.deepEqual(lists.map(({ caller }) => caller).sort(), [...USERS].sort());
   for (const { caller, reply } of lists) {
     const shown = (reply.json.data as Json[])
@@ -786,17 +796,17 @@ test('lists of purchases hold the caller’s own, and all of them', () => {
 
 test('a webhook endpoint is its owner’s alone, and so is what it is sent', () => {
   for (const { id, owner } of hooked) {
-    const about = heard.filter(({ asked }) => asked.includes(`${HOOKS}/${id}`));
-    for (const { caller, asked, reply } of about) {
+    const about = heard.filter(({ requested }) => requested.includes(`${HOOKS}/${id}`));
+    for (const { caller, requested, reply } of about) {
       const others = OWNERS.includes(caller) ? 404 : caller === 'nobody' ? 401 : 403;
       // Of events through a client, only that client’s endpoints are sent any.
-      const own = asked.endsWith('/resend') && owner !== 'client' ? [422] : [200, 202];
-      assert.ok((caller === owner ? own : [others]).includes(reply.status), `${caller} ${asked} ${reply.status}`);
+      const own = requested.endsWith('/resend') && owner !== 'client' ? [422] : [200, 202];
+      assert.ok((caller === owner ? own : [others]).includes(reply.status), `${caller} ${requested} ${reply.status}`);
     }
     assert.ok(about.length > 60, String(about.length));
     for (const one of heard)
       if (one.caller !== owner)
-        assert.ok(!showsIn(one, id), `${one.caller} ${one.asked} shows the endpoint of ${owner}`);
+        assert.ok(!showsIn(one, id), `${one.caller} ${one.requested} shows the endpoint of ${owner}`);
   }
 });
 
@@ -817,10 +827,10 @@ test('a webhook’s secret is shown once, and stands in no log, event or record'
 
 test('what is visible to some is hidden from all others, and who they are from everyone', () => {
   for (const one of heard) {
-    assert.ok(!textsIn(one.reply.json).includes('visible_to'), one.asked);
+    assert.ok(!textsIn(one.reply.json).includes('visible_to'), one.requested);
     if (one.caller !== 'olivia')
       for (const value of ['b-hidden', 'p-hidden', 'Hidden product'])
-        assert.ok(!showsIn(one, value), `${one.caller} ${one.asked}`);
+        assert.ok(!showsIn(one, value), `${one.caller} ${one.requested}`);
   }
   assert.ok(heard.some((one) => one.caller === 'olivia' && showsIn(one, 'p-hidden')));
 });

@@ -47,7 +47,7 @@ test('redeems a gift just bought, and shows it, its page and its purchase', asyn
   await eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
   const redeemed = await redeem(service, gift);
   assert.equal(redeemed.status, 201, redeemed.text);
-  const asked = (): (() => Promise<Reply>)[] => [
+  const requested = (): (() => Promise<Reply>)[] => [
     async () => as('ann', 'GET', `/api/v2/gifts/${gift}?embed[]=message&embed[]=voucher`),
     async () => as('ann', 'GET', `/api/v2/gifts/${service.shortcodeOf(gift)}/voucher/options`),
     async () => service.ask('GET', `/g/${service.shortcodeOf(gift)}`),
@@ -57,7 +57,7 @@ test('redeems a gift just bought, and shows it, its page and its purchase', asyn
   ];
   const byRedemption = async (): Promise<Reply> =>
     as('aud', 'GET', `/ops/gifts/${redeemed.json.data.id as string}/history`);
-  const early = await Promise.all(asked().map(async (ask) => ask()));
+  const early = await Promise.all(requested().map(async (ask) => ask()));
   for (const reply of early) assert.equal(reply.status, 200, reply.text);
   // No stream is named by a redemption.
   unavailable(await byRedemption());
@@ -65,7 +65,7 @@ test('redeems a gift just bought, and shows it, its page and its purchase', asyn
   refused(await as('bob', 'GET', `/api/v2/transactions/${transaction}`), 404, 'transaction not found');
   free();
   await eventually(async () => (await byRedemption()).status === 200);
-  const late = await Promise.all(asked().map(async (ask) => ask()));
+  const late = await Promise.all(requested().map(async (ask) => ask()));
   assert.deepEqual(
     late.map(({ text }) => text),
     early.map(({ text }) => text),
@@ -94,7 +94,7 @@ test('knows what was just imported in purchases, tills, tokens and look-ups', as
     async () =>
       as(user, 'POST', '/api/v2/transactions', { body, key });
   const login = async (form: object): Promise<Reply> => service.ask('POST', '/oauth/token', { token, body: form });
-  const asked: [number, () => Promise<Reply>][] = [
+  const requested: [number, () => Promise<Reply>][] = [
     [200, async () => as('ann', 'GET', '/api/v2/products/new')],
     [200, async () => as('ann', 'GET', '/api/v2/product-tags/categories/newest')],
     [201, buying('ann', purchaseOf('new'), 'new-product')],
@@ -105,8 +105,8 @@ test('knows what was just imported in purchases, tills, tokens and look-ups', as
     [200, async () => login({ grant_type: 'client_credentials', client_id: 'app2', client_secret: 'app2-secret' })],
     [201, async () => redeem(service, gift, 'till-coffee', 'bean-new', { key: 'new-till' })],
   ];
-  const early = await Promise.all(asked.map(async ([, ask]) => ask()));
-  for (const [index, [status, ask]] of asked.entries())
+  const early = await Promise.all(requested.map(async ([, ask]) => ask()));
+  for (const [index, [status, ask]] of requested.entries())
     assert.equal(early[index]?.status, status, `${ask.toString()}: ${early[index]?.text ?? ''}`);
   assert.equal((await as('newt', 'GET', `/api/v2/gifts/${service.shortcodeOf(gift)}`)).status, 200);
   for (const name of ['ann', 'nobody'])

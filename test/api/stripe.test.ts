@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import { buy, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
-import { eventOf } from '../support/service/house.js';
+import { eventOf } from '../support/service/installation.js';
 import { requestText, sendRaw } from '../support/service/rawHttp.js';
 import { paymentSettings } from '../support/providers/realProviders.js';
 import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
@@ -97,16 +97,16 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   const reply = await purchase(CHALLENGED, 'challenge-1');
   const id = idIn(reply);
   const intent = intentOf(id);
-  const asked = {
+  const requested = {
     error: 'Payment needs authentication.',
     next_action: { type: 'use_stripe_sdk', client_secret: intent.client_secret },
   };
-  assert.deepEqual([reply.status, reply.json], [402, asked]);
+  assert.deepEqual([reply.status, reply.json], [402, requested]);
   const written = (await service.events.read(`transaction-${id}`)).at(-1)?.position ?? '';
   assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${written}`);
   assert.equal(faultOf({ method: 'POST', path: '/api/v2/transactions', status: 402, body: reply.json }), undefined);
   const now = await get(`/api/v2/transactions/${id}`);
-  assert.deepEqual([now.status, now.json], [402, asked]);
+  assert.deepEqual([now.status, now.json], [402, requested]);
   assert.equal(faultOf({ method: 'GET', path: `/api/v2/transactions/${id}`, status: 402, body: now.json }), undefined);
   const gift = (await get(`/api/v2/transactions/${id}/gifts`)).json.data[0].id as string;
   assert.equal(await statusOf(gift), 'pending');
@@ -121,7 +121,7 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
       again.headers.get('location'),
       again.headers.get('gift-position'),
     ],
-    [402, asked, 'true', reply.headers.get('location'), reply.headers.get('gift-position')],
+    [402, requested, 'true', reply.headers.get('location'), reply.headers.get('gift-position')],
   );
   assert.equal(stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === id).length, 1);
 
@@ -134,14 +134,14 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   const paid = await get(`/api/v2/transactions/${id}`).finally(() => (stripe.fault = () => undefined));
   assert.deepEqual([paid.status, paid.json.data?.gifts], [200, [gift]], 'Stripe is not asked about what is settled');
   const later = await purchase(CHALLENGED, 'challenge-1');
-  assert.deepEqual([later.status, later.json, later.headers.get('idempotent-replayed')], [402, asked, 'true']);
+  assert.deepEqual([later.status, later.json, later.headers.get('idempotent-replayed')], [402, requested, 'true']);
   const records = await service.openStore();
   for (const { key } of await records.records.list('idempotency:')) await records.records.delete(key);
   await records.close();
   const forgotten = await purchase(CHALLENGED, 'challenge-1');
   assert.deepEqual(
     [forgotten.status, forgotten.json, forgotten.headers.get('idempotent-replayed')],
-    [402, asked, 'true'],
+    [402, requested, 'true'],
   );
   await told(gift);
   const end = await service.events.end();

@@ -46,14 +46,14 @@ test.before(() => {
   };
   database.exec('BEGIN');
   for (let n = 0; n < REDEEMED; n++) {
-    const place = {
+    const located = {
       location_id: `location-${n % 60}`,
       location_merchant_id: `merchant-${n % 12}`,
       merchant_id: `merchant-${n % 12}`,
     };
     add(n + 1, n, 0, 'GiftRedeemed', {
       redemption_id: `redemption-${n}`,
-      ...place,
+      ...located,
       brand_id: `brand-${n % 15}`,
       product_id: `product-${n % 80}`,
       value: 350,

@@ -11,15 +11,15 @@ import { headKeys, originOf } from '../../src/ops/evidence/heads/signedHeads.js'
 import { cosigner, formatCheckpoint } from '../../src/ops/evidence/format/checkpoint.js';
 import { type NoteSigner, signNote } from '../../src/ops/evidence/format/signedNote.js';
 import { WITNESS_KEY, WITNESS_VKEY } from '../support/evidence/bundles.js';
-import { type KeptLog, KEYS, keptLog } from '../support/fixtures/keptTree.js';
+import { type StoredLog, KEYS, storedLog } from '../support/fixtures/storedTree.js';
 import { gift } from '../support/service/cli.js';
 
-const test = suite<{ dir: string; log: KeptLog }>('cli: a false witness');
+const test = suite<{ dir: string; log: StoredLog }>('cli: a false witness');
 const NOW = 1_777_887_000;
 
 test.before.each(async (context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'false-witness-'));
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(5);
   await context.log.keepUntilSigned();
 });

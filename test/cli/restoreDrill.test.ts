@@ -95,9 +95,9 @@ test('restores a backup under load elsewhere with everything acknowledged before
       'what was acknowledged before the backup began is before its position',
     );
     assert.ok(lost.length > 0, 'the load went on after the backup');
-    const asked = new Map<string, Json>();
+    const requested = new Map<string, Json>();
     for (const { gift: one } of kept.slice(0, 60))
-      asked.set(
+      requested.set(
         one,
         (
           await request(
@@ -122,7 +122,7 @@ test('restores a backup under load elsewhere with everything acknowledged before
     const there = process.url ?? '';
     await untilReady(there);
     const token = await userTokenOf(there, 'ann');
-    for (const [one, answer] of asked) {
+    for (const [one, answer] of requested) {
       const reply = await request(
         `${there}/api/v2/gifts/${one}?embed[]=redemption&embed[]=message&embed[]=purchase.brand.stores`,
         'GET',

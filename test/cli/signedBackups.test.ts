@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { gift, type Ran } from '../support/service/cli.js';
-import { type KeptLog, KEYS, keptLog } from '../support/fixtures/keptTree.js';
+import { type StoredLog, KEYS, storedLog } from '../support/fixtures/storedTree.js';
 
-const test = suite<{ dir: string; log: KeptLog; older: string; latest: string; file: string }>('cli: signed backups');
+const test = suite<{ dir: string; log: StoredLog; older: string; latest: string; file: string }>('cli: signed backups');
 
 const NEW_KEY = 'a new key of the tests has thirty-two bytes at least';
 
@@ -15,7 +15,7 @@ const NEW_KEY = 'a new key of the tests has thirty-two bytes at least';
 test.before.each(async (context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'signed-backups-'));
   const { dir } = context;
-  const log = (context.log = await keptLog());
+  const log = (context.log = await storedLog());
   const kept = async (name: string): Promise<string> => {
     writeFileSync(join(dir, name), (await log.folder.head()) ?? '');
     return join(dir, name);

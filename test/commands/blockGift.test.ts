@@ -45,7 +45,7 @@ const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 350, pr
 const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
 
 /** A log with one purchase, and the read model's answer about its one gift. */
-function house(...then: readonly PurchaseEvent[]): { deps: SupportDeps; events: MemoryEvents } {
+function installation(...then: readonly PurchaseEvent[]): { deps: SupportDeps; events: MemoryEvents } {
   const events = memoryEvents();
   events.given(transactionStream('t1'), bought, ...then);
   const document = {
@@ -65,7 +65,7 @@ const typesOf = (events: MemoryEvents): string[] =>
   events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
 
 test('issues a paid gift and blocks it in one append', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   const given = context();
   const { own } = await blockGift(deps, GIFT, given, support);
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
@@ -76,7 +76,7 @@ test('issues a paid gift and blocks it in one append', async () => {
 });
 
 test('blocks once for each cause, and finds the event of a repeated command', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   const given = context();
   const first = await blockGift(deps, GIFT, given, support);
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
@@ -95,7 +95,7 @@ test('blocks once for each cause, and finds the event of a repeated command', as
 });
 
 test('blocks once for each ticket, names none in its cause, and frees one whose ticket was erased', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   const ticket = 'Jones-07700900123';
   const { own } = await blockGift(deps, GIFT, context(), { ticket, reason: 'stolen' });
   const [cause = ''] = own.flatMap(({ data }) => ('cause' in data ? [String(data.cause)] : []));
@@ -118,7 +118,7 @@ test('blocks once for each ticket, names none in its cause, and frees one whose 
 });
 
 test('blocks behind an issue that won the race', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   events.beforeAppend = () => {
     events.beforeAppend = () => undefined;
     events.given(giftStream(GIFT), { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } });
@@ -128,7 +128,7 @@ test('blocks behind an issue that won the race', async () => {
 });
 
 test('leaves a cancelled gift as it is', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   events.given(
     giftStream(GIFT),
     { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } },
@@ -139,8 +139,8 @@ test('leaves a cancelled gift as it is', async () => {
 });
 
 test('refuses to block unpaid and unknown gifts, and skips declined ones', async () => {
-  await assert.rejects(blockGift(house().deps, GIFT, context(), support), refusal('gift_not_paid'));
-  const { deps, events } = house(declined);
+  await assert.rejects(blockGift(installation().deps, GIFT, context(), support), refusal('gift_not_paid'));
+  const { deps, events } = installation(declined);
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
   assert.deepEqual((await unblockGift(deps, GIFT, context(), support)).own, []);
   assert.deepEqual(typesOf(events), []);
@@ -148,7 +148,7 @@ test('refuses to block unpaid and unknown gifts, and skips declined ones', async
 });
 
 test('blocks a gift for support fifty times, and can end each block', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   for (let n = 1; n <= 50; n++) await blockGift(deps, GIFT, context(), { ...support, ticket: `T-${n}` });
   await assert.rejects(
     blockGift(deps, GIFT, context(), { ...support, ticket: 'T-51' }),

@@ -66,7 +66,7 @@ const issued: GiftEvent = {
 };
 
 /** A log with one purchase of two gifts, and the read model's answer about the second. */
-function house(...then: readonly PurchaseEvent[]): { deps: GiftDeps; events: MemoryEvents } {
+function installation(...then: readonly PurchaseEvent[]): { deps: GiftDeps; events: MemoryEvents } {
   const events = memoryEvents();
   events.given(transactionStream('t1'), bought, ...then);
   const document = {
@@ -86,7 +86,7 @@ async function claim(deps: GiftDeps, by: string, given = context()): ReturnType<
 }
 
 test('issues a paid gift in the append of the first command about it', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   const appends: (readonly NewEvent[])[] = [];
   events.beforeAppend = (_stream, appended) => void appends.push(appended);
   const { own } = await claim(deps, 'eve');
@@ -99,14 +99,14 @@ test('issues a paid gift in the append of the first command about it', async () 
 });
 
 test('refuses an unpaid or declined gift and leaves it unissued', async () => {
-  const [pending, refused] = [house(), house(declined)];
+  const [pending, refused] = [installation(), installation(declined)];
   await assert.rejects(claim(pending.deps, 'eve'), refusal('gift_not_paid'));
   await assert.rejects(claim(refused.deps, 'eve'), refusal('gift_cancelled'));
   assert.deepEqual([lifeOf(pending.events), lifeOf(refused.events)], [[], []]);
 });
 
 test('decides again on the winner’s state after a lost race', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   events.beforeAppend = () => {
     events.beforeAppend = () => undefined;
     events.given(giftStream(GIFT), issued, claimed('dan'));
@@ -116,7 +116,7 @@ test('decides again on the winner’s state after a lost race', async () => {
 });
 
 test('knows an earlier run by its own events alone', async () => {
-  const { deps } = house(charged);
+  const { deps } = installation(charged);
   const [mine, another] = [context(), context()];
   assert.equal(hasRun(await loadGift(deps, GIFT, user('eve'), NOW), mine), false);
   await claim(deps, 'eve', mine);
@@ -126,7 +126,7 @@ test('knows an earlier run by its own events alone', async () => {
 });
 
 test('owns a reassigned gift by the number’s holder at the reassignment', async () => {
-  const { deps, events } = house(charged);
+  const { deps, events } = installation(charged);
   const on = async (at: string, stream: string, type: string, data: object): Promise<void> =>
     void (await events.append(
       stream,

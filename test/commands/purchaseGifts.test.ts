@@ -36,7 +36,7 @@ const method = (more: object = {}): object => ({
 const latte = { id: 'latte', brand_id: 'bean', name: 'Latte', sale_price: 350, valid_days: 30 };
 
 /** A log, these accounts, and one product; a charge is never waited for. */
-function house(
+function installation(
   accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() },
   sellable = true,
 ): { deps: PurchaseDeps; events: MemoryEvents; watched: Set<string> } {
@@ -71,7 +71,7 @@ function house(
 }
 const wanted: PurchaseRequest = { product_id: 'latte', payment_reference: 'pm', message: 'Hi' };
 async function buy(
-  { deps, events, watched }: ReturnType<typeof house>,
+  { deps, events, watched }: ReturnType<typeof installation>,
   request: Partial<PurchaseRequest> = {},
 ): Promise<GiftsPurchased['data']> {
   await purchaseGifts(deps, 'ann', context(), { ...wanted, ...request });
@@ -80,8 +80,8 @@ async function buy(
 }
 
 test('refuses unknown, retired and foreign payment methods, and products that are not sold', async () => {
-  const refuses = async (code: string, ...of: Parameters<typeof house>): Promise<void> => {
-    const at = house(...of);
+  const refuses = async (code: string, ...of: Parameters<typeof installation>): Promise<void> => {
+    const at = installation(...of);
     await assert.rejects(buy(at), refusal(code));
     assert.deepEqual(at.events.log, []);
   };
@@ -92,8 +92,8 @@ test('refuses unknown, retired and foreign payment methods, and products that ar
 });
 
 test('charges a card 0 or 0.30 to 999,999.99 pounds, and a wallet any amount', async () => {
-  const priced = (sale_price: number, kind = 'card'): ReturnType<typeof house> => {
-    const at = house({ 'paymentMethod-pm': method({ kind }) });
+  const priced = (sale_price: number, kind = 'card'): ReturnType<typeof installation> => {
+    const at = installation({ 'paymentMethod-pm': method({ kind }) });
     const catalogue = {
       current: () => ({ products: new Map([['latte', { ...latte, sale_price }]]), sellable: () => true }),
     };
@@ -121,13 +121,13 @@ test('charges a card 0 or 0.30 to 999,999.99 pounds, and a wallet any amount', a
 });
 
 test('sells gifts at the product’s price, valid for its days from the day of purchase in UTC', async () => {
-  const { expires_on, total, receivers } = await buy(house());
+  const { expires_on, total, receivers } = await buy(installation());
   assert.deepEqual({ expires_on, total, receivers }, { expires_on: '2026-03-30', total: 350, receivers: [{}] });
-  assert.equal((await buy(house(), { receivers: [{}, {}, {}] })).total, 1050);
+  assert.equal((await buy(installation(), { receivers: [{}, {}, {}] })).total, 1050);
 });
 
 test('derives gift ids from a seed of 256 random bits alone', async () => {
-  const [first, second] = [await buy(house()), await buy(house())];
+  const [first, second] = [await buy(installation()), await buy(installation())];
   for (const { seed } of [first, second]) assert.match(seed, /^[0-9a-f]{64}$/);
   assert.notEqual(first.seed, second.seed);
   assert.match(first.transaction_id, /^[0-9a-f]{32}$/);
@@ -140,20 +140,23 @@ test('stores no number and no message in the clear, and refuses missing and inac
     'user-zoe': { entry: 'user', active: false, roles: [] },
   };
   const of = [{ phone_number: '07700 900123' }, { user_id: 'bob' }, { phone_number: '+447700900123' }, {}];
-  const { receivers, message } = await buy(house(people), { receivers: of });
+  const { receivers, message } = await buy(installation(people), { receivers: of });
   const [phone_id = ''] = await subjects.ids([phoneSubject('+447700900123')]);
   assert.deepEqual(receivers, [{ phone_id }, { user_id: 'bob' }, { phone_id }, {}]);
   assert.equal((await subjects.secrets([phone_id])).get(phone_id)?.toString(), '+447700900123');
   assert.equal(await openText(subjects, message), 'Hi');
   assert.ok(!message.includes('Hi'));
-  assert.equal((await buy(house(), { message: '' })).message, '');
+  assert.equal((await buy(installation(), { message: '' })).message, '');
   for (const user_id of ['zoe', 'nobody'])
-    await assert.rejects(buy(house(people), { receivers: [{ user_id }] }), refusal('receiver_not_found'));
-  await assert.rejects(buy(house(people), { receivers: [{ phone_number: '12' }] }), refusal('invalid_phone_number'));
+    await assert.rejects(buy(installation(people), { receivers: [{ user_id }] }), refusal('receiver_not_found'));
+  await assert.rejects(
+    buy(installation(people), { receivers: [{ phone_number: '12' }] }),
+    refusal('invalid_phone_number'),
+  );
 });
 
 test('finds a repeated command’s purchase in the log, and refuses another body', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   const mine = context({ bodyHash: 'a' });
   assert.equal(await findPurchase(deps, mine), undefined);
   const { transactionId } = await purchaseGifts(deps, 'ann', mine, wanted);
@@ -168,7 +171,7 @@ test('finds a repeated command’s purchase in the log, and refuses another body
 });
 
 test('stores no hash of a body with numbers that HASH_KEY alone could make, and refuses another body', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   const mine = context({ bodyHash: 'a' });
   const request = { ...wanted, message: '', receivers: [{ phone_number: '07700 900123' }] };
   const { transactionId } = await purchaseGifts(deps, 'ann', mine, request);
@@ -181,7 +184,7 @@ test('stores no hash of a body with numbers that HASH_KEY alone could make, and 
 
 test('takes a repeat for the same request once the purchase’s data key is gone', async () => {
   const keys = memoryKeys();
-  const { deps, events } = house();
+  const { deps, events } = installation();
   const erasable = { ...deps, subjects: memorySubjects(keys) };
   const mine = context({ bodyHash: 'a' });
   const { transactionId } = await purchaseGifts(erasable, 'ann', mine, wanted);

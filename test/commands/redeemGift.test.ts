@@ -42,7 +42,7 @@ const issued = giftIssued({
 });
 
 /** A log with the gift, and what happened to it. */
-function house(...then: readonly GiftEvent[]): { readonly deps: GiftDeps; readonly events: MemoryEvents } {
+function installation(...then: readonly GiftEvent[]): { readonly deps: GiftDeps; readonly events: MemoryEvents } {
   const events = memoryEvents();
   events.given(giftStream(GIFT), issued, ...then);
   const catalogue = {
@@ -71,7 +71,7 @@ const idsIn = ({ log }: MemoryEvents): [string, string][] =>
   });
 
 test('makes the id of the command’s time and its id, and keeps it for every repetition', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   const first = await redeem(deps, contextOf('k'));
   assert.equal(first.redemption.redemption_id, TIME + PART);
   const again = await redeem(deps, contextOf('k', LATER));
@@ -80,7 +80,7 @@ test('makes the id of the command’s time and its id, and keeps it for every re
 });
 
 test('redeems once where an answer is lost, and is asked again at another time', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   const tried: (readonly NewEvent[])[] = [];
   const lossy = {
     ...events,
@@ -98,7 +98,7 @@ test('redeems once where an answer is lost, and is asked again at another time',
 });
 
 test('redeems once where two runs of a command decide at different times', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   events.beforeAppend = async () => {
     events.beforeAppend = () => undefined;
     await redeem(deps, contextOf('k', LATER));
@@ -110,7 +110,7 @@ test('redeems once where two runs of a command decide at different times', async
 
 test('cancels what the command made, whether its id has a time or is an older one', async () => {
   for (const id of [TIME + PART, PART]) {
-    const { deps, events } = house(redeemed(id));
+    const { deps, events } = installation(redeemed(id));
     assert.equal(await cancel(deps), 'GiftUnredeemed');
     assert.equal(await cancel(deps, PART, contextOf('again', LATER)), 'GiftUnredeemed');
     assert.deepEqual(idsIn(events), [
@@ -121,7 +121,7 @@ test('cancels what the command made, whether its id has a time or is an older on
 });
 
 test('meets a redemption that was made while it was cancelled', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   events.beforeAppend = async () => {
     events.beforeAppend = () => undefined;
     await redeem(deps, contextOf('k', LATER));
@@ -134,7 +134,7 @@ test('meets a redemption that was made while it was cancelled', async () => {
 });
 
 test('a void has the command part alone, and keeps the command out at any time', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   assert.equal(await cancel(deps), 'RedemptionVoided');
   for (const now of [NOW, LATER]) await assert.rejects(redeem(deps, contextOf('k', now)), refusal('redemption_voided'));
   assert.equal(await cancel(deps, PART, contextOf('again', LATER)), 'RedemptionVoided');
@@ -146,16 +146,16 @@ test('a void has the command part alone, and keeps the command out at any time',
 });
 
 test('reverses by the whole id alone', async () => {
-  const { deps } = house(redeemed(TIME + PART));
+  const { deps } = installation(redeemed(TIME + PART));
   await assert.rejects(unredeem(deps, PART), refusal('redemption_not_found'));
   assert.equal((await unredeem(deps, TIME + PART)).redeemed.data.redemption_id, TIME + PART);
-  const older = house(redeemed(PART));
+  const older = installation(redeemed(PART));
   await assert.rejects(unredeem(older.deps, TIME + PART), refusal('redemption_not_found'));
   assert.equal((await unredeem(older.deps, PART)).redeemed.data.redemption_id, PART);
 });
 
 test('lets a user redeem a gift fifty times, reverse each, and leave it to other users', async () => {
-  const { deps } = house();
+  const { deps } = installation();
   for (let n = 1; n <= 50; n++) {
     await redeem(deps, contextOf(`r${n}`));
     await unredeem(deps, 'latest', `u${n}`);
@@ -168,7 +168,7 @@ test('lets a user redeem a gift fifty times, reverse each, and leave it to other
 });
 
 test('voids fifty keys of a gift for a user, and reverses and voids for others after that', async () => {
-  const { deps, events } = house();
+  const { deps, events } = installation();
   for (let n = 1; n <= 50; n++) assert.equal(await cancel(deps, `part${n}`, contextOf(`c${n}`)), 'RedemptionVoided');
   await assert.rejects(cancel(deps, 'part51', contextOf('c51')), refusal('voided_too_often'));
   assert.equal(await cancel(deps, 'part50', contextOf('again')), 'RedemptionVoided', 'it is void already');

@@ -55,7 +55,7 @@ const voucher = {
 };
 
 /** A log with one purchase of two gifts that is paid for. Nobody works on refunds. */
-function house(...then: readonly PurchaseEvent[]): MemoryEvents {
+function installation(...then: readonly PurchaseEvent[]): MemoryEvents {
   const events = memoryEvents();
   events.given(TRANSACTION, bought, charged, ...then);
   return events;
@@ -66,7 +66,7 @@ const requests = (events: MemoryEvents): unknown[] =>
   events.log.filter(({ type }) => type === 'RefundRequested').map(({ data }) => data);
 
 test('asks for a refund of gifts, issued or not', async () => {
-  const events = house();
+  const events = installation();
   const { refund, position, replayed } = await ask(events);
   assert.deepEqual(requests(events), [
     { refund_id: refund.id, gift_ids: [GIFT], voided: false, reason: 'sold in error' },
@@ -86,7 +86,7 @@ test('asks for a refund of gifts, issued or not', async () => {
 });
 
 test('asks for nothing more when the command is repeated, whatever became of its gifts', async () => {
-  const events = house();
+  const events = installation();
   const mine = context();
   const first = await refundGifts(events, mine, order(), { ms: 0 });
   for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z'))
@@ -102,13 +102,13 @@ test('refuses missing and unrefundable gifts before the first append', async () 
     assert.deepEqual(requests(events), []);
   };
   const withLife = (...life: readonly { readonly type: string; readonly data: object }[]): MemoryEvents => {
-    const events = house();
+    const events = installation();
     for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z'))
       events.given(giftStream(giftId), event, ...(giftId === GIFT ? life : []));
     return events;
   };
-  await refuses('transaction_not_found', house(), { transactionId: 't2' });
-  await refuses('gift_not_in_transaction', house(), { giftIds: ['ff'.repeat(9)] });
+  await refuses('transaction_not_found', installation(), { transactionId: 't2' });
+  await refuses('gift_not_in_transaction', installation(), { giftIds: ['ff'.repeat(9)] });
   await refuses('gift_code_out', withLife(voucher));
   await refuses('gift_code_out', withLife(voucher), { giftIds: [OTHER, GIFT] });
   await refuses('gift_already_cancelled', withLife({ type: 'GiftCancelled', data: { reason: 'other' } }));
@@ -123,7 +123,7 @@ test('refuses missing and unrefundable gifts before the first append', async () 
 });
 
 test('waits until the money is refunded, and reads only new events', async () => {
-  const events = house();
+  const events = installation();
   const mine = context();
   const { id } = (await refundGifts(events, mine, order(), { ms: 0 })).refund;
   const steps: PurchaseEvent[] = [
@@ -159,7 +159,7 @@ test('waits until the money is refunded, and reads only new events', async () =>
 });
 
 test('ends the wait by its time or its signal, with the last position that was read', async () => {
-  const events = house();
+  const events = installation();
   const mine = context();
   const began = performance.now();
   const late = await refundGifts(events, mine, order(), { ms: 120 });

@@ -156,14 +156,14 @@ const PROMISES: Readonly<Record<string, Check>> = {
     const [old, fresh] = [events(2), events(2)];
     await store.append(stream, old, 'none');
     await server.down();
-    const asked: (() => Promise<unknown>)[] = [
+    const requested: (() => Promise<unknown>)[] = [
       async () => store.append(another, fresh, 'none'),
       async () => store.read(stream),
       async () => store.end(),
       async () => store.ping(),
       async () => eventsOf(store.readAll(undefined)),
     ];
-    const failures = await within(timeoutMs + 8_000, Promise.all(asked.map(async (ask) => failureOf(ask()))));
+    const failures = await within(timeoutMs + 8_000, Promise.all(requested.map(async (ask) => failureOf(ask()))));
     for (const failure of failures) assert.instance(failure, UnavailableError);
     await server.up();
     await appendAtLast(store, another, fresh, 'none');

@@ -689,7 +689,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.close();
     assert.not.ok(await waiting);
     await store.close();
-    const asked = [
+    const requested = [
       () => store.get(collection, 'a'),
       () => store.getMany(collection, ['a']),
       () => store.find(collection, {}),
@@ -699,7 +699,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
       () => store.reached(projectionOf(collection), at(1), 1_000),
       () => store.ping(),
     ];
-    for (const ask of asked) assert.is((await rejectionOf(ask())).name, 'UnavailableError');
+    for (const ask of requested) assert.is((await rejectionOf(ask())).name, 'UnavailableError');
   },
 
   async 'names of engines are known'(store) {

@@ -368,8 +368,8 @@ export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
       [{ where: { a: { near: 1 } as Condition } }, 'near'],
     ];
     for (const [query, named] of refused) {
-      for (const asked of [store.find(collection, query), store.count(collection, query)]) {
-        const error = await rejectionOf(asked);
+      for (const requested of [store.find(collection, query), store.count(collection, query)]) {
+        const error = await rejectionOf(requested);
         assert.ok(error.message.includes(named), `${JSON.stringify(query)}: ${error.message}`);
         assert.is.not(error.name, 'UnavailableError');
       }

@@ -211,10 +211,10 @@ test('sends nothing to a client that is not active any more, and disables its en
   const receiver = await hooks.receiver();
   const endpoint = await hooks.endpoint(receiver.url);
   let active = true;
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   const deliveries = hooks.process({
     isOwnerActive: async (owner) => {
-      asked.add(owner);
+      requested.add(owner);
       return active;
     },
   });
@@ -225,7 +225,7 @@ test('sends nothing to a client that is not active any more, and disables its en
   await until(async () => (await hooks.types(endpoint)).includes('WebhookEndpointDisabled'));
   await sleep(200);
   assert.equal(receiver.received.length, 2);
-  assert.deepEqual([...asked], [`client:${endpoint.client}`]);
+  assert.deepEqual([...requested], [`client:${endpoint.client}`]);
   assert.equal(deliveries.status().disabled.get('inactive'), 1);
 });
 

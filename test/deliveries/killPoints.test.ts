@@ -6,7 +6,7 @@ import type { DeliveriesDeps } from '../../src/deliveries/deliveries.js';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import { until } from '../support/assertions/until.js';
 import { recordsOf } from '../support/faults/killPoints.js';
-import { lifeUntil } from '../support/faults/mortal.js';
+import { lifeUntil } from '../support/faults/crashable.js';
 import { type Endpoint, type Hooks, openHooks } from '../support/service/hooks.js';
 import type { Received, Receiver } from '../support/service/receiver.js';
 
@@ -37,17 +37,17 @@ function alone({ deps }: Hooks, { id }: Endpoint): Pick<DeliveriesDeps, 'endpoin
   };
 }
 
-interface Mortal {
+interface Crashable {
   readonly deps: Pick<DeliveriesDeps, 'endpoints' | 'records' | 'sender'>;
   readonly dead: boolean;
 }
 
 /** Until the `at`th record or delivery (from 1), `before` or `after` it: then nothing that it asks for is done. */
-function mortal(
+function crashable(
   { endpoints, records }: Pick<DeliveriesDeps, 'endpoints' | 'records'>,
   at: number,
   moment: 'before' | 'after',
-): Mortal {
+): Crashable {
   const life = lifeUntil(at, moment);
   const { alive, effect } = life;
   const { sender } = hooks.deps;
@@ -100,7 +100,7 @@ for (const moment of ['before', 'after'] as const)
         const stored = await part.records.get<Progress>(progressRecord(endpoint.id));
         return ids.size === fed.length + 1 && stored?.value.waiting.length === 0;
       };
-      const doomed = mortal(part, at, moment);
+      const doomed = crashable(part, at, moment);
       const first = hooks.process({ ...doomed.deps, holder: 'doomed' });
       await until(async () => doomed.dead || (await isDone()), `${path}: a death, or the end`);
       const died = doomed.dead;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { deferred } from '../../src/lib/async/deferred.js';
 import type { Records } from '../../src/ports/readStore.js';
-import { givenUpRecords } from '../../src/deliveries/givenUp.js';
+import { abandonedRecords } from '../../src/deliveries/abandoned.js';
 import { type Progress, progressRecord } from '../../src/deliveries/progress.js';
 import { leaseGate } from '../support/faults/leaseGate.js';
 import { until } from '../support/assertions/until.js';
@@ -76,7 +76,7 @@ test('keeps what was given up until the progress that has it waiting is stored',
   const [bought, issued] = await hooks.fed({ kind: 'client', clientId: endpoint.client });
   assert.ok(bought !== undefined && issued !== undefined);
   const position = issued.position.slice(issued.position.indexOf(':') + 1);
-  const given = givenUpRecords(endpoint.id) + position;
+  const given = abandonedRecords(endpoint.id) + position;
   await records.put(given, { position, key: issued.data.gift_id, at: issued.created_at });
   const gate = leaseGate(records, WEBHOOKS);
   const listed = deferred<void>();
@@ -85,7 +85,7 @@ test('keeps what was given up until the progress that has it waiting is stored',
     ...gate.records,
     async list<V>(prefix: string, ...rest: [number?, string?]) {
       const found = await gate.records.list<V>(prefix, ...rest);
-      if (prefix !== givenUpRecords(endpoint.id) || found.length === 0) return found;
+      if (prefix !== abandonedRecords(endpoint.id) || found.length === 0) return found;
       listed.resolve();
       await goOn.promise;
       return found;

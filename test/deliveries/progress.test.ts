@@ -45,10 +45,10 @@ test('stays small and complete, however many earlier times are asked for', () =>
 });
 
 test('begins where outward work was resumed, and leaves everything before to whom asks for it', () => {
-  const asked = withRecovery({ ...missed, pausedUntil: 1 }, NOON);
-  const resumed = resumedAgain(asked, '95');
+  const requested = withRecovery({ ...missed, pausedUntil: 1 }, NOON);
+  const resumed = resumedAgain(requested, '95');
   assert.deepEqual(
-    [resumed.cursor, resumed.requested, resumed.recovering, resumed.recoveringGivenUp, resumed.pausedUntil],
+    [resumed.cursor, resumed.requested, resumed.recovering, resumed.recoveringAbandoned, resumed.pausedUntil],
     ['95', '95', [], undefined, undefined],
   );
   assert.deepEqual(withRecovery(resumed, ELEVEN).recovering.slice(-1), [{ after: '9', through: '95', since: ELEVEN }]);

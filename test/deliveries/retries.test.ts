@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { openBacklog, type Waiting } from '../../src/deliveries/backlog.js';
-import { askedPause, pauseAfter, RETRY_SCHEDULE } from '../../src/deliveries/retries.js';
+import { requestedPause, pauseAfter, RETRY_SCHEDULE } from '../../src/deliveries/retries.js';
 import type { Outcome } from '../../src/deliveries/sender.js';
 import { isFailing, type Health, type Verdict, verdictOf } from '../../src/deliveries/verdict.js';
 
@@ -61,7 +61,7 @@ test('reads Retry-After in seconds or as a date, up to a day', () => {
     ['Thu, 30 Apr 2026 23:00:00 GMT', undefined],
     ['Sat, 01 May 2027 00:00:00 GMT', DAY_MS],
   ] as const)
-    assert.equal(askedPause(header, NOW), ms, String(header));
+    assert.equal(requestedPause(header, NOW), ms, String(header));
 });
 
 test('takes 2xx alone for success', () => {
@@ -73,18 +73,18 @@ test('takes 2xx alone for success', () => {
 
 test('tries again after the pause, and no sooner than the receiver asks', () => {
   assert.equal(judge(answer(500)).again?.nextAt, NOW + 5_000);
-  const asked = judge(answer(503, '60'));
-  assert.equal(asked.again?.nextAt, NOW + 60_000);
-  assert.equal(asked.health.pausedUntil, NOW + 60_000);
+  const requested = judge(answer(503, '60'));
+  assert.equal(requested.again?.nextAt, NOW + 60_000);
+  assert.equal(requested.health.pausedUntil, NOW + 60_000);
   const before = { failures: 1, pausedUntil: NOW + 60_000 };
   assert.equal(judge(answer(200), {}, before).health.pausedUntil, NOW + 60_000, 'one that was under way');
 });
 
 test('gives up what fails three days after its first attempt', () => {
   const soon = judge(answer(500), { tries: 9, firstAt: NOW - 3 * DAY_MS + 1 });
-  assert.deepEqual([soon.givenUp, soon.again?.tries], [false, 10]);
+  assert.deepEqual([soon.abandoned, soon.again?.tries], [false, 10]);
   const late = judge(answer(500), { tries: 9, firstAt: NOW - 3 * DAY_MS });
-  assert.deepEqual([late.givenUp, late.again], [true, undefined]);
+  assert.deepEqual([late.abandoned, late.again], [true, undefined]);
 });
 
 test('disables at 410, and after five days without a success', () => {
@@ -100,8 +100,8 @@ test('disables at 410, and after five days without a success', () => {
 });
 
 test('tries a ping once, whose failure says nothing of the endpoint', () => {
-  const { again, health, givenUp } = judge(answer(500), { ping: 'p' }, { failures: 2 });
-  assert.deepEqual([again, health, givenUp], [undefined, { failures: 2 }, false]);
+  const { again, health, abandoned } = judge(answer(500), { ping: 'p' }, { failures: 2 });
+  assert.deepEqual([again, health, abandoned], [undefined, { failures: 2 }, false]);
 });
 
 test('counts an endpoint as failing from the fifth failure in a row', () => {
@@ -157,22 +157,22 @@ test('moves no retry, and gives nothing up, where an owner asks in vain before o
   const backlog = openBacklog([item('1', 'gift', waiting)]);
   for (const outcome of [answer(500), UNREACHED]) {
     backlog.add(item('1'));
-    const asked = backlog.take(NOW) as Waiting;
-    const { again, givenUp, health } = judge(outcome, asked);
-    assert.deepEqual([again, givenUp, health.failures], [item('1', 'gift', waiting), false, 1]);
-    backlog.putBack(asked, again);
+    const requested = backlog.take(NOW) as Waiting;
+    const { again, abandoned, health } = judge(outcome, requested);
+    assert.deepEqual([again, abandoned, health.failures], [item('1', 'gift', waiting), false, 1]);
+    backlog.putBack(requested, again);
   }
   assert.equal(backlog.take(NOW), undefined);
-  const due = judge(answer(500), { ...waiting, asked: true, nextAt: NOW });
-  assert.equal(due.givenUp, true, 'it was due by then');
+  const due = judge(answer(500), { ...waiting, requested: true, nextAt: NOW });
+  assert.equal(due.abandoned, true, 'it was due by then');
 });
 
 test('holds nothing against an endpoint while none answers', () => {
   const before = { failures: 9, failingSince: NOW - 6 * DAY_MS, failedAt: NOW - DAY_MS };
   const of = { tries: 4, firstAt: NOW - 4 * DAY_MS };
   for (const last of [undefined, NOW - DAY_MS]) {
-    const { ours, disable, givenUp, again, health } = judge(UNREACHED, of, before, NOW, last);
-    assert.deepEqual([ours, disable, givenUp], [true, undefined, false]);
+    const { ours, disable, abandoned, again, health } = judge(UNREACHED, of, before, NOW, last);
+    assert.deepEqual([ours, disable, abandoned], [true, undefined, false]);
     assert.deepEqual(again, item('1', 'gift', { ...of, tries: 5, nextAt: NOW + 1_280_000 }));
     assert.deepEqual(health, { failures: 10, failingSince: NOW - 5 * DAY_MS, failedAt: NOW }, 'a day is left out');
   }

@@ -13,14 +13,14 @@ const test = suite('deliveries/sender');
 const BODY = JSON.stringify({ id: 'event-1', type: 'gift.issued', data: {} });
 
 /** Names of these addresses, which count as public. */
-const named = (...answers: readonly (readonly string[])[]): AddressPolicy & { readonly asked: number } => {
-  let asked = 0;
+const named = (...answers: readonly (readonly string[])[]): AddressPolicy & { readonly requested: number } => {
+  let requested = 0;
   return {
-    get asked() {
-      return asked;
+    get requested() {
+      return requested;
     },
     isAllowed: (address) => address === '127.0.0.1',
-    resolve: async () => answers[Math.min(asked++, answers.length - 1)] ?? [],
+    resolve: async () => answers[Math.min(requested++, answers.length - 1)] ?? [],
   };
 };
 
@@ -193,7 +193,7 @@ test('connects to the address that was checked, though the name has another by t
         status: 200,
         response: 'checked',
       });
-      assert.equal(addresses.asked, 1);
+      assert.equal(addresses.requested, 1);
       assert.equal(receiver.connections, 1);
       assert.equal(receiver.received[0]?.headers.host, `moving.test:${receiver.port}`);
     },

@@ -22,7 +22,7 @@ const taken = (user_id: string, day: number): Happened<AccountEvent> => ({
   data: { user_id },
   at: at(day),
 });
-const givenUp = (user_id: string, day: number): Happened<AccountEvent> => ({
+const abandoned = (user_id: string, day: number): Happened<AccountEvent> => ({
   type: 'PhoneGivenUp',
   data: { user_id },
   at: at(day),
@@ -36,7 +36,7 @@ test('streams are named by kind', () => {
 });
 
 test('records each holder of a reservation with its time', () => {
-  const holders = fold(reservationAggregate, [taken('a', 1), givenUp('a', 3), taken('b', 5)]);
+  const holders = fold(reservationAggregate, [taken('a', 1), abandoned('a', 3), taken('b', 5)]);
   assert.equal(holders, [
     { user_id: 'a', from: at(1), to: at(3) },
     { user_id: 'b', from: at(5) },
@@ -47,7 +47,7 @@ test('records each holder of a reservation with its time', () => {
 });
 
 test('ends an earlier holder’s time when they gave it up, whatever later ones do', () => {
-  const holders = fold(reservationAggregate, [taken('a', 1), givenUp('a', 2), taken('b', 3), givenUp('b', 5)]);
+  const holders = fold(reservationAggregate, [taken('a', 1), abandoned('a', 2), taken('b', 3), abandoned('b', 5)]);
   assert.equal(holders, [
     { user_id: 'a', from: at(1), to: at(2) },
     { user_id: 'b', from: at(3), to: at(5) },

@@ -83,9 +83,9 @@ test('a notification that was not sent for a block is due again once that has en
   assert.equal(freed.do === 'start' && [freed.number, freed.occasion.receiver], [2, { user_id: 'bob' }]);
   const second = { attempt: 2, asked_by: '1' };
   assert.is(after(issued(), blocked, forBlock(), unblocked, started(second), sent(second)).next.do, 'nothing');
-  const asked = [issued(), started(), sent(), requested(2), blocked, forBlock({ attempt: 2, asked_by: '4' })];
-  assert.is(after(...asked).next.do, 'nothing');
-  assert.is(after(...asked, unblocked).next.do, 'start');
+  const history = [issued(), started(), sent(), requested(2), blocked, forBlock({ attempt: 2, asked_by: '4' })];
+  assert.is(after(...history).next.do, 'nothing');
+  assert.is(after(...history, unblocked).next.do, 'start');
   assert.is(after(issued(), blocked, forBlock(), reassigned('cat'), unblocked).next.do, 'start', 'the new receiver');
 });
 

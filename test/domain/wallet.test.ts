@@ -117,13 +117,13 @@ test('gives back what is left of a debit, each refund once', () => {
 });
 
 test('leaves a purchase unpaid that was given up, whatever had been decided', () => {
-  const asked = { transaction_id: 't1', amount: 300 };
-  const credited: WalletEvent = { type: 'WalletCredited', data: { ...asked, cause: 'discarded-t1' } };
+  const requested = { transaction_id: 't1', amount: 300 };
+  const credited: WalletEvent = { type: 'WalletCredited', data: { ...requested, cause: 'discarded-t1' } };
   const after = (...events: readonly WalletEvent[]): WalletEvent[] =>
-    giveUpDebit(given(toppedUp('x', 500), ...events), asked);
+    giveUpDebit(given(toppedUp('x', 500), ...events), requested);
   assert.equal(after(), [refused('t1', 300)]);
   assert.equal(after(refused('t1', 300)), []);
-  assert.equal(debit(given(toppedUp('x', 500), refused('t1', 300)), asked), []);
+  assert.equal(debit(given(toppedUp('x', 500), refused('t1', 300)), requested), []);
   assert.equal(after(debited('t1', 300)), [credited]);
   assert.equal(after(debited('t1', 300), credited), []);
 });

@@ -57,9 +57,9 @@ test('each gift of a purchase is its own number’s holder’s', async () => {
     ['phone-b', phone({ user_id: 'bob', from: day(1) })],
     ['phone-c', phone({ user_id: 'cat', from: day(1) })],
   ]);
-  const asked: (readonly string[])[] = [];
+  const requested: (readonly string[])[] = [];
   const accounts = {
-    getMany: async (ids: readonly string[]) => (asked.push(ids), ids.map((id) => holders.get(id))),
+    getMany: async (ids: readonly string[]) => (requested.push(ids), ids.map((id) => holders.get(id))),
   } as GiftModels['accounts'];
   const receivers = [
     { phone_id: 'b' },
@@ -85,7 +85,7 @@ test('each gift of a purchase is its own number’s holder’s', async () => {
       ['g5', 'bob'],
     ],
   );
-  assert.equal(asked, [['phone-b', 'phone-nobody', 'phone-c']]);
+  assert.equal(requested, [['phone-b', 'phone-nobody', 'phone-c']]);
 });
 
 test('while one read model knows of a gift and the other not yet of its purchase there is none', async () => {

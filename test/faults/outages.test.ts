@@ -18,22 +18,26 @@ import { eventually } from '../support/assertions/until.js';
 const test = suite('an engine that goes away');
 
 /** An engine that can be ended and started again with what it had stored. */
-interface Mortal {
+interface Crashable {
   readonly settings: Readonly<Record<string, string>>;
   down(): Promise<void>;
   up(): Promise<void>;
   close(): Promise<void>;
 }
 
-async function serving(engine: ServerEngine, mortal: Mortal, run: (service: Service) => Promise<void>): Promise<void> {
-  const engines = { servers: new Set([engine]), settings: mortal.settings, close: mortal.close };
+async function serving(
+  engine: ServerEngine,
+  crashable: Crashable,
+  run: (service: Service) => Promise<void>,
+): Promise<void> {
+  const engines = { servers: new Set([engine]), settings: crashable.settings, close: crashable.close };
   const service = await startService({ engines, split: false, env: { CHARGE_WAIT_MS: '300' } });
   try {
     await run(service);
   } finally {
-    await mortal.up();
+    await crashable.up();
     await service.close();
-    await mortal.close();
+    await crashable.close();
   }
 }
 
@@ -60,11 +64,11 @@ function load(service: Service, gift: string): { readonly stop: () => Promise<vo
 }
 
 /** The engine goes away for a while under load: the service is ready again once it is back. */
-async function backUnderLoad(service: Service, mortal: Mortal, part: string, gift: string): Promise<void> {
+async function backUnderLoad(service: Service, crashable: Crashable, part: string, gift: string): Promise<void> {
   const loading = load(service, gift);
-  await mortal.down();
+  await crashable.down();
   await readiness(service, part);
-  await mortal.up();
+  await crashable.up();
   await readiness(service);
   await loading.stop();
 }
@@ -147,31 +151,31 @@ const noMongo = mongoMissing();
 if (noMongo === undefined) {
   test('refuses what needs the read store while it is away, and loses nothing', async () => {
     const server = await startMongo({ durable: true });
-    const mortal: Mortal = {
+    const crashable: Crashable = {
       settings: { MONGODB_URL: `${server.url}gift` },
       down: async () => server.signal('SIGKILL'),
       up: server.restart,
       close: server.stop,
     };
-    await serving('mongodb', mortal, async (service) => {
+    await serving('mongodb', crashable, async (service) => {
       const gift = await buyOne(service);
       await issued(service, gift);
       await service.userToken('till-coffee');
       const key = randomUUID();
-      await mortal.down();
+      await crashable.down();
       for (const reply of await Promise.all([
         redeem(service, gift, 'till-coffee', 'bean-soho', { key }),
         show(service, gift),
       ]))
         refused(reply, 503, 'Service unavailable.');
       await readiness(service, 'read store');
-      await mortal.up();
+      await crashable.up();
       await readiness(service);
       const reply = await atLast(() => redeem(service, gift, 'till-coffee', 'bean-soho', { key }));
       assert.equal(reply.status, 201, reply.text);
       assert.equal(await redemptions(service, gift), 1);
       await eventually(async () => (await show(service, gift)).json.data?.gift_status === 'redeemed');
-      await backUnderLoad(service, mortal, 'read store', gift);
+      await backUnderLoad(service, crashable, 'read store', gift);
     });
   });
 } else console.log(`skipped: the read store: ${noMongo}`);
@@ -181,7 +185,7 @@ if (noNats === undefined) {
   test('the bus: purchases are taken and charged later, once; redeeming goes on', async () => {
     const server = await startNats({ own: true });
     let down = false;
-    const mortal: Mortal = {
+    const crashable: Crashable = {
       settings: { NATS_URL: server.url },
       async down() {
         down = true;
@@ -193,10 +197,10 @@ if (noNats === undefined) {
       },
       close: server.stop,
     };
-    await serving('nats', mortal, async (service) => {
+    await serving('nats', crashable, async (service) => {
       const gift = await buyOne(service);
       await issued(service, gift);
-      await mortal.down();
+      await crashable.down();
       const token = await service.userToken('ann');
       const bought = await service.ask('POST', '/api/v2/transactions', {
         token,
@@ -208,14 +212,14 @@ if (noNats === undefined) {
       assert.equal((await show(service, later)).json.data.gift_status, 'pending');
       assert.equal((await redeem(service, gift)).status, 201);
       await readiness(service, 'bus');
-      await mortal.up();
+      await crashable.up();
       await readiness(service);
       await issued(service, later);
       assert.deepEqual(
         (await service.events.read(transactionStream(bought.json.data.id as string))).map(({ type }) => type),
         ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'],
       );
-      await backUnderLoad(service, mortal, 'bus', gift);
+      await backUnderLoad(service, crashable, 'bus', gift);
     });
   });
 } else console.log(`skipped: the bus: ${noNats}`);

@@ -39,11 +39,11 @@ test('delivers every event to a webhook endpoint, and charges every purchase', a
   const first = await startService({ dataDir: dir, catalogue: CATALOGUE, engines: EMBEDDED, split: false });
   await first.close();
   let answers = deferred<void>();
-  let asked = 0;
+  let requested = 0;
   const receiver = await openReceiver(async (_, response) => {
-    asked += 1;
+    requested += 1;
     await answers.promise;
-    asked -= 1;
+    requested -= 1;
     response.end();
   });
   const service = await startProcess({
@@ -111,7 +111,7 @@ test('delivers every event to a webhook endpoint, and charges every purchase', a
       answers = deferred();
       await ask('PATCH', '', { disabled: false });
       await ask('POST', '/recover', { since });
-      await until(() => asked === AT_ONCE, 'as many attempts as go at once');
+      await until(() => requested === AT_ONCE, 'as many attempts as go at once');
       const before = await delivered();
       other.exec('BEGIN IMMEDIATE');
       let over = false;

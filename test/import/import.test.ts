@@ -141,9 +141,9 @@ test('what an entry says itself stands', async () => {
 /** The log, and how often all of it is looked at. */
 function looking(events: MemoryEvents): { readonly log: MemoryEvents; readonly looks: () => number } {
   let looks = 0;
-  const readAll: typeof events.readAll = (...asked) => {
+  const readAll: typeof events.readAll = (...requested) => {
     looks += 1;
-    return events.readAll(...asked);
+    return events.readAll(...requested);
   };
   return { log: { ...events, readAll }, looks: () => looks };
 }
@@ -425,8 +425,8 @@ test('imports all where fields of a user were altered, writes these anew, and na
     fileWith(({ users }) => Object.assign(users?.[0] ?? {}, { locale: 'en' })),
   );
   const readAll = stored.readAll.bind(stored);
-  stored.readAll = async function* altered(...asked) {
-    for await (const batch of readAll(...asked))
+  stored.readAll = async function* altered(...requested) {
+    for await (const batch of readAll(...requested))
       yield {
         ...batch,
         events: batch.events.map((event) =>

@@ -5,17 +5,17 @@ import { repeatedNames } from '../../src/lib/repeatedNames.js';
 
 const test = suite('repeated names');
 
-const places = (text: string): string[] => repeatedNames(text).map(({ place }) => place);
+const places = (text: string): string[] => repeatedNames(text).map(({ path }) => path);
 
 test('a name is repeated where it stands twice in the same object', () => {
-  assert.equal(repeatedNames('{"a":1,"b":2,"a":3}'), [{ place: 'a', at: 13, before: 1 }]);
+  assert.equal(repeatedNames('{"a":1,"b":2,"a":3}'), [{ path: 'a', at: 13, before: 1 }]);
   assert.equal(places('{"a":[{"b":1,"c":{"b":2}},{"b":1,"x":[0,[],{}, {"d":1,"d":2}],"b":1}]}'), [
     'a[1].x[3].d',
     'a[1].b',
   ]);
   assert.equal(places('{"a":1,"a":2,"a":3}'), ['a', 'a']);
   assert.equal(
-    repeatedNames('{"a":1,"a":2,"b":3,"b":4}', 1).map(({ place }) => place),
+    repeatedNames('{"a":1,"a":2,"b":3,"b":4}', 1).map(({ path }) => path),
     ['a'],
   );
   assert.equal(places('[{"a":1},{"a":1},{"a":{"a":{"a":1}}}]'), []);

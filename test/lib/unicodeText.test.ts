@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortened } from '../../src/lib/quotedText.js';
-import { malformedParameter, malformedPlace } from '../../src/lib/unicodeText.js';
+import { malformedParameter, malformedPath } from '../../src/lib/unicodeText.js';
 
 const test = suite('Unicode text');
 
 test('finds the first string with half of a character, in values and names, at any depth', () => {
-  const rows: [value: unknown, place: string | undefined][] = [
+  const rows: [value: unknown, path: string | undefined][] = [
     ['plain 🎁 \ufffd', undefined],
     ['half \ud83c', ''],
     [null, undefined],
@@ -17,9 +17,9 @@ test('finds the first string with half of a character, in values and names, at a
     [{ first: { deep: '\ud83c' }, second: '\ud83c' }, '.first.deep'],
     [JSON.parse('{"__proto__":{"x":"\\ud83c"}}'), '.__proto__.x'],
   ];
-  for (const [value, place] of rows) assert.equal(malformedPlace(value), place, JSON.stringify(value));
+  for (const [value, path] of rows) assert.equal(malformedPath(value), path, JSON.stringify(value));
   const deep = `${'['.repeat(200_000)}"\\ud83c"${']'.repeat(200_000)}`;
-  assert.equal(malformedPlace(JSON.parse(deep))?.length, 600_000);
+  assert.equal(malformedPath(JSON.parse(deep))?.length, 600_000);
 });
 
 test('finds the first parameter with an encoded surrogate', () => {

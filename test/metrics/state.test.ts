@@ -16,20 +16,20 @@ import { recordQuarantine } from '../../src/runtime/readmodels/quarantine.js';
 import { transactionsProjection } from '../../src/projections/transactions.js';
 import { event } from '../support/engines/eventStoreEvents.js';
 import { exposed } from '../support/service/exposed.js';
-import { type Installation, installation } from '../support/fixtures/projecting.js';
+import { type Installation, newInstallation } from '../support/fixtures/projecting.js';
 
-const test = suite<{ house: Installation }>('installation');
+const test = suite<{ installation: Installation }>('installation');
 const PROJECTIONS = [giftsProjection, transactionsProjection];
 const BUS = { engine: 'none', ping: async () => undefined } as Engines['bus'];
 
 test.before.each(async (context) => {
-  context.house = await installation();
+  context.installation = await newInstallation();
 });
-test.after.each(({ house }) => house.destroy());
+test.after.each(({ installation }) => installation.destroy());
 
 const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
 
-test("shows a projection that no process runs as behind the log's end", async ({ house: { events, store } }) => {
+test("shows a projection that no process runs as behind the log's end", async ({ installation: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   await events.append(
@@ -53,7 +53,7 @@ test("shows a projection that no process runs as behind the log's end", async ({
 });
 
 test('shows a projection whose stored position is no place in the log as behind by everything', async ({
-  house: { events, store },
+  installation: { events, store },
 }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
@@ -75,7 +75,9 @@ test('shows a projection whose stored position is no place in the log as behind 
   );
 });
 
-test('shows stored, used and quarantined builds, and looks once a second', async ({ house: { events, store } }) => {
+test('shows stored, used and quarantined builds, and looks once a second', async ({
+  installation: { events, store },
+}) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
@@ -110,7 +112,7 @@ test('shows stored, used and quarantined builds, and looks once a second', async
   );
 });
 
-test('shows what readers use of another release beside what is built', async ({ house: { events, store } }) => {
+test('shows what readers use of another release beside what is built', async ({ installation: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
@@ -127,7 +129,9 @@ test('shows what readers use of another release beside what is built', async ({ 
   assert.equal([of('active', giftsProjection.version), of('lag_events', giftsProjection.version)], [0, 1]);
 });
 
-test('shows a missing or silent engine as down, and leaves out its figures', async ({ house: { events, store } }) => {
+test('shows a missing or silent engine as down, and leaves out its figures', async ({
+  installation: { events, store },
+}) => {
   const { show, values } = exposed();
   const gone = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
   const silent = async (): Promise<never> => new Promise(() => undefined);
@@ -148,7 +152,9 @@ test('shows a missing or silent engine as down, and leaves out its figures', asy
   );
 });
 
-test('counts parked work from its streams, each event once, however many look', async ({ house: { events } }) => {
+test('counts parked work from its streams, each event once, however many look', async ({
+  installation: { events },
+}) => {
   const count = parkedWork(events);
   assert.equal(
     [...(await count())],
@@ -191,7 +197,7 @@ test('counts parked work from its streams, each event once, however many look', 
 });
 
 test("shows process managers' leader, open work, age and flight, and no lag on a standby", async ({
-  house: { events, store },
+  installation: { events, store },
 }) => {
   const { show, values } = exposed();
   const tally = processTally();
@@ -246,7 +252,7 @@ test('shows no process managers where none run, and an age of 0 where nothing is
   assert.is((await idle.values()).get('gift_process_oldest_open_seconds'), 0);
 });
 
-test('shows a held event loop, and forgets it once it was shown', async ({ house: { dir } }) => {
+test('shows a held event loop, and forgets it once it was shown', async ({ installation: { dir } }) => {
   const { show, values } = exposed();
   const shown = showProcess(show, { version: '1.2.3', dataDir: dir });
   try {

@@ -4,32 +4,33 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase/events.js';
 import type { Processors } from '../../src/processors/runner/run.js';
-import { type Bought, type House, openHouse, phone } from '../support/service/house.js';
+import { type Bought, type TestInstallation, openInstallation, phone } from '../support/service/installation.js';
 import { heldDuring } from '../support/assertions/loopHold.js';
-import { mortal } from '../support/faults/mortal.js';
+import { crashable } from '../support/faults/crashable.js';
 
 const test = suite('a purchase of 10,000 receivers');
 const RECEIVERS = 10_000;
-let house: House;
+let installation: TestInstallation;
 /** Messages handed over. */
 let sent = 0;
 let first: Processors;
 let last: Processors;
 let second: Bought;
 test.before(async () => {
-  house = await openHouse();
+  installation = await openInstallation();
   // Kept, the log's lines would be most of what is in memory.
-  house.lines.push = (...lines) => (sent += lines.filter(({ msg }) => msg === 'simulated notification sent').length);
-  await house.work();
+  installation.lines.push = (...lines) =>
+    (sent += lines.filter(({ msg }) => msg === 'simulated notification sent').length);
+  await installation.work();
 });
-test.after(() => house.close());
+test.after(() => installation.close());
 
 const receivers = (): PurchaseReceiver[] => Array.from({ length: RECEIVERS }, (_, n) => phone(n));
 
 /** Waits until so many receivers have been told in all. */
 async function untilTold(count: number): Promise<void> {
   let told = 0;
-  for await (const batch of house.events.follow(undefined, { types: ['NotificationSent'] })) {
+  for await (const batch of installation.events.follow(undefined, { types: ['NotificationSent'] })) {
     told += batch.events.length;
     if (told >= count) return;
   }
@@ -45,37 +46,37 @@ function inUse(): number {
 }
 
 test('issues and notifies all, and never holds the event loop for 50 ms', async () => {
-  first = house.process();
-  await house.buy([{}]);
-  await house.until(async () => (await house.all('GiftIssued')).length === 1);
+  first = installation.process();
+  await installation.buy([{}]);
+  await installation.until(async () => (await installation.all('GiftIssued')).length === 1);
 
   const { longestMs } = await heldDuring(async () => {
-    await house.buy(receivers());
+    await installation.buy(receivers());
     await untilTold(RECEIVERS);
   });
   assert.ok(longestMs < 50, `the event loop was held for ${longestMs} ms`);
-  assert.is((await house.all('GiftIssued')).length, 1 + RECEIVERS);
+  assert.is((await installation.all('GiftIssued')).length, 1 + RECEIVERS);
   assert.is(sent, RECEIVERS);
 });
 
 test('goes on after two kills, and keeps nothing in memory', async () => {
   const bought = inUse();
-  const doomed = [mortal(house.deps, 5_000, 'before'), mortal(house.deps, 20_000, 'after')];
+  const doomed = [crashable(installation.deps, 5_000, 'before'), crashable(installation.deps, 20_000, 'after')];
   await first.close();
-  const processes = doomed.map(({ deps }) => house.process({ ...deps, leaseMs: 500 }));
-  second = await house.buy(receivers());
-  await house.until(async () => doomed.every(({ dead }) => dead));
-  last = house.process({ leaseMs: 2_000 });
+  const processes = doomed.map(({ deps }) => installation.process({ ...deps, leaseMs: 500 }));
+  second = await installation.buy(receivers());
+  await installation.until(async () => doomed.every(({ dead }) => dead));
+  last = installation.process({ leaseMs: 2_000 });
   await untilTold(2 * RECEIVERS);
   await Promise.all(processes.map((one) => one.close()));
 
-  assert.is((await house.all('PaymentCharged')).length, 3);
-  assert.is((await house.all('GiftIssued')).length, 1 + 2 * RECEIVERS);
-  const told = await house.all('NotificationSent');
+  assert.is((await installation.all('PaymentCharged')).length, 3);
+  assert.is((await installation.all('GiftIssued')).length, 1 + 2 * RECEIVERS);
+  const told = await installation.all('NotificationSent');
   assert.is(new Set(told.map(({ stream }) => stream)).size, 2 * RECEIVERS);
   assert.is(told.length, 2 * RECEIVERS);
   assert.is(sent, 2 * RECEIVERS);
-  assert.equal(await house.all('WorkParked'), []);
+  assert.equal(await installation.all('WorkParked'), []);
   told.length = 0;
   const more = inUse() - bought;
   assert.ok(more < 8_000_000, `${Math.round(more / 1e5) / 10} MB more than after the one before`);
@@ -84,22 +85,24 @@ test('goes on after two kills, and keeps nothing in memory', async () => {
 test('refunds all once though killed on the way', async () => {
   const { transactionId, giftIds } = second;
   await last.close();
-  const doomed = mortal(house.deps, 4_000, 'after');
-  house.process({ ...doomed.deps, leaseMs: 2_000 });
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+  const doomed = crashable(installation.deps, 4_000, 'after');
+  installation.process({ ...doomed.deps, leaseMs: 2_000 });
+  await installation.append(`transaction-${transactionId}`, 'RefundRequested', {
     refund_id: 'all',
     gift_ids: giftIds,
     voided: false,
     reason: 'event cancelled',
   });
-  await house.until(async () => doomed.dead);
-  house.process({ leaseMs: 2_000 });
-  await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('GiftsRefunded'));
+  await installation.until(async () => doomed.dead);
+  installation.process({ leaseMs: 2_000 });
+  await installation.until(async () =>
+    (await installation.types(`transaction-${transactionId}`)).includes('GiftsRefunded'),
+  );
   assert.equal(
-    (await house.all('GiftsRefunded')).map(({ data }) => (data as { amount: number }).amount),
+    (await installation.all('GiftsRefunded')).map(({ data }) => (data as { amount: number }).amount),
     [RECEIVERS * 250],
   );
-  assert.is((await house.all('GiftCancelled')).length, RECEIVERS);
+  assert.is((await installation.all('GiftCancelled')).length, RECEIVERS);
 });
 
 test.run();

@@ -51,7 +51,8 @@ async function countOf(service: Service, ...types: string[]): Promise<number> {
   return count;
 }
 
-const asked = (): number[] => [providers.stripe, providers.twilio, providers.fcm].map((one) => one.asked.length);
+const requested = (): number[] =>
+  [providers.stripe, providers.twilio, providers.fcm].map((one) => one.requested.length);
 
 /** Declined ones, gifts to be shared, pushes to one or two devices, and one bulk purchase by SMS; then some refunds. */
 async function makeHistory(service: Service): Promise<void> {
@@ -100,8 +101,8 @@ test('repeats no charge, notification or refund', async () => {
   try {
     await makeHistory(first);
     // What follows by itself has followed.
-    for (let before = -1; before !== asked().reduce((sum, one) => sum + one); await sleep(300))
-      before = asked().reduce((sum, one) => sum + one);
+    for (let before = -1; before !== requested().reduce((sum, one) => sum + one); await sleep(300))
+      before = requested().reduce((sum, one) => sum + one);
   } finally {
     await first.close();
   }
@@ -109,7 +110,7 @@ test('repeats no charge, notification or refund', async () => {
 
   const { stripe, twilio } = providers;
   const before = {
-    asked: asked(),
+    requested: requested(),
     intents: stripe.intents.length,
     refunds: stripe.refunds.length,
     messages: twilio.messages.length,
@@ -133,7 +134,7 @@ test('repeats no charge, notification or refund', async () => {
     assert.equal(await again.events.end(), end, 'nothing was appended');
     assert.deepEqual(
       {
-        asked: asked(),
+        requested: requested(),
         intents: stripe.intents.length,
         refunds: stripe.refunds.length,
         messages: twilio.messages.length,

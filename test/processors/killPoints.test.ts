@@ -7,59 +7,59 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { Records } from '../../src/ports/readStore.js';
 import { chances, faultyBus, seeds } from '../support/faults/faultyBus.js';
-import type { Bought, House } from '../support/service/house.js';
-import { houseWithProvidersSuite } from '../support/service/houseSuite.js';
+import type { Bought, TestInstallation } from '../support/service/installation.js';
+import { installationWithProvidersSuite } from '../support/service/installationSuite.js';
 import { everyKillPoint, partOf } from '../support/faults/killPoints.js';
 import { buyForThree, checkLedgers, checkParked, isSettled } from '../support/providers/ledgers.js';
-import { mortal } from '../support/faults/mortal.js';
+import { crashable } from '../support/faults/crashable.js';
 import { faultsByChance, type RealProviders } from '../support/providers/realProviders.js';
 
-const test = houseWithProvidersSuite('killed at every step');
+const test = installationWithProvidersSuite('killed at every step');
 
 const LEASE_MS = 90;
 const RETRY_POLICY = { answerMs: 500 };
 const DECLINED = 'pm_card_chargeDeclinedInsufficientFunds';
 
 /** One that is charged and one that is declined. */
-async function buyTwo(house: House, at: number): Promise<[Bought, Bought]> {
-  return [await buyForThree(house, at * 2), await buyForThree(house, at * 2 + 1, DECLINED)];
+async function buyTwo(installation: TestInstallation, at: number): Promise<[Bought, Bought]> {
+  return [await buyForThree(installation, at * 2), await buyForThree(installation, at * 2 + 1, DECLINED)];
 }
-const bothSettled = async (house: House, bought: readonly Bought[]): Promise<boolean> =>
-  (await Promise.all(bought.map((one) => isSettled(house, one)))).every(Boolean);
+const bothSettled = async (installation: TestInstallation, bought: readonly Bought[]): Promise<boolean> =>
+  (await Promise.all(bought.map((one) => isSettled(installation, one)))).every(Boolean);
 
 async function check(
-  house: House,
+  installation: TestInstallation,
   providers: RealProviders,
   [good, bad]: readonly [Bought, Bought],
   at: number,
   where: string,
 ): Promise<void> {
-  await checkLedgers(house, providers, good, at * 2, false, where);
-  await checkLedgers(house, providers, bad, at * 2 + 1, true, where);
+  await checkLedgers(installation, providers, good, at * 2, false, where);
+  await checkLedgers(installation, providers, bad, at * 2 + 1, true, where);
 }
 
 for (const moment of ['before', 'after'] as const) {
-  test(`process managers that die ${moment} any one append or request`, async ({ house, providers }) => {
-    await house.work(await providers.workers(house.deps.records));
-    const retryPolicy = { ...house.deps.retryPolicy, ...RETRY_POLICY };
-    const deaths = await everyKillPoint(house, async (part, at) => {
-      const doomed = mortal(part.deps, at, moment);
+  test(`process managers that die ${moment} any one append or request`, async ({ installation, providers }) => {
+    await installation.work(await providers.workers(installation.deps.records));
+    const retryPolicy = { ...installation.deps.retryPolicy, ...RETRY_POLICY };
+    const deaths = await everyKillPoint(installation, async (part, at) => {
+      const doomed = crashable(part.deps, at, moment);
       const first = part.process({ ...doomed.deps, retryPolicy, leaseMs: LEASE_MS });
       const bought = await buyTwo(part, at);
-      await house.until(async () => doomed.dead || (await bothSettled(house, bought)));
+      await installation.until(async () => doomed.dead || (await bothSettled(installation, bought)));
       const died = doomed.dead;
       const second = part.process({ retryPolicy, leaseMs: LEASE_MS });
-      await house.until(() => bothSettled(house, bought));
+      await installation.until(() => bothSettled(installation, bought));
       await Promise.all([first.close(), second.close()]);
-      await check(house, providers, bought, at, `died ${moment} effect ${at}`);
+      await check(installation, providers, bought, at, `died ${moment} effect ${at}`);
       return died;
     });
     // Two claims, charges and answers; three gifts; two claims, messages and answers.
     assert.ok(deaths >= 15, `two purchases have ${deaths} effects`);
-    assert.equal(await house.all('WorkParked'), []);
+    assert.equal(await installation.all('WorkParked'), []);
   });
 
-  test(`a worker that dies ${moment} any one record or answer`, async ({ house, providers }) => {
+  test(`a worker that dies ${moment} any one record or answer`, async ({ installation, providers }) => {
     let parts = 0;
     /**
      * @returns the steps of a worker, by name; it dies at the one that is `fatal`, where it comes to that: what takes
@@ -67,20 +67,20 @@ for (const moment of ['before', 'after'] as const) {
      */
     const dieAt = async (fatal?: string): Promise<{ readonly steps: readonly string[]; readonly died: boolean }> => {
       const at = ++parts;
-      const part = partOf(house, `part-${at}`, { ownWorkers: true });
-      const worker = await dyingWorker(part, house.deps.records, providers, fatal, moment);
-      part.process({ retryPolicy: { ...house.deps.retryPolicy, ...RETRY_POLICY }, leaseMs: 5_000 });
+      const part = partOf(installation, `part-${at}`, { ownWorkers: true });
+      const worker = await dyingWorker(part, installation.deps.records, providers, fatal, moment);
+      part.process({ retryPolicy: { ...installation.deps.retryPolicy, ...RETRY_POLICY }, leaseMs: 5_000 });
       const bought = await buyTwo(part, at);
       worker.begin(bought);
-      await house.until(async () => worker.dead || (await bothSettled(house, bought)));
+      await installation.until(async () => worker.dead || (await bothSettled(installation, bought)));
       const where = `worker died ${moment} ${fatal}`;
       const died = worker.dead;
       // Nothing reaches it any more; it is not waited for.
       void worker.close();
-      await part.work(await providers.workers(house.deps.records));
-      await house.until(() => bothSettled(house, bought));
-      await check(house, providers, bought, at, where);
-      const parked = (await house.all('WorkParked')).some(
+      await part.work(await providers.workers(installation.deps.records));
+      await installation.until(() => bothSettled(installation, bought));
+      await check(installation, providers, bought, at, where);
+      const parked = (await installation.all('WorkParked')).some(
         ({ data }) => (data as { entity: string }).entity === bought[0].giftIds[0],
       );
       if (died && moment === 'after' && fatal === 'put send/good.0')
@@ -105,12 +105,12 @@ for (const moment of ['before', 'after'] as const) {
       }),
     );
     // Only who is killed between the claim of an SMS and the request that sends it leaves behind what nobody can know.
-    for (const { data } of await house.all('WorkParked')) {
+    for (const { data } of await installation.all('WorkParked')) {
       const { entity, cause } = data as { entity: string; cause: string };
       assert.match(cause, 'nobody knows whether the receiver was notified');
-      const claim = await house.deps.records.get<{ reply?: object }>(`send/${entity}`);
+      const claim = await installation.deps.records.get<{ reply?: object }>(`send/${entity}`);
       assert.ok(claim !== undefined && claim.value.reply === undefined, 'claimed, and no word since');
-      assert.is(providers.twilio.sent(house.deps.launchUrl(entity)), 0);
+      assert.is(providers.twilio.sent(installation.deps.launchUrl(entity)), 0);
     }
   });
 }
@@ -130,7 +130,7 @@ interface DyingWorker {
  * does has any effect.
  */
 async function dyingWorker(
-  part: House,
+  part: TestInstallation,
   records: Records,
   providers: RealProviders,
   fatal: string | undefined,
@@ -171,7 +171,7 @@ async function dyingWorker(
     if (name === fatal) dead = true;
     return dead ? gone() : result;
   };
-  const mortalRecords: Records = {
+  const crashableRecords: Records = {
     get: async (...args) => (dead ? gone() : records.get(...args)),
     list: async (...args) => (dead ? gone() : records.list(...args)),
     put: async (key, ...rest) => step(`put ${key}`, () => records.put(key, ...rest)),
@@ -181,28 +181,28 @@ async function dyingWorker(
   const answers =
     <A extends { readonly transaction_id?: string; readonly gift_id?: string }, R>(
       name: string,
-      answer: (asked: A) => Promise<R>,
+      answer: (requested: A) => Promise<R>,
     ) =>
-    async (asked: A): Promise<R> => {
+    async (requested: A): Promise<R> => {
       try {
-        const reply = await answer(asked);
-        return await step(`answer ${name} ${asked.gift_id ?? asked.transaction_id}`, async () => reply);
+        const reply = await answer(requested);
+        return await step(`answer ${name} ${requested.gift_id ?? requested.transaction_id}`, async () => reply);
       } catch (error) {
         if (dead) return new Promise<R>(() => undefined);
         throw error;
       }
     };
-  const { payments, notifications } = await providers.workers(mortalRecords);
+  const { payments, notifications } = await providers.workers(crashableRecords);
   opened = true;
   const worker = await part.work({
     payments: {
       ...payments,
-      charge: answers('charge', (asked) => payments.charge(asked)),
-      lookUp: answers('lookUp', (asked) => payments.lookUp(asked)),
+      charge: answers('charge', (requested) => payments.charge(requested)),
+      lookUp: answers('lookUp', (requested) => payments.lookUp(requested)),
     },
     notifications: {
-      send: answers('send', (asked) => notifications.send(asked)),
-      lookUp: answers('lookUp', (asked) => notifications.lookUp(asked)),
+      send: answers('send', (requested) => notifications.send(requested)),
+      lookUp: answers('lookUp', (requested) => notifications.lookUp(requested)),
     },
   });
   return {
@@ -217,30 +217,30 @@ async function dyingWorker(
 
 for (const seed of seeds(11, 12)) {
   test(`does everything once under faults of bus, providers and processes (seed ${seed})`, async ({
-    house,
+    installation,
     providers,
   }) => {
     const chance = chances(seed);
     providers.fault(faultsByChance(chances(seed + 1)));
-    await house.work(await providers.workers(house.deps.records));
-    await house.work(await providers.workers(house.deps.records));
-    const retryPolicy = { ...house.deps.retryPolicy, ...RETRY_POLICY };
-    const doomed = mortal(house.deps, 10 + Math.floor(chance() * 60), chance() < 0.5 ? 'before' : 'after');
-    house.process({ ...doomed.deps, bus: faultyBus(doomed.deps.bus, seed + 2), retryPolicy, leaseMs: 300 });
-    house.process({ bus: faultyBus(house.bus, seed + 3), retryPolicy, leaseMs: 300 });
+    await installation.work(await providers.workers(installation.deps.records));
+    await installation.work(await providers.workers(installation.deps.records));
+    const retryPolicy = { ...installation.deps.retryPolicy, ...RETRY_POLICY };
+    const doomed = crashable(installation.deps, 10 + Math.floor(chance() * 60), chance() < 0.5 ? 'before' : 'after');
+    installation.process({ ...doomed.deps, bus: faultyBus(doomed.deps.bus, seed + 2), retryPolicy, leaseMs: 300 });
+    installation.process({ bus: faultyBus(installation.bus, seed + 3), retryPolicy, leaseMs: 300 });
     const isDeclined = (n: number): boolean => n % 4 === 0;
     const bought: Bought[] = [];
     for (let n = 0; n < 16; n++) {
-      bought.push(await buyForThree(house, n, isDeclined(n) ? DECLINED : 'pm_card_visa'));
+      bought.push(await buyForThree(installation, n, isDeclined(n) ? DECLINED : 'pm_card_visa'));
       await sleep(chance() * 5);
     }
-    await house.until(() => bothSettled(house, bought));
+    await installation.until(() => bothSettled(installation, bought));
     // What the bus delays is still to come.
     await sleep(100);
     for (const [n, one] of bought.entries())
-      await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
+      await checkLedgers(installation, providers, one, n, isDeclined(n), `purchase ${n}`);
     assert.is(providers.stripe.intents.length, bought.length);
-    await checkParked(house, providers);
+    await checkParked(installation, providers);
   });
 }
 

@@ -65,10 +65,10 @@ test('settles a notification once no receiver is left to notify', async () => {
   assert.is(await settled(events, 'notification', one), false);
   issue(one);
   const notification = given(`notification-${one}`, events);
-  const asked = { attempt: 1, asked_by: events.log.findLast(({ type }) => type === 'GiftIssued')?.id };
-  notification('NotificationStarted', { transaction_id: 't', channel: 'sms', ...asked });
+  const requested = { attempt: 1, asked_by: events.log.findLast(({ type }) => type === 'GiftIssued')?.id };
+  notification('NotificationStarted', { transaction_id: 't', channel: 'sms', ...requested });
   assert.is(await settled(events, 'notification', one), false);
-  notification('NotificationFailed', { cause: 'no', ...asked });
+  notification('NotificationFailed', { cause: 'no', ...requested });
   assert.is(await settled(events, 'notification', one), true);
 });
 

@@ -5,13 +5,15 @@ import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ChargeReply } from '../../src/messages/payments.js';
 import { faultyBus } from '../support/faults/faultyBus.js';
-import { hoursAgo, type House, phone, sentIn } from '../support/service/house.js';
-import { houseSuite } from '../support/service/houseSuite.js';
+import { hoursAgo, type TestInstallation, phone, sentIn } from '../support/service/installation.js';
+import { installationSuite } from '../support/service/installationSuite.js';
 
-const test = houseSuite('process managers during failures');
+const test = installationSuite('process managers during failures');
 
-const parked = async (house: House): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>
-  (await house.all('WorkParked')).map(({ stream, data }) => ({
+const parked = async (
+  installation: TestInstallation,
+): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>
+  (await installation.all('WorkParked')).map(({ stream, data }) => ({
     ...(data as { entity: string; step: string; cause: string }),
     stream,
   }));
@@ -29,42 +31,42 @@ function answering(bus: Bus, replaced: Readonly<Record<string, (payload: never) 
   };
 }
 
-test('does everything once over a bus that loses, repeats, reorders and delays', async ({ house }) => {
-  await house.work();
-  house.process({ bus: faultyBus(house.bus, 42) });
+test('does everything once over a bus that loses, repeats, reorders and delays', async ({ installation }) => {
+  await installation.work();
+  installation.process({ bus: faultyBus(installation.bus, 42) });
   const bought = await Promise.all(
     Array.from({ length: 12 }, (_, n) =>
-      house.buy([phone(n), phone(n + 100), {}], n % 4 === 0 ? { reference: 'pm_card_chargeDeclined' } : {}),
+      installation.buy([phone(n), phone(n + 100), {}], n % 4 === 0 ? { reference: 'pm_card_chargeDeclined' } : {}),
     ),
   );
-  await house.until(async () => (await house.all('NotificationSent')).length === 18);
+  await installation.until(async () => (await installation.all('NotificationSent')).length === 18);
   await sleep(100);
-  assert.is(sentIn(house), 18);
+  assert.is(sentIn(installation), 18);
   for (const [n, { transactionId }] of bought.entries()) {
-    assert.equal(await house.types(`transaction-${transactionId}`), [
+    assert.equal(await installation.types(`transaction-${transactionId}`), [
       'GiftsPurchased',
       'ChargeStarted',
       n % 4 === 0 ? 'PaymentDeclined' : 'PaymentCharged',
     ]);
   }
-  assert.equal(await parked(house), []);
+  assert.equal(await parked(installation), []);
 });
 
-test('parks work that fails for good with its cause, and stops no other work', async ({ house }) => {
-  await house.work();
-  const bus = answering(house.bus, {
+test('parks work that fails for good with its cause, and stops no other work', async ({ installation }) => {
+  await installation.work();
+  const bus = answering(installation.bus, {
     'notifications.send': async (request: { to: string[]; gift_id: string }) => {
       if (request.to[0] === '+447700900001') throw new RemoteError('always in trouble');
       return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
     },
   });
-  const first = house.process({ bus, retryPolicy: { ...house.deps.retryPolicy, giveUpMs: 50 } });
-  const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
-  await house.buy([phone(3)]);
-  await house.until(
-    async () => (await house.all('NotificationSent')).length === 2 && (await parked(house)).length === 1,
+  const first = installation.process({ bus, retryPolicy: { ...installation.deps.retryPolicy, giveUpMs: 50 } });
+  const { transactionId, giftIds } = await installation.buy([phone(1), phone(2)]);
+  await installation.buy([phone(3)]);
+  await installation.until(
+    async () => (await installation.all('NotificationSent')).length === 2 && (await parked(installation)).length === 1,
   );
-  const [one] = await parked(house);
+  const [one] = await parked(installation);
   assert.equal(one, {
     ...one,
     stream: 'parked-notification',
@@ -74,109 +76,113 @@ test('parks work that fails for good with its cause, and stops no other work', a
     cause: 'RemoteError: always in trouble',
   });
   await first.close();
-  for (const { key } of await house.deps.records.list('checkpoint')) await house.deps.records.delete(key);
-  const end = await house.events.end();
-  house.process();
-  await house.until(
-    async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2,
+  for (const { key } of await installation.deps.records.list('checkpoint')) await installation.deps.records.delete(key);
+  const end = await installation.events.end();
+  installation.process();
+  await installation.until(
+    async () => installation.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2,
   );
   await sleep(50);
-  assert.equal(await house.events.end(), end);
+  assert.equal(await installation.events.end(), end);
 });
 
-test('parks a notification with an unknown outcome, and never sends it again', async ({ house }) => {
-  const { transactionId, giftIds } = await house.buy([phone(1)]);
-  await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 250, provider: 'p', charge_id: 'c' });
-  await house.append(`gift-${giftIds[0]}`, 'GiftIssued', {
+test('parks a notification with an unknown outcome, and never sends it again', async ({ installation }) => {
+  const { transactionId, giftIds } = await installation.buy([phone(1)]);
+  await installation.append(`transaction-${transactionId}`, 'PaymentCharged', {
+    amount: 250,
+    provider: 'p',
+    charge_id: 'c',
+  });
+  await installation.append(`gift-${giftIds[0]}`, 'GiftIssued', {
     transaction_id: transactionId,
     index: 0,
     receiver: { phone_id: 'hash1' },
   });
-  await house.append(`notification-${giftIds[0]}`, 'NotificationStarted', {
+  await installation.append(`notification-${giftIds[0]}`, 'NotificationStarted', {
     transaction_id: transactionId,
     channel: 'sms',
     attempt: 1,
-    asked_by: (await house.all('GiftIssued'))[0]?.id,
+    asked_by: (await installation.all('GiftIssued'))[0]?.id,
   });
   // The workers' ledger begins only now: it can't tell what was sent before.
   await sleep(2);
-  await house.work();
-  house.process({ retryPolicy: { ...house.deps.retryPolicy, attempts: 3 } });
-  await house.until(async () => (await parked(house)).length === 1);
-  assert.match((await parked(house))[0]?.cause ?? '', 'nobody knows');
-  assert.is(sentIn(house), 0);
+  await installation.work();
+  installation.process({ retryPolicy: { ...installation.deps.retryPolicy, attempts: 3 } });
+  await installation.until(async () => (await parked(installation)).length === 1);
+  assert.match((await parked(installation))[0]?.cause ?? '', 'nobody knows');
+  assert.is(sentIn(installation), 0);
 });
 
-test('records the outcome that the provider is found to have', async ({ house }) => {
-  await house.work();
+test('records the outcome that the provider is found to have', async ({ installation }) => {
+  await installation.work();
   const answers = [
     { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false },
     { outcome: 'failed', cause: 'blocked', simulated: false },
   ];
-  const bus = answering(house.bus, {
+  const bus = answering(installation.bus, {
     'notifications.send': async () => {
       throw new UnavailableError('lost', { outcomeUnknown: true });
     },
     'notifications.lookup': async () => answers.shift() ?? { outcome: 'unknown' },
   });
-  house.process({ bus });
-  await house.buy([phone(1), phone(2)]);
-  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+  installation.process({ bus });
+  await installation.buy([phone(1), phone(2)]);
+  await installation.until(async () => (await installation.all('NotificationSent', 'NotificationFailed')).length === 2);
   assert.equal(
-    (await house.all('NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause),
+    (await installation.all('NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause),
     ['blocked'],
   );
 });
 
-test('fails a receiver who has lost every address since', async ({ house }) => {
-  house.contacts.set('bea', { name: 'Bea', phone_number: '+447700900001', device_tokens: [], locale: null });
-  await house.work();
-  const bus = answering(house.bus, {
+test('fails a receiver who has lost every address since', async ({ installation }) => {
+  installation.contacts.set('bea', { name: 'Bea', phone_number: '+447700900001', device_tokens: [], locale: null });
+  await installation.work();
+  const bus = answering(installation.bus, {
     'notifications.send': async () => {
-      house.contacts.delete('bea');
+      installation.contacts.delete('bea');
       throw new UnavailableError('lost', { outcomeUnknown: true });
     },
   });
-  house.process({ bus });
-  await house.buy([{ user_id: 'bea' }]);
-  await house.until(async () => (await house.all('NotificationFailed')).length === 1);
-  assert.equal((await house.all('NotificationFailed'))[0]?.data, {
+  installation.process({ bus });
+  await installation.buy([{ user_id: 'bea' }]);
+  await installation.until(async () => (await installation.all('NotificationFailed')).length === 1);
+  assert.equal((await installation.all('NotificationFailed'))[0]?.data, {
     cause: 'no address',
     attempt: 1,
-    asked_by: (await house.all('GiftIssued'))[0]?.id,
+    asked_by: (await installation.all('GiftIssued'))[0]?.id,
   });
 });
 
-test('looks an old purchase up before it is charged, as in a restored log', async ({ house }) => {
-  await house.work();
-  const asked: string[] = [];
+test('looks an old purchase up before it is charged, as in a restored log', async ({ installation }) => {
+  await installation.work();
+  const requested: string[] = [];
   const bus = {
-    ...house.bus,
+    ...installation.bus,
     request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (
-      asked.push(subject),
-      house.bus.request<R>(subject, payload, options)
+      requested.push(subject),
+      installation.bus.request<R>(subject, payload, options)
     ),
   };
-  const before = await house.buy([{}], { at: hoursAgo(21) });
-  await house.deps.records.put(`charge/${before.transactionId}`, {
+  const before = await installation.buy([{}], { at: hoursAgo(21) });
+  await installation.deps.records.put(`charge/${before.transactionId}`, {
     outcome: 'charged',
     provider: 'simulated',
     charge_id: 'ch_before',
     simulated: true,
   } satisfies ChargeReply);
-  const processors = house.process({ bus });
-  const chargeOf = async (): Promise<unknown> => (await house.all('PaymentCharged')).at(-1)?.data;
-  await house.until(async () => (await chargeOf()) !== undefined);
+  const processors = installation.process({ bus });
+  const chargeOf = async (): Promise<unknown> => (await installation.all('PaymentCharged')).at(-1)?.data;
+  await installation.until(async () => (await chargeOf()) !== undefined);
   assert.equal(
-    [await chargeOf(), asked.splice(0)],
+    [await chargeOf(), requested.splice(0)],
     [{ amount: 250, provider: 'simulated', charge_id: 'ch_before' }, ['payments.lookup']],
   );
   await processors.close();
-  const never = await house.buy([{}], { at: hoursAgo(21) });
-  house.process({ bus });
-  await house.until(async () => (await house.all('PaymentCharged')).length === 2);
+  const never = await installation.buy([{}], { at: hoursAgo(21) });
+  installation.process({ bus });
+  await installation.until(async () => (await installation.all('PaymentCharged')).length === 2);
   assert.equal(
-    [await chargeOf(), asked],
+    [await chargeOf(), requested],
     [
       { amount: 250, provider: 'simulated', charge_id: `ch_simulated_${never.transactionId}` },
       ['payments.lookup', 'payments.charge'],
@@ -184,7 +190,7 @@ test('looks an old purchase up before it is charged, as in a restored log', asyn
   );
 });
 
-test('parks a charge of another amount than the purchase costs', async ({ house }) => {
+test('parks a charge of another amount than the purchase costs', async ({ installation }) => {
   const charged = (amount: number): ChargeReply => ({
     outcome: 'charged',
     provider: 'p',
@@ -193,43 +199,43 @@ test('parks a charge of another amount than the purchase costs', async ({ house 
     simulated: false,
   });
   let amount = 200;
-  house.process({
-    bus: answering(house.bus, {
+  installation.process({
+    bus: answering(installation.bus, {
       'payments.charge': async () => charged(amount),
       'payments.lookup': async () => charged(amount),
     }),
   });
-  const { transactionId } = await house.buy([{}]);
-  await house.until(async () => (await parked(house)).length === 1);
+  const { transactionId } = await installation.buy([{}]);
+  await installation.until(async () => (await parked(installation)).length === 1);
   assert.match(
-    (await parked(house))[0]?.cause ?? '',
+    (await parked(installation))[0]?.cause ?? '',
     /^p took 200 pence for this transaction \(ch_1\), which costs 250 pence/,
   );
-  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
+  assert.equal(await installation.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
   amount = 250;
-  await house.append('parked-purchase', 'WorkRetried', {
+  await installation.append('parked-purchase', 'WorkRetried', {
     entity: transactionId,
     transaction_id: transactionId,
     step: 'charge',
     times: 1,
     reason: 'x',
   });
-  await house.until(async () => (await house.all('PaymentCharged')).length === 1);
+  await installation.until(async () => (await installation.all('PaymentCharged')).length === 1);
 });
 
-test('looks a charge of the future up after the clock was set back', async ({ house }) => {
-  await house.work();
-  const asked: string[] = [];
+test('looks a charge of the future up after the clock was set back', async ({ installation }) => {
+  await installation.work();
+  const requested: string[] = [];
   const bus = {
-    ...house.bus,
+    ...installation.bus,
     request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (
-      asked.push(subject),
-      house.bus.request<R>(subject, payload, options)
+      requested.push(subject),
+      installation.bus.request<R>(subject, payload, options)
     ),
   };
   const started = async (hours: number): Promise<string> => {
-    const { transactionId } = await house.buy([{}]);
-    await house.append(
+    const { transactionId } = await installation.buy([{}]);
+    await installation.append(
       `transaction-${transactionId}`,
       'ChargeStarted',
       { amount: 250, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false },
@@ -238,30 +244,30 @@ test('looks a charge of the future up after the clock was set back', async ({ ho
     return transactionId;
   };
   const ahead = await started(-26);
-  house.process({ bus });
-  await house.until(async () => asked.length >= 3);
+  installation.process({ bus });
+  await installation.until(async () => requested.length >= 3);
   assert.equal(
-    [new Set(asked), await house.types(`transaction-${ahead}`)],
+    [new Set(requested), await installation.types(`transaction-${ahead}`)],
     [new Set(['payments.lookup']), ['GiftsPurchased', 'ChargeStarted']],
   );
-  await house.deps.records.put(`charge/${ahead}`, {
+  await installation.deps.records.put(`charge/${ahead}`, {
     outcome: 'charged',
     provider: 'simulated',
     charge_id: 'ch_before',
     simulated: true,
   } satisfies ChargeReply);
-  await house.until(async () => (await house.all('PaymentCharged')).length === 1);
-  assert.is(asked.includes('payments.charge'), false);
+  await installation.until(async () => (await installation.all('PaymentCharged')).length === 1);
+  assert.is(requested.includes('payments.charge'), false);
 });
 
-test('only looks a charge up after 20 hours: it is found, or parked', async ({ house }) => {
-  await house.work();
-  let asked = 0;
+test('only looks a charge up after 20 hours: it is found, or parked', async ({ installation }) => {
+  await installation.work();
+  let requested = 0;
   const known: ChargeReply = { outcome: 'declined', provider: 'p', code: 'lost_card', simulated: false };
-  const bus = answering(house.bus, { 'payments.charge': async () => ({ asked: ++asked }) });
+  const bus = answering(installation.bus, { 'payments.charge': async () => ({ requested: ++requested }) });
   const old = async (): Promise<string> => {
-    const { transactionId } = await house.buy([{}], { at: hoursAgo(22) });
-    await house.append(
+    const { transactionId } = await installation.buy([{}], { at: hoursAgo(22) });
+    await installation.append(
       `transaction-${transactionId}`,
       'ChargeStarted',
       { amount: 250, payment_reference: 'x' },
@@ -270,34 +276,34 @@ test('only looks a charge up after 20 hours: it is found, or parked', async ({ h
     return transactionId;
   };
   const found = await old();
-  await house.deps.records.put(`charge/${found}`, known);
+  await installation.deps.records.put(`charge/${found}`, known);
   const lost = await old();
-  house.process({ bus });
-  await house.until(
-    async () => (await parked(house)).length === 1 && (await house.all('PaymentDeclined')).length === 1,
+  installation.process({ bus });
+  await installation.until(
+    async () => (await parked(installation)).length === 1 && (await installation.all('PaymentDeclined')).length === 1,
   );
-  assert.is((await house.all('PaymentDeclined'))[0]?.stream, `transaction-${found}`);
-  const [one] = await parked(house);
+  assert.is((await installation.all('PaymentDeclined'))[0]?.stream, `transaction-${found}`);
+  const [one] = await parked(installation);
   assert.equal([one?.stream, one?.entity, one?.step], ['parked-purchase', lost, 'charge']);
   assert.match(one?.cause ?? '', 'does not know');
-  assert.is(asked, 0);
+  assert.is(requested, 0);
 });
 
-test('parks an unknown payment method and a malformed answer', async ({ house }) => {
-  const bus = answering(house.bus, { 'payments.charge': async () => ({ outcome: 'perhaps' }) });
-  house.process({
+test('parks an unknown payment method and a malformed answer', async ({ installation }) => {
+  const bus = answering(installation.bus, { 'payments.charge': async () => ({ outcome: 'perhaps' }) });
+  installation.process({
     bus,
-    retryPolicy: { ...house.deps.retryPolicy, attempts: 2 },
+    retryPolicy: { ...installation.deps.retryPolicy, attempts: 2 },
     paymentMethod: async (reference) =>
       reference === 'gone' ? undefined : { kind: 'card', prepaid: false, customer: 'cus_1' },
   });
-  await house.buy([{}], { reference: 'gone' });
-  await house.buy([{}]);
-  await house.until(async () => (await parked(house)).length === 2);
-  const causes = (await parked(house)).map(({ cause }) => cause).toSorted();
+  await installation.buy([{}], { reference: 'gone' });
+  await installation.buy([{}]);
+  await installation.until(async () => (await parked(installation)).length === 2);
+  const causes = (await parked(installation)).map(({ cause }) => cause).toSorted();
   assert.match(causes[0] ?? '', 'payment method is unknown');
   assert.match(causes[1] ?? '', /^MalformedMessageError: malformed answer on payments\.charge: message/);
-  const told = house.lines.filter(
+  const told = installation.lines.filter(
     ({ msg, err }) =>
       msg === 'not done at the first attempt' && (err as { type: string }).type === 'MalformedMessageError',
   );
@@ -305,73 +311,73 @@ test('parks an unknown payment method and a malformed answer', async ({ house })
   assert.match(JSON.stringify(told), 'answer on payments.charge');
 });
 
-test('does everything, parking too, once a failing event store answers', async ({ house }) => {
-  await house.work();
+test('does everything, parking too, once a failing event store answers', async ({ installation }) => {
+  await installation.work();
   let calls = 0;
   let parkings = 0;
   const events: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (...args) => {
       if (args[0].startsWith('parked-') && ++parkings < 3) throw new UnavailableError('full');
       calls++;
       if (calls % 3 === 1) throw new UnavailableError('full');
       if (calls % 3 === 2) {
-        await house.events.append(...args).catch(() => undefined);
+        await installation.events.append(...args).catch(() => undefined);
         throw new UnavailableError('silent', { outcomeUnknown: true });
       }
-      return house.events.append(...args);
+      return installation.events.append(...args);
     },
   };
-  const contact = house.deps.contact;
-  house.process({
+  const contact = installation.deps.contact;
+  installation.process({
     events,
-    retryPolicy: { ...house.deps.retryPolicy, attempts: 2 },
+    retryPolicy: { ...installation.deps.retryPolicy, attempts: 2 },
     contact: async (id) => {
       if (id === 'odd') throw new TypeError('odd');
       return contact(id);
     },
   });
-  await house.buy([phone(1), { user_id: 'odd' }]);
-  await house.until(
-    async () => (await house.all('NotificationSent')).length === 1 && (await parked(house)).length === 1,
+  await installation.buy([phone(1), { user_id: 'odd' }]);
+  await installation.until(
+    async () => (await installation.all('NotificationSent')).length === 1 && (await parked(installation)).length === 1,
   );
-  assert.is(sentIn(house), 1);
+  assert.is(sentIn(installation), 1);
 });
 
-test('gives up after too many lost races', async ({ house }) => {
-  await house.work();
+test('gives up after too many lost races', async ({ installation }) => {
+  await installation.work();
   const events: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (stream, appended, expected) => {
-      if (!stream.startsWith('transaction-')) return house.events.append(stream, appended, expected);
+      if (!stream.startsWith('transaction-')) return installation.events.append(stream, appended, expected);
       throw new ConflictError(stream, expected, 7);
     },
   };
-  house.process({ events, retryPolicy: { ...house.deps.retryPolicy, attempts: 2 } });
-  await house.buy([{}]);
-  await house.until(async () => (await parked(house)).length === 1);
-  assert.match((await parked(house))[0]?.cause ?? '', 'ConflictError');
+  installation.process({ events, retryPolicy: { ...installation.deps.retryPolicy, attempts: 2 } });
+  await installation.buy([{}]);
+  await installation.until(async () => (await parked(installation)).length === 1);
+  assert.match((await parked(installation))[0]?.cause ?? '', 'ConflictError');
 });
 
-test('looks a name up again after a failure', async ({ house }) => {
-  await house.work();
+test('looks a name up again after a failure', async ({ installation }) => {
+  await installation.work();
   let tries = 0;
   const names: string[] = [];
-  const bus = answering(house.bus, {
+  const bus = answering(installation.bus, {
     'notifications.send': async ({ sender_name }: { sender_name: string }) => {
       names.push(sender_name);
       return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
     },
   });
-  house.process({
+  installation.process({
     bus,
     contact: async () => {
       if (++tries === 1) throw new UnavailableError('down');
       return { name: 'Ann', phone_number: null, device_tokens: [], locale: null };
     },
   });
-  await house.buy([phone(1)]);
-  await house.until(async () => (await house.all('NotificationSent')).length === 1);
+  await installation.buy([phone(1)]);
+  await installation.until(async () => (await installation.all('NotificationSent')).length === 1);
   assert.equal(names, ['Ann']);
 });
 

@@ -22,9 +22,13 @@ const FEED = feedProjection;
 const COLLECTION = collectionOf(feedProjection);
 const never = new AbortController().signal;
 
-async function issue(house: Installation, bought: Awaited<ReturnType<typeof buy>>, receiver: object): Promise<string> {
+async function issue(
+  installation: Installation,
+  bought: Awaited<ReturnType<typeof buy>>,
+  receiver: object,
+): Promise<string> {
   const [gift = ''] = bought.gifts;
-  await append(house.events, giftStream(gift), 'GiftIssued', {
+  await append(installation.events, giftStream(gift), 'GiftIssued', {
     transaction_id: bought.transaction,
     index: 0,
     message_id: 'm',
@@ -39,9 +43,9 @@ async function issue(house: Installation, bought: Awaited<ReturnType<typeof buy>
   return gift;
 }
 
-async function projected(house: Installation): Promise<void> {
-  await house.project({ projections: [FEED] });
-  await caughtUp(house);
+async function projected(installation: Installation): Promise<void> {
+  await installation.project({ projections: [FEED] });
+  await caughtUp(installation);
 }
 
 async function caughtUp({ events, store }: Installation): Promise<void> {
@@ -57,12 +61,12 @@ async function entries({ store }: Installation): Promise<FeedEntry[]> {
 }
 
 /** A gift to a number, redeemed, given to somebody else, notified, blocked twice. */
-async function eventful(house: Installation): Promise<string> {
-  const { events } = house;
+async function eventful(installation: Installation): Promise<string> {
+  const { events } = installation;
   const bought = await buy(events, [{ phone_id: 'n1' }]);
   await append(events, transactionStream(bought.transaction), 'PaymentCharged', { amount: 350 });
   await append(events, 'phone-n1', 'PhoneTaken', { user_id: 'u2' });
-  const gift = await issue(house, bought, { phone_id: 'n1' });
+  const gift = await issue(installation, bought, { phone_id: 'n1' });
   await append(events, notificationStream(gift), 'NotificationSent', { attempt: 1 });
   await redeem(events, gift);
   await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}`, merchant_id: 'm1' });
@@ -85,11 +89,11 @@ const verification = ({ events, store }: Installation): VerifyOptions => ({
 
 test(
   'each entry names those who might know of it when it happened',
-  installed(async (house) => {
-    await eventful(house);
-    await projected(house);
+  installed(async (installation) => {
+    await eventful(installation);
+    await projected(installation);
     assert.equal(
-      (await entries(house)).map(({ type, buyer, holder, merchant, data }) => [
+      (await entries(installation)).map(({ type, buyer, holder, merchant, data }) => [
         type,
         buyer ?? null,
         holder ?? null,
@@ -116,14 +120,14 @@ test(
 
 test(
   'a fold that is repeated after a crash makes the same entries, though what they rest on is newer',
-  installed(async (house) => {
-    await eventful(house);
-    await projected(house);
-    const before = await house.store.find(COLLECTION, { where: { id: { prefix: 'e:' } }, sort: [['id', 1]] });
+  installed(async (installation) => {
+    await eventful(installation);
+    await projected(installation);
+    const before = await installation.store.find(COLLECTION, { where: { id: { prefix: 'e:' } }, sort: [['id', 1]] });
     const known = async (id: string): Promise<FeedDocument | undefined> =>
-      (await house.store.get<FeedDocument>(COLLECTION, id))?.body;
+      (await installation.store.get<FeedDocument>(COLLECTION, id))?.body;
     const again: object[] = [];
-    for await (const { events } of house.events.readAll(undefined, { types: FEED.types }))
+    for await (const { events } of installation.events.readAll(undefined, { types: FEED.types }))
       for (const event of events) again.push(...(await entryAgain(event, known)));
     assert.equal(
       again,
@@ -145,42 +149,42 @@ async function entryAgain(
 
 test(
   'a verification, whole or of a sample, finds nothing wrong, and a false entry',
-  installed(async (house) => {
-    await eventful(house);
-    await projected(house);
-    const scratch = await openEmbeddedReadStore({ dir: mkdtempSync(join(house.dir, 'scratch-')) });
+  installed(async (installation) => {
+    await eventful(installation);
+    await projected(installation);
+    const scratch = await openEmbeddedReadStore({ dir: mkdtempSync(join(installation.dir, 'scratch-')) });
     try {
-      assert.is((await verifyAll({ ...verification(house), scratch })).differences, 0);
+      assert.is((await verifyAll({ ...verification(installation), scratch })).differences, 0);
     } finally {
       await scratch.close();
     }
-    assert.is((await verifySample({ ...verification(house), count: 100 })).differences, 0);
-    const [found] = await house.store.find<FeedEntry>(COLLECTION, { where: { holder: 'user:u3' }, limit: 1 });
+    assert.is((await verifySample({ ...verification(installation), count: 100 })).differences, 0);
+    const [found] = await installation.store.find<FeedEntry>(COLLECTION, { where: { holder: 'user:u3' }, limit: 1 });
     assert.ok(found);
     if (found === undefined) return;
     const { id, position, body } = found;
     const forged = { id, position, body: { ...body, holder: 'user:thief' } };
-    assert.equal(await house.store.correct(COLLECTION, [{ id, expected: position, document: forged }]), [true]);
-    assert.is((await verifySample({ ...verification(house), count: 100 })).differences, 1);
-    const deps = depsFor(house.events, house.store, 'repairer');
+    assert.equal(await installation.store.correct(COLLECTION, [{ id, expected: position, document: forged }]), [true]);
+    assert.is((await verifySample({ ...verification(installation), count: 100 })).differences, 1);
+    const deps = depsFor(installation.events, installation.store, 'repairer');
     const outcome = led(deps, async () => repair(deps, FEED, [id], { pace: FULL_SPEED, signal: never }), FEED);
     assert.equal(
       ((await outcome) ?? []).map((one) => one.outcome),
       ['repaired'],
     );
-    assert.equal((await house.store.get(COLLECTION, id))?.body, body);
+    assert.equal((await installation.store.get(COLLECTION, id))?.body, body);
   }),
 );
 
 test(
   'an event of a gift that no purchase led to is quarantined, and the feed goes on',
-  installed(async (house) => {
-    await append(house.events, giftStream('stray'), 'GiftExtended', { expires_on: '2028-01-01' });
-    await append(house.events, giftStream('stray2'), 'GiftIssued', { receiver: {} });
-    await eventful(house);
-    await projected(house);
-    assert.is((await entries(house)).filter((entry) => 'type' in entry).length, 12);
-    const listed = await house.store.records.list(`quarantine/${checkpointName(FEED)}/`);
+  installed(async (installation) => {
+    await append(installation.events, giftStream('stray'), 'GiftExtended', { expires_on: '2028-01-01' });
+    await append(installation.events, giftStream('stray2'), 'GiftIssued', { receiver: {} });
+    await eventful(installation);
+    await projected(installation);
+    assert.is((await entries(installation)).filter((entry) => 'type' in entry).length, 12);
+    const listed = await installation.store.records.list(`quarantine/${checkpointName(FEED)}/`);
     assert.is(listed.length, 3);
   }),
 );

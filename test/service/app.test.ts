@@ -183,7 +183,7 @@ test('loses nothing acknowledged, killed with -9 under load again and again', as
     await untilReady(url);
     // Each round has gifts of its own: of those before, any number may be redeemed without its answer.
     const batch = gifts.slice(round * 40, (round + 1) * 40);
-    const asked = batch.map(async (gift) => {
+    const requested = batch.map(async (gift) => {
       const reply = await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', {
         token,
         body: { location_id: 'bean-soho' },
@@ -192,7 +192,7 @@ test('loses nothing acknowledged, killed with -9 under load again and again', as
     });
     await eventually(() => batch.filter((gift) => acknowledged.has(gift)).length >= 10);
     await service.end('SIGKILL');
-    await Promise.all(asked);
+    await Promise.all(requested);
   }
   const left = gifts.filter((gift) => !acknowledged.has(gift));
 

@@ -68,7 +68,7 @@ remembers(
     rmSync(file);
     const search = byteSearch(VALUES.map((value) => [value]));
     const valuesIn = (found: ReadonlySet<number>): string[] => [...found].map((index) => VALUES[index] ?? '');
-    const asked = async (
+    const requested = async (
       url: string,
       user: string,
       method: string,
@@ -83,17 +83,17 @@ remembers(
       const url = before.url ?? '';
       await untilReady(url);
       const body = purchaseOf('latte', [{ phone_number: PERSON.phone_number }], { message: MESSAGE });
-      const purchase = await asked(url, 'ann', 'POST', '/api/v2/transactions', { body, key: 'remembered' });
+      const purchase = await requested(url, 'ann', 'POST', '/api/v2/transactions', { body, key: 'remembered' });
       assert.equal(purchase.status, 201, purchase.text);
       bought = (purchase.json['data']['gifts'] as string[])[0] ?? '';
       await eventually(async () => {
-        const { json } = await asked(url, 'ann', 'GET', `/api/v2/gifts/${bought}?embed[]=message`);
+        const { json } = await requested(url, 'ann', 'GET', `/api/v2/gifts/${bought}?embed[]=message`);
         return json['data']?.['gift_status'] === 'sent';
       });
-      const blocked = await asked(url, 'sue', 'POST', `/ops/gifts/${bought}/block`, { body: { reason: REASON } });
+      const blocked = await requested(url, 'sue', 'POST', `/ops/gifts/${bought}/block`, { body: { reason: REASON } });
       assert.equal(blocked.status, 200, blocked.text);
       const query = `phone=${encodeURIComponent(PERSON.phone_number)}&reason=${REASON}`;
-      assert.equal((await asked(url, 'sue', 'GET', `/ops/people?${query}`)).status, 200);
+      assert.equal((await requested(url, 'sue', 'GET', `/ops/people?${query}`)).status, 200);
       assert.notEqual(
         valuesIn(await searchMemory(before.child.pid ?? 0, search)).length,
         0,
@@ -103,7 +103,7 @@ remembers(
         ['sue', '', 202],
         ['sid', '/approve', 200],
       ] as const) {
-        const reply = await asked(url, user, 'POST', `/ops/people/zoe/erasure${step}`, {
+        const reply = await requested(url, user, 'POST', `/ops/people/zoe/erasure${step}`, {
           body: { reason: 'asked for it' },
         });
         assert.equal(reply.status, status, reply.text);
@@ -118,8 +118,8 @@ remembers(
       const url = after.url ?? '';
       await untilReady(url);
       for (const path of ['', `/${bought}?embed[]=message`])
-        assert.equal((await asked(url, 'ann', 'GET', `/api/v2/gifts${path}`)).status, 200);
-      const kept = await asked(url, 'sue', 'GET', '/ops/people/zoe/export?reason=a%20test');
+        assert.equal((await requested(url, 'ann', 'GET', `/api/v2/gifts${path}`)).status, 200);
+      const kept = await requested(url, 'sue', 'GET', '/ops/people/zoe/export?reason=a%20test');
       assert.equal(kept.status, 200, kept.text);
       assert.deepEqual(valuesIn(await searchMemory(after.child.pid ?? 0, search)), []);
     } finally {

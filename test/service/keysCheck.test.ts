@@ -19,7 +19,7 @@ interface Installation extends CheckedLog {
   given: MemoryEvents['given'];
 }
 
-function installation(): Installation {
+function newInstallation(): Installation {
   const events = memoryEvents();
   const keys = memoryKeys();
   return { events, keys, subjects: memorySubjects(keys), given: events.given.bind(events) };
@@ -27,7 +27,7 @@ function installation(): Installation {
 
 const test = suite<{ log: Installation }>('the keys of a log');
 test.before.each((context) => {
-  context.log = installation();
+  context.log = newInstallation();
 });
 
 /** The username's stream, once the key store has it. */
@@ -196,7 +196,7 @@ test('reads no more of a log than shows whose it is', async ({ log }) => {
   await refuseUnlessKeysFit(watched, () => KEY);
   assert.deepEqual(read.splice(0), ['log-restored']);
   await assert.rejects(refuseUnlessKeysFit(watched, () => OTHER));
-  const far = installation();
+  const far = newInstallation();
   far.given('gift-a', ...Array.from({ length: 20_001 }, () => ({ type: 'GiftIssued', data: {} })));
   withUser(far, 'ada', 'ada');
   await assert.rejects(

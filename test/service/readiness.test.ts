@@ -45,9 +45,9 @@ async function parts(
 }
 
 /** The details of each read model. */
-async function told(house: Installation): Promise<Parts> {
+async function told(installation: Installation): Promise<Parts> {
   return Object.fromEntries(
-    Object.entries(await parts(house)).flatMap(([part, health]) =>
+    Object.entries(await parts(installation)).flatMap(([part, health]) =>
       part.startsWith('projection ') ? [[part.slice('projection '.length), health]] : [],
     ),
   );
@@ -55,8 +55,8 @@ async function told(house: Installation): Promise<Parts> {
 
 test(
   'is not ready before what every route answers from is built, but waits for nothing else',
-  installed(async (house) => {
-    const models = await told(house);
+  installed(async (installation) => {
+    const models = await told(installation);
     const some = [
       'by_user',
       'feed',
@@ -84,21 +84,21 @@ test(
 
 test(
   'is not ready while any read model that is built is behind',
-  installed(async (house) => {
-    const { events, project } = house;
+  installed(async (installation) => {
+    const { events, project } = installation;
     const {
       gifts: [id = ''],
     } = await buy(events, [{}]);
     const projector = await project({ projections: PROJECTIONS });
     await settled(projector, events);
     assert.equal(
-      Object.values(await told(house)).filter(({ ready }) => !ready),
+      Object.values(await told(installation)).filter(({ ready }) => !ready),
       [],
     );
     await projector.close();
     await redeem(events, id);
     assert.equal(
-      new Set(Object.values(await told(house)).map(({ ready, detail }) => `${ready} ${detail}`)),
+      new Set(Object.values(await told(installation)).map(({ ready, detail }) => `${ready} ${detail}`)),
       new Set(['false is behind']),
     );
   }),
@@ -106,8 +106,8 @@ test(
 
 test(
   "is not ready while a used read model's stored position is no place in the log",
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     await buy(events);
     const projector = await project({ projections: PROJECTIONS });
     await settled(projector, events);
@@ -117,7 +117,7 @@ test(
       await store.write([
         { collection: collectionOf(gifts), documents: [], checkpoint: { projection: checkpointName(gifts), position } },
       ]);
-      const models = await told(house);
+      const models = await told(installation);
       assert.equal(models['gifts'], {
         ready: false,
         detail: `its stored position, ${position}, is no place in the log: it is built anew`,
@@ -129,8 +129,8 @@ test(
 
 test(
   'is not ready while a follower of this process fails: with its name, since when and why',
-  installed(async (house) => {
-    const found = await parts(house, {
+  installed(async (installation) => {
+    const found = await parts(installation, {
       health: () => [
         { part: 'charge outcomes', failing: false, failures: 0 },
         {
@@ -153,15 +153,15 @@ test(
 
 test(
   'says in every process that none leads; would-be leaders of process managers are not ready',
-  installed(async (house) => {
-    const { events, project } = house;
+  installed(async (installation) => {
+    const { events, project } = installation;
     const projector = await project({ projections: PROJECTIONS });
     const {
       gifts: [id = ''],
     } = await buy(events, [{}]);
     await settled(projector, events);
     const leaders = { noLeaderSince: () => new Date('2026-03-01T10:00:00.000Z') };
-    const all = await parts(house, { leaders });
+    const all = await parts(installation, { leaders });
     const detail =
       'no process leads them since 2026-03-01T10:00:00.000Z: purchases are taken, and charged, issued and sent once one does';
     assert.equal(all['process managers'], { ready: true, detail });
@@ -174,10 +174,10 @@ test(
       notifications: 'simulated',
       roles: new Set(['processor']),
     };
-    assert.equal((await parts(house, { leaders, config }))['process managers'], { ready: false, detail });
+    assert.equal((await parts(installation, { leaders, config }))['process managers'], { ready: false, detail });
     await projector.close();
     await redeem(events, id);
-    assert.equal((await parts(house, { leaders }))['projection gifts'], {
+    assert.equal((await parts(installation, { leaders }))['projection gifts'], {
       ready: false,
       detail: 'is behind: no process keeps the read models up to date since 2026-03-01T10:00:00.000Z',
     });
@@ -186,14 +186,15 @@ test(
 
 test(
   'is not ready while the log takes no appends, until one is stored or none is tried',
-  installed(async (house) => {
+  installed(async (installation) => {
     let full = true;
-    const append: EventStore['append'] = async (...asked) =>
+    const append: EventStore['append'] = async (...requested) =>
       full
         ? Promise.reject(new UnavailableError('events.db', { publicReason: 'its disk is full' }))
-        : house.events.append(...asked);
-    const watch = watchAppends({ ...house.events, append }, 1_500);
-    const logPart = async () => (await parts({ ...house, events: watch.events }, { appends: watch }))['event store'];
+        : installation.events.append(...requested);
+    const watch = watchAppends({ ...installation.events, append }, 1_500);
+    const logPart = async () =>
+      (await parts({ ...installation, events: watch.events }, { appends: watch }))['event store'];
     const tries = async (): Promise<boolean> =>
       buy(watch.events).then(
         () => true,
@@ -218,19 +219,19 @@ test(
 
 test(
   'is not ready while the read store takes no writes, though it can be read',
-  installed(async (house) => {
+  installed(async (installation) => {
     let full = true;
-    const put: ReadStore['records']['put'] = async (...asked) =>
+    const put: ReadStore['records']['put'] = async (...requested) =>
       full
         ? Promise.reject(new UnavailableError('read.db', { publicReason: 'its disk is full' }))
-        : house.store.records.put(...asked);
-    const store = { ...house.store, records: { ...house.store.records, put } };
-    assert.equal((await parts({ ...house, store }))['read store'], {
+        : installation.store.records.put(...requested);
+    const store = { ...installation.store, records: { ...installation.store.records, put } };
+    assert.equal((await parts({ ...installation, store }))['read store'], {
       ready: false,
       detail: 'embedded, takes no writes: its disk is full',
     });
     full = false;
-    assert.equal((await parts({ ...house, store }))['read store'], { ready: true, detail: 'embedded' });
+    assert.equal((await parts({ ...installation, store }))['read store'], { ready: true, detail: 'embedded' });
   }),
 );
 

@@ -8,7 +8,7 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { inBatchSpan } from '../../src/tracing/batches.js';
 import { tracedEngines } from '../../src/service/tracedEngines.js';
 import { currentTrace, inSpan, tracingOn } from '../../src/tracing/spans.js';
-import { exportersWanted, unknownExporters } from '../../src/tracing/exporters.js';
+import { requestedExporters, unknownExporters } from '../../src/tracing/exporters.js';
 import { telemetryFaults } from '../../src/tracing/settings.js';
 import { startTelemetry } from '../../src/tracing/telemetry.js';
 import { openCollector, type SentSpan } from '../support/providers/collector.js';
@@ -58,7 +58,7 @@ test('is switched on and off by the usual variables', () => {
     { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' },
     { OTEL_SDK_DISABLED: 'TRUE', OTEL_TRACES_EXPORTER: 'otlp' },
   ]) {
-    assert.equal(exportersWanted(env), [], JSON.stringify(env));
+    assert.equal(requestedExporters(env), [], JSON.stringify(env));
   }
   for (const env of [
     { OTEL_TRACES_EXPORTER: 'otlp' },
@@ -66,10 +66,10 @@ test('is switched on and off by the usual variables', () => {
     { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' },
     { OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' },
   ]) {
-    assert.equal(exportersWanted(env), ['otlp'], JSON.stringify(env));
+    assert.equal(requestedExporters(env), ['otlp'], JSON.stringify(env));
   }
   assert.equal(
-    exportersWanted({ OTEL_TRACES_EXPORTER: ' console, zipkin ', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }),
+    requestedExporters({ OTEL_TRACES_EXPORTER: ' console, zipkin ', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }),
     ['console', 'zipkin'],
   );
   assert.equal(unknownExporters({ OTEL_TRACES_EXPORTER: 'otlp,otpl,jaeger,none' }), ['otpl', 'jaeger']);
@@ -82,7 +82,7 @@ test('is switched on and off by the usual variables', () => {
 
 test("names every fault in the SDK's variables at the start, and shows no secret", () => {
   const on = { OTEL_TRACES_EXPORTER: 'otlp' };
-  for (const [name, value, told] of [
+  for (const [name, value, reportedAt] of [
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'must be an address that begins with http:// or https://'],
     ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'collector', 'must be an address that begins with http:// or https://'],
     ['OTEL_EXPORTER_ZIPKIN_ENDPOINT', 'zipkin:9411', 'must be an address that begins with http:// or https://'],
@@ -105,10 +105,10 @@ test("names every fault in the SDK's variables at the start, and shows no secret
     ['OTEL_BSP_SCHEDULE_DELAY', '-1', 'must be a whole number, not "-1"'],
     ['OTEL_LOG_LEVEL', 'loud', 'must be one of none, error, warn, info, debug, verbose, all, not "loud"'],
   ] as const) {
-    assert.equal(telemetryFaults({ ...on, [name]: value }), [`${name} ${told}`]);
+    assert.equal(telemetryFaults({ ...on, [name]: value }), [`${name} ${reportedAt}`]);
     assert.equal(
       telemetryFaults({ [name]: value }).length,
-      exportersWanted({ [name]: value }).length,
+      requestedExporters({ [name]: value }).length,
       'nothing is sent without an exporter',
     );
   }

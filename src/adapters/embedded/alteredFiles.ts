@@ -37,7 +37,7 @@ export function alterationsOf(database: Database, file: string): () => '' | '-wa
   }
 
   function walIsCut(): boolean {
-    for (let look = 1; look <= LOOKS; look++) {
+    for (let attempt = 1; attempt <= LOOKS; attempt++) {
       const written = frames();
       if (written <= 0 || holdsFrames(`${file}-wal`, written, pageSize) || frames() !== written) return false;
     }

@@ -33,7 +33,7 @@ export function openedFiles(file: string): OpenedFiles {
   };
 }
 
-export function refuseUnlessInPlace(file: string, { inodes, altered }: OpenedFiles): void {
+export function refuseIfAltered(file: string, { inodes, altered }: OpenedFiles): void {
   // Content that an altered file has lost can't be restored.
   const lost = ENDINGS.find((_, index) => Atomics.load(altered, index) !== 0);
   if (lost !== undefined) throw refusal(file + lost, 'altered in place');
@@ -56,17 +56,17 @@ export interface WriteGuard {
 }
 
 /** Milliseconds between checks without writes: often enough to save a removed WAL before the process can be killed. */
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
   const alteration = alterationsOf(database, file);
 
-  function look(): void {
-    refuseUnlessInPlace(file, opened);
+  function check(): void {
+    refuseIfAltered(file, opened);
     const ending = alteration();
     if (ending === undefined) return;
     Atomics.store(opened.altered, ENDINGS.indexOf(ending), 1);
-    refuseUnlessInPlace(file, opened);
+    refuseIfAltered(file, opened);
   }
 
   /**
@@ -86,7 +86,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
 
   function refuse(): void {
     try {
-      look();
+      check();
     } catch (error) {
       bringHome();
       throw error;
@@ -99,13 +99,13 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     } catch {
       // The next write reports the fault.
     }
-  }, LOOK_MS).unref();
+  }, POLL_MS).unref();
 
   return {
     refuse,
     confirm() {
       try {
-        look();
+        check();
       } catch (error) {
         if (!bringHome()) throw error;
       }

@@ -8,7 +8,7 @@ export type Signal =
   { readonly kind: 'wanted' } | { readonly kind: 'stored'; readonly checkpoints: readonly Checkpoint[] };
 
 export interface Signals {
-  tell(signal: Signal): void;
+  send(signal: Signal): void;
   close(): void;
 }
 
@@ -22,7 +22,7 @@ export function openSignals(dir: string, heard: (signal: Signal) => void): Signa
   channel.onmessage = (event) => heard((event as { readonly data: Signal }).data);
   channel.unref();
   return {
-    tell(signal) {
+    send(signal) {
       if (!closed) channel.postMessage(signal);
     },
     close() {

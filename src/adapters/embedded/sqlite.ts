@@ -52,7 +52,7 @@ const BUSY_TIMEOUT_MS = 5_000;
  * instant.
  */
 const LOOKS = 4;
-const LOOK_AGAIN_MS = 25;
+const TRY_AGAIN_MS = 25;
 
 /**
  * Opens a data file, which is created (mode 0600, its folder 0700) where missing. Waits 5 s for a lock. Takes
@@ -88,7 +88,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
 }
 
 /** Whether the file is this program's, judged by its header only; false where the header can't be read. */
-export function standsThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
+export function isThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
   if (isOpen(file)) return true;
   try {
     return headerOf(file).readUInt32BE(APPLICATION_ID_AT) === applicationId;
@@ -236,11 +236,11 @@ export function refuseForeign(file: string, options: DatabaseOptions): void {
 }
 
 function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
-  for (let look = 1; ; look++) {
+  for (let attempt = 1; ; attempt++) {
     const fault = faultOfHeader(file, options);
     if (fault === undefined) break;
-    if (look === LOOKS) throw refusal(file, fault);
-    blockThread(LOOK_AGAIN_MS);
+    if (attempt === LOOKS) throw refusal(file, fault);
+    blockThread(TRY_AGAIN_MS);
   }
   // A writable connection would move the WAL into a damaged file when closed.
   if (hasWal(file)) {
@@ -251,7 +251,7 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
 
 /** Opens the file and reads the ends of its tables. Apparent damage is read again, since a bad read may pass. */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
-  for (let look = 1; ; look++) {
+  for (let attempt = 1; ; attempt++) {
     const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
     try {
       database.pragma('cell_size_check = ON');
@@ -260,8 +260,8 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
       return database;
     } catch (error) {
       database.close();
-      if (look === LOOKS || !isDamage(error)) throw refusalOf(error, file, options);
-      blockThread(LOOK_AGAIN_MS);
+      if (attempt === LOOKS || !isDamage(error)) throw refusalOf(error, file, options);
+      blockThread(TRY_AGAIN_MS);
     }
   }
 }

@@ -28,7 +28,7 @@ export interface ThreadClient<M> {
   start(): void;
   state(): 'none' | 'loading' | 'ready';
   /** Whether an awaited answer keeps the process alive; initially not. */
-  keepAlive(wanted: boolean): void;
+  keepAlive(required: boolean): void;
   /** Resolves when a thread started at once has loaded or ended. The process lives until then. */
   readonly loaded: Promise<void>;
   /** Restarts a thread that has died. @throws UnavailableError until it works */
@@ -89,9 +89,9 @@ export function threadClient<M, A>(options: ThreadClientOptions<A>): ThreadClien
     send: (message, transfer = []) => running(state).postMessage(message, transfer),
     start: () => void running(state),
     state: () => (state.worker === undefined ? 'none' : state.ready ? 'ready' : 'loading'),
-    keepAlive(wanted) {
-      if (wanted === state.awaited) return;
-      state.awaited = wanted;
+    keepAlive(required) {
+      if (required === state.awaited) return;
+      state.awaited = required;
       hold(state);
     },
     ping() {

@@ -83,8 +83,8 @@ async function appendAnywhere(
 ): Promise<Appended> {
   await refuseWhenSealed();
   const ids = idsOf(events);
-  const place = await reads.revisionOf(stream, ids[0]!);
-  const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);
+  const found = await reads.revisionOf(stream, ids[0]!);
+  const standing = found === undefined ? undefined : await reads.standing(stream, ids, found);
   if (standing !== undefined) return standing;
   let answer = await appender.send(stream, events, 'any');
   // The server knows some of the ids, and refuses `any`. Its answer alone names the revision of a deleted stream.

@@ -113,12 +113,12 @@ export function openAppender(connection: Connection, timeoutMs: number): Appende
 function answered(pending: InFlight<Pending>, response: BatchAppendResp): void {
   const correlation = response.getCorrelationId()?.getString() ?? '';
   const number = Number.parseInt(correlation.slice(TAG_LENGTH), 16);
-  const asked = pending.get(number);
-  if (asked?.tag !== correlation.slice(0, TAG_LENGTH)) return;
+  const waiter = pending.get(number);
+  if (waiter?.tag !== correlation.slice(0, TAG_LENGTH)) return;
   pending.take(number);
-  const answer = answerOf(response, asked);
-  if (answer instanceof Error) asked.fail(answer);
-  else asked.settle(answer);
+  const answer = answerOf(response, waiter);
+  if (answer instanceof Error) waiter.fail(answer);
+  else waiter.settle(answer);
 }
 
 function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): AppendAnswer | Error {

@@ -38,7 +38,7 @@ interface Feed {
   readonly batchSize: number;
   readonly gatherMs: number;
   /** Notified of every failure, and of its end, while the feed follows the log. */
-  readonly tell: ReadOptions['onTrouble'];
+  readonly report: ReadOptions['onTrouble'];
   /** Ends the feed. */
   readonly stop: AbortSignal;
   position: Position | undefined;
@@ -58,7 +58,7 @@ interface Feed {
 export async function* feed(
   after: Position | undefined,
   filter: EventFilter,
-  { batchSize = DEFAULT_BATCH, signal, onTrouble: tell, gatherMs = 0 }: ReadOptions,
+  { batchSize = DEFAULT_BATCH, signal, onTrouble: report, gatherMs = 0 }: ReadOptions,
   source: FeedSource,
 ): AsyncGenerator<EventBatch, void> {
   const { closed, tail } = source;
@@ -70,7 +70,7 @@ export async function* feed(
     narrow: serverFilter(filter),
     batchSize,
     gatherMs,
-    tell,
+    report,
     stop,
     position: after,
     failures: 0,
@@ -115,7 +115,7 @@ async function failed(own: Feed, error: UnavailableError): Promise<void> {
   if (!(error instanceof TooSlowError)) {
     if (!own.troubled) onTrouble?.(error);
     own.troubled = true;
-    if (tail !== undefined) own.tell?.(error);
+    if (tail !== undefined) own.report?.(error);
   }
   // A slow reader is no failure of the server: it subscribes again at once, unless the last attempt brought no batch.
   if (!(error instanceof TooSlowError) || own.failures > 1) await pause(own.nextPause(), own.stop);
@@ -165,7 +165,7 @@ async function* upToEnd(own: Feed, end: Position): AsyncGenerator<EventBatch, vo
 
 /** Follows the live end of the log. @param since the log's end as known before */
 async function* live(own: Feed, tail: LiveTail, since: Position | undefined): AsyncGenerator<EventBatch, void> {
-  const { source, matches, batchSize, gatherMs, tell, stop } = own;
+  const { source, matches, batchSize, gatherMs, report, stop } = own;
   const { timeoutMs } = source;
   const reader = await opened(tail.read(own.position, since, matches, gatherMs), timeoutMs, stop);
   const end = (): void => reader.end();
@@ -178,13 +178,13 @@ async function* live(own: Feed, tail: LiveTail, since: Position | undefined): As
       if (taken === undefined) {
         // No event was appended, or the server is deposed or frozen, and silent.
         const grown = isBehind(own, await source.end());
-        if (!grown) tell?.(undefined);
+        if (!grown) report?.(undefined);
         if (grown && suspicious) reader.giveUp();
         suspicious = grown;
         continue;
       }
       suspicious = false;
-      tell?.(undefined);
+      report?.(undefined);
       const { position } = own;
       const { position: seen } = taken;
       if (seen === undefined || (position !== undefined && seen <= position)) {

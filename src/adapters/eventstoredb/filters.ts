@@ -29,8 +29,8 @@ export function serverFilter({ types, streams }: EventFilter): ServerFilter | un
 export const isInLog = (stream: string): boolean => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM;
 
 export function matcher(filter: EventFilter): (stream: string, type: string) => boolean {
-  const wanted = matcherOf(filter);
-  return (stream, type) => isInLog(stream) && wanted(stream, type);
+  const required = matcherOf(filter);
+  return (stream, type) => isInLog(stream) && required(stream, type);
 }
 
 /** The text as a regular expression in .NET's syntax: all but plain letters and digits are escaped. */

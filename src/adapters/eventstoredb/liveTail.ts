@@ -67,7 +67,7 @@ interface Window {
   /** How often every reader was notified, whatever its filter. */
   looks: number;
   readonly urgent: Urgent;
-  lookLater: NodeJS.Timeout | undefined;
+  pollLater: NodeJS.Timeout | undefined;
 }
 
 /** The position that callers wait for. */
@@ -144,7 +144,7 @@ async function openWindow(
     readers: 0,
     looks: 0,
     urgent,
-    lookLater: undefined,
+    pollLater: undefined,
   };
   void fill(window, timeoutMs);
   return window;
@@ -165,7 +165,7 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.caughtUp = taken.caughtUp;
       trim(window);
       window.waking.wake();
-      window.lookLater ??= setTimeout(lookAtAll, LEFT_OUT_MS, window);
+      window.pollLater ??= setTimeout(scanAll, LEFT_OUT_MS, window);
     }
   } catch (error) {
     // An event that is no JSON may fail only followers whose filter matches it. After a TooSlowError each follower
@@ -176,8 +176,8 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
   }
 }
 
-function lookAtAll(window: Window): void {
-  window.lookLater = undefined;
+function scanAll(window: Window): void {
+  window.pollLater = undefined;
   window.looks += 1;
   window.waking.wake();
 }
@@ -199,7 +199,7 @@ function trim(window: Window): void {
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;
-  clearTimeout(window.lookLater);
+  clearTimeout(window.pollLater);
   window.subscription.end();
   window.release();
   window.waking.wake();
@@ -228,7 +228,7 @@ function readerOf(
   /** Index of the next batch, counted from the subscription's start, and of the next event in it. */
   const next = { batch: window.gone, event: 0 };
   /** As `next`: how far the window was scanned for events that match. */
-  const looked = { batch: next.batch, event: 0 };
+  const scanned = { batch: next.batch, event: 0 };
   let found = 0;
   let looks = window.looks;
   const pace = paced(gatherMs);
@@ -240,16 +240,16 @@ function readerOf(
   const last = (): number => window.gone + window.batches.length;
   const waits = (): boolean => next.batch < last();
   // Older events are from before this follower joined.
-  const isWanted = ({ position, stream, type }: RecordedEvent): boolean =>
+  const isMatching = ({ position, stream, type }: RecordedEvent): boolean =>
     position > (after ?? '') && matches(stream, type);
 
   const isUrgent = (): boolean => taken < window.urgent.position && performance.now() < window.urgent.until;
 
   /** Number of waiting events that match. */
-  function wanted(): number {
-    for (; looked.batch < last(); looked.batch += 1, looked.event = 0) {
-      const { events = [] } = window.batches[looked.batch - window.gone] ?? {};
-      for (; looked.event < events.length; looked.event += 1) if (isWanted(events[looked.event]!)) found += 1;
+  function matching(): number {
+    for (; scanned.batch < last(); scanned.batch += 1, scanned.event = 0) {
+      const { events = [] } = window.batches[scanned.batch - window.gone] ?? {};
+      for (; scanned.event < events.length; scanned.event += 1) if (isMatching(events[scanned.event]!)) found += 1;
     }
     return found;
   }
@@ -262,7 +262,7 @@ function readerOf(
       for (; next.event < batch.events.length && events.length < limit; next.event += 1) {
         const event = batch.events[next.event]!;
         position = event.position;
-        if (isWanted(event)) events.push(event);
+        if (isMatching(event)) events.push(event);
       }
       if (next.event < batch.events.length) break;
       position = batch.position ?? position;
@@ -277,14 +277,14 @@ function readerOf(
   return {
     async take(limit, waitMs) {
       const over = (): boolean => ended || window.failure !== undefined;
-      const news = (): boolean =>
-        (waits() && (wanted() > 0 || !live || looks !== window.looks || isUrgent())) || (window.caughtUp && !live);
-      await window.waking.until(() => over() || news(), waitMs);
+      const isReady = (): boolean =>
+        (waits() && (matching() > 0 || !live || looks !== window.looks || isUrgent())) || (window.caughtUp && !live);
+      await window.waking.until(() => over() || isReady(), waitMs);
       const rest = live && !over() && waits() ? pace.rest() : 0;
-      if (rest > 0) await window.waking.until(() => over() || isUrgent() || wanted() >= limit, rest);
+      if (rest > 0) await window.waking.until(() => over() || isUrgent() || matching() >= limit, rest);
       if (ended) return undefined;
       if (next.batch < window.gone) throw new TooSlowError('the log grows faster than it is followed');
-      if (news()) {
+      if (isReady()) {
         pace.took();
         return collect(limit);
       }

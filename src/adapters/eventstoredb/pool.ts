@@ -29,11 +29,11 @@ export function openPool({ url, timeoutMs, onUnknownVersion }: PoolOptions): Poo
   return {
     main,
     lease() {
-      let place = others.find(({ leases }) => leases < SUBSCRIPTIONS);
-      if (place === undefined)
-        others.push((place = { connection: openConnection({ ...shared, ordinal: others.length + 1 }), leases: 0 }));
-      const { connection } = place;
-      const taken = place;
+      let slot = others.find(({ leases }) => leases < SUBSCRIPTIONS);
+      if (slot === undefined)
+        others.push((slot = { connection: openConnection({ ...shared, ordinal: others.length + 1 }), leases: 0 }));
+      const { connection } = slot;
+      const taken = slot;
       taken.leases += 1;
       return {
         connection,

@@ -123,9 +123,9 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     async revisionOf(stream, id) {
       let page = await idsOf(readStreamBack(stream, PAGE), stream);
       for (;;) {
-        const place = page.find((one) => one.id === id);
+        const match = page.find((one) => one.id === id);
         const first = page.at(-1);
-        if (place !== undefined || first === undefined || first.revision === 0) return place?.revision;
+        if (match !== undefined || first === undefined || first.revision === 0) return match?.revision;
         page = await idsOf(readStreamBack(stream, PAGE, first.revision - 1), stream);
       }
     },

@@ -25,30 +25,30 @@ export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): 
   let openAt = Number.NEGATIVE_INFINITY;
   let looking: Promise<boolean> | undefined;
 
-  async function look(): Promise<boolean> {
+  async function poll(): Promise<boolean> {
     const began = performance.now();
     if (!found) found = (await reads.last(LOG_STREAM)) > 0;
     if (!found) openAt = began;
     return found;
   }
 
-  async function lookOnce(): Promise<boolean> {
-    looking ??= look().finally(() => {
+  async function pollOnce(): Promise<boolean> {
+    looking ??= poll().finally(() => {
       looking = undefined;
     });
     return looking;
   }
 
   return {
-    sealed: look,
+    sealed: poll,
     async refuseWhenSealed() {
       const age = performance.now() - openAt;
       // After half of the time the seal is checked again without delaying the append; the next append meets a failure.
       if (!found && age < FRESH_MS) {
-        if (age > FRESH_MS / 2) lookOnce().catch(() => undefined);
+        if (age > FRESH_MS / 2) pollOnce().catch(() => undefined);
         return;
       }
-      if (await lookOnce()) throw new LogSealedError();
+      if (await pollOnce()) throw new LogSealedError();
     },
     async seal() {
       // A conflict means that it is sealed already.

@@ -41,8 +41,8 @@ export function refuseUnsafe(said: string): boolean {
 }
 
 function before(one: Version, other: Version): boolean {
-  const place = one.findIndex((part, index) => part !== other[index]);
-  return place !== -1 && one[place]! < other[place]!;
+  const at = one.findIndex((part, index) => part !== other[index]);
+  return at !== -1 && one[at]! < other[at]!;
 }
 
 /** Checks the server once per connection. */
@@ -57,21 +57,21 @@ export interface Vetting {
 export function openVetting(onUnknown: () => void): Vetting {
   const vetted = new WeakMap<Channel, Promise<void>>();
 
-  async function look(channel: Channel, call: [Metadata, CallOptions]): Promise<void> {
-    if (!refuseUnsafe(await askedVersion(channel, call))) onUnknown();
+  async function check(channel: Channel, call: [Metadata, CallOptions]): Promise<void> {
+    if (!refuseUnsafe(await requestedVersion(channel, call))) onUnknown();
   }
 
   return {
     async vet(channel, callArguments) {
-      let looked = vetted.get(channel);
-      if (looked === undefined) {
-        looked = look(channel, callArguments());
-        vetted.set(channel, looked);
+      let checked = vetted.get(channel);
+      if (checked === undefined) {
+        checked = check(channel, callArguments());
+        vetted.set(channel, checked);
         const forget = (): void => void vetted.delete(channel);
         // A channel may reconnect by itself, perhaps to a server that was replaced.
-        looked.then(() => whenLost(channel, forget), forget);
+        checked.then(() => whenLost(channel, forget), forget);
       }
-      await looked;
+      await checked;
     },
   };
 }
@@ -82,7 +82,7 @@ function whenLost(channel: Channel, then: () => void): void {
   else then();
 }
 
-async function askedVersion(channel: Channel, [metadata, options]: [Metadata, CallOptions]): Promise<string> {
+async function requestedVersion(channel: Channel, [metadata, options]: [Metadata, CallOptions]): Promise<string> {
   const client = new features.ServerFeaturesClient('', null as never, { channelOverride: channel });
   return new Promise((resolve, reject) => {
     client.getSupportedMethods(new shared.Empty(), metadata, options, (error, answer: SupportedMethods | undefined) => {

@@ -7,7 +7,7 @@ export function openWaking(): Waking {
   const waiting = new Set<() => void>();
   return {
     wake() {
-      for (const look of waiting) look();
+      for (const check of waiting) check();
     },
     async until(enough, ms) {
       if (enough()) return;
@@ -15,13 +15,13 @@ export function openWaking(): Waking {
         const timer = setTimeout(done, ms);
         function done(): void {
           clearTimeout(timer);
-          waiting.delete(look);
+          waiting.delete(check);
           resolve();
         }
-        function look(): void {
+        function check(): void {
           if (enough()) done();
         }
-        waiting.add(look);
+        waiting.add(check);
       });
     },
   };

@@ -11,7 +11,7 @@ const UNDER_WAY = 2;
 /** Most look-ups of a request: its answer is parsed in one turn of the event loop. */
 const MOST = 100;
 
-interface Asked {
+interface Requested {
   readonly collection: string;
   readonly id: string;
   readonly resolve: (document: MongoDocument | undefined) => void;
@@ -19,19 +19,19 @@ interface Asked {
 }
 
 interface Line {
-  readonly waiting: Asked[];
+  readonly waiting: Requested[];
   underWay: number;
 }
 
 export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
   const lines = new Map<string, Line>();
 
-  async function send(collection: string, asked: readonly Asked[]): Promise<void> {
+  async function send(collection: string, requested: readonly Requested[]): Promise<void> {
     try {
-      const found = await read(collection, [...new Set(asked.map(({ id }) => id))]);
-      for (const { id, resolve } of asked) resolve(found.get(id));
+      const found = await read(collection, [...new Set(requested.map(({ id }) => id))]);
+      for (const { id, resolve } of requested) resolve(found.get(id));
     } catch (error) {
-      for (const { reject } of asked) reject(error);
+      for (const { reject } of requested) reject(error);
     }
   }
 
@@ -55,8 +55,8 @@ export function batchedReads(connection: Pick<Connection, 'read'>): LookUp {
     if (line.underWay === 0) lines.delete(collection);
   }
 
-  const batch = tickBatcher<Asked>((asked) => {
-    for (const one of asked) {
+  const batch = tickBatcher<Requested>((requested) => {
+    for (const one of requested) {
       const line = lines.get(one.collection) ?? { waiting: [], underWay: 0 };
       lines.set(one.collection, line);
       line.waiting.push(one);

@@ -12,10 +12,10 @@ export interface Checkpoints
 }
 
 /** Milliseconds from an answer to the next query for checkpoints. */
-const LOOK_MS = 15;
+const POLL_MS = 15;
 
 export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpoints {
-  const waiters = checkpointWaiters(look);
+  const waiters = checkpointWaiters(poll);
   let looking = false;
   let next = 0;
   let closed = false;
@@ -32,15 +32,15 @@ export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpo
     return found;
   }
 
-  function look(): void {
+  function poll(): void {
     if (looking || performance.now() < next) return;
     looking = true;
-    const asked = waiters.projections();
-    void read(asked)
-      .catch((error: unknown) => waiters.fail(asked, error))
+    const requested = waiters.projections();
+    void read(requested)
+      .catch((error: unknown) => waiters.fail(requested, error))
       .finally(() => {
         looking = false;
-        next = performance.now() + LOOK_MS;
+        next = performance.now() + POLL_MS;
       });
   }
 
@@ -61,7 +61,7 @@ export function createCheckpoints(connection: Pick<Connection, 'read'>): Checkpo
       }
       if (waiters.projections().length === 0) next = 0;
       const reached = waiters.wait(projection, position, timeoutMs);
-      look();
+      poll();
       return reached;
     },
     close() {

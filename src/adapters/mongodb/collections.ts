@@ -57,7 +57,7 @@ export async function versionsOf(connection: Connection, name: string): Promise<
   );
 }
 
-export type WantedIndex = MongoIndex & {
+export type RequiredIndex = MongoIndex & {
   /** Seconds after the indexed date at which documents expire. */
   readonly expireAfterSeconds?: number;
   readonly unique?: true;
@@ -67,11 +67,11 @@ export type WantedIndex = MongoIndex & {
 export async function ensureIndexes(
   connection: Connection,
   collection: string,
-  wanted: readonly WantedIndex[],
+  required: readonly RequiredIndex[],
 ): Promise<void> {
-  if (wanted.length === 0) return;
+  if (required.length === 0) return;
   const present = await listed(connection, collection);
-  const lacking = wanted.filter(({ name }) => !present.has(name));
+  const lacking = required.filter(({ name }) => !present.has(name));
   if (lacking.length > 0)
     await connection.write(
       (database) =>
@@ -79,9 +79,9 @@ export async function ensureIndexes(
       INDEX_MS,
     );
   const made = lacking.length > 0 ? await listed(connection, collection) : present;
-  for (const index of wanted) {
+  for (const index of required) {
     const found = made.get(index.name);
-    if (found === undefined || !isAsWanted(found, index)) {
+    if (found === undefined || !isAsRequired(found, index)) {
       throw new EngineError(
         connection.store.setting,
         `index ${index.name} of collection ${collection} is not as it was made: drop it, and it is made anew at the next start`,
@@ -97,7 +97,7 @@ async function listed(connection: Connection, collection: string): Promise<Map<s
   return new Map((indexes ?? []).map((index) => [String(index.name), index as Record<string, unknown>]));
 }
 
-function isAsWanted(found: Record<string, unknown>, { key, expireAfterSeconds, unique }: WantedIndex): boolean {
+function isAsRequired(found: Record<string, unknown>, { key, expireAfterSeconds, unique }: RequiredIndex): boolean {
   const hides = ['sparse', 'hidden', 'partialFilterExpression', 'collation'].some(
     (option) => option in found && found[option] !== false,
   );

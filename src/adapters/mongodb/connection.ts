@@ -22,7 +22,7 @@ const PATIENCE_MS = 2_000;
 /** Longest wait in ms for running calls before a client is closed. */
 const CLOSE_MS = 5_000;
 /** Milliseconds after which an abandoned call fails: a call whose connection the driver destroyed may never end. */
-const GIVEN_UP_MS = 2_000;
+const ABANDONED_MS = 2_000;
 
 /** Acknowledged writes are in the journals of a majority; reads use only the primary, which has them. */
 const CARE: DbOptions = {
@@ -155,13 +155,13 @@ export function openConnection({ store, newClient, database, logger }: Connectio
   };
 }
 
-/** Fails running calls after `GIVEN_UP_MS`; a call that is answered by then succeeds. */
+/** Fails running calls after `ABANDONED_MS`; a call that is answered by then succeeds. */
 function giveUp(underWay: InFlight<Call>): void {
   const calls = underWay.values();
   if (calls.length === 0) return;
   setTimeout(() => {
-    for (const call of calls) call.fail(new LateError(GIVEN_UP_MS));
-  }, GIVEN_UP_MS).unref();
+    for (const call of calls) call.fail(new LateError(ABANDONED_MS));
+  }, ABANDONED_MS).unref();
 }
 
 async function orGiveUp(running: Promise<unknown>): Promise<void> {

@@ -102,8 +102,8 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
         await connection.write((db) => subjects(db).bulkWrite(operations, { ordered: false }), BULK_MS);
       });
     },
-    async page(...asked) {
-      return page<Present, SubjectRow>(connection, SUBJECTS, PRESENT, asked, rowOf);
+    async page(...requested) {
+      return page<Present, SubjectRow>(connection, SUBJECTS, PRESENT, requested, rowOf);
     },
     fence: async (ids) => changePresent(connection, ids, { $set: { f: true } }),
     unfence: async (ids) => changePresent(connection, ids, { $unset: { f: 1 } }),
@@ -120,9 +120,9 @@ export async function openMongoKeyStore({ url, logger }: MongoKeyStoreOptions): 
       refuseInvalidErasure(row);
       await upsert(connection, ERASURES, [row.id], () => ({ $set: { t: row.text } }));
     },
-    async erasures(...asked) {
+    async erasures(...requested) {
       const of = ({ _id, t }: Erasure): ErasureRow => ({ id: _id, text: t });
-      return page<Erasure, ErasureRow>(connection, ERASURES, {}, asked, of);
+      return page<Erasure, ErasureRow>(connection, ERASURES, {}, requested, of);
     },
     async ping() {
       await connection.read(({ db }) => db.command({ ping: 1 }));

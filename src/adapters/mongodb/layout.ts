@@ -1,6 +1,6 @@
 import type { IndexDirection } from 'mongodb';
 import type { CollectionSpec, IndexSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
-import { collectionNameOf, isKeptAs, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
+import { collectionNameOf, isStoredAs, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 
 /** A document as MongoDB stores it. The body is JSON text: every key survives, and it is faster than BSON. */
@@ -62,7 +62,7 @@ export function valuesOf(fields: readonly FieldKey[], body: object): Record<`f_$
 
 export function isMisindexed({ fields }: Layout, document: MongoDocument): boolean {
   const body = storedBodyOf(document.b) as Readonly<Record<string, unknown>>;
-  return fields.some(({ field, key }) => !isKeptAs(scalarOf(body[field]), document[key] ?? null));
+  return fields.some(({ field, key }) => !isStoredAs(scalarOf(body[field]), document[key] ?? null));
 }
 
 export function documentOf<B extends object>({ _id, p, b }: MongoDocument): StoredDocument<B> {

@@ -31,7 +31,7 @@ interface Pending {
   readonly timeoutMs: number;
   readonly until: number;
   askedAt: number;
-  asked: number;
+  requested: number;
   heardAt: number | undefined;
 }
 
@@ -50,7 +50,7 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
       } else if (message.headers?.code === 503) {
         // After an earlier delivery the outcome is unknown.
         pending.settle(
-          pending.asked === 1
+          pending.requested === 1
             ? new NoRespondersError(pending.subject)
             : new DeadlineError(pending.subject, pending.timeoutMs),
         );
@@ -73,7 +73,7 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
       new Promise((resolve, reject) => {
         const reply = `${inbox}.${++last}`;
         const ask = (): void => {
-          pending.asked += 1;
+          pending.requested += 1;
           pending.askedAt = performance.now();
           connection.publish(name, body, { reply });
         };
@@ -82,7 +82,7 @@ export function openAsking(connection: NatsConnection, connected: () => boolean)
           timeoutMs,
           until: performance.now() + timeoutMs,
           askedAt: 0,
-          asked: 0,
+          requested: 0,
           heardAt: undefined,
           again() {
             try {

@@ -59,11 +59,11 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const userId = callerId(principal);
         const q = (query['q'] as string | undefined)?.trim() ?? '';
         const passes = filterOf(query);
-        const wanted = (product: Product): boolean => passes(product) && state.sellable(product, userId);
+        const accepts = (product: Product): boolean => passes(product) && state.sellable(product, userId);
         const products: Product[] = [];
         const data: object[] = [];
-        await inSlices(q === '' ? state.products.values() : await search.find(state, q, wanted), (product) => {
-          if (q === '' && !wanted(product)) return;
+        await inSlices(q === '' ? state.products.values() : await search.find(state, q, accepts), (product) => {
+          if (q === '' && !accepts(product)) return;
           products.push(product);
           data.push(productEntity(product));
         });

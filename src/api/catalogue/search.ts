@@ -28,19 +28,19 @@ export interface ProductSearch {
    * Finds products by name, description and brand's name, best match first; a text without a letter or digit matches
    * nothing. Exactness is judged among the requested products: no other product ever hides one of them.
    */
-  find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
+  find(catalogue: Catalogue, text: string, accepts: (product: Product) => boolean): Promise<readonly Product[]>;
 }
 
 export function productSearch(): ProductSearch {
   const indexes = new WeakMap<Catalogue, Promise<Index>>();
   return {
-    async find(catalogue, text, wanted) {
+    async find(catalogue, text, accepts) {
       let index = indexes.get(catalogue);
       if (index === undefined) {
         index = buildIndex(catalogue);
         indexes.set(catalogue, index);
       }
-      return findIn(await index, wordsOf(text), wanted);
+      return findIn(await index, wordsOf(text), accepts);
     },
   };
 }
@@ -171,7 +171,7 @@ type Scores = Map<number, Match>;
 async function findIn(
   { products, words, joined }: Index,
   query: readonly string[],
-  wanted: (product: Product) => boolean,
+  accepts: (product: Product) => boolean,
 ): Promise<readonly Product[]> {
   let matches: [number, Match][] = [];
   const close = new Map<string, SearchResult[]>();
@@ -187,7 +187,7 @@ async function findIn(
   ];
   for (const stage of stages) {
     const scores = await scoresOf(query, await stage());
-    matches = [...scores].filter(([id]) => wanted(products[id] as Product));
+    matches = [...scores].filter(([id]) => accepts(products[id] as Product));
     const all = matches.filter(([, match]) => match.words === query.length);
     if (all.length > 0) return inOrder(all, products);
   }

@@ -6,7 +6,7 @@ import Supercluster, { type PointFeature } from 'supercluster';
 import { inSlices } from '../../lib/async/slices.js';
 import type { Brand, Store } from '../../domain/catalogue.js';
 import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
-import { placeOf, type Box, type Place } from './tileGrid.js';
+import { pointOf, type Box, type Point } from './tileGrid.js';
 
 export const MAX_GRANULARITY = 20;
 /** Sets of pins that are cached for each state of the catalogue. */
@@ -35,7 +35,7 @@ export interface ClusterPin {
 }
 
 export interface PlacedPin {
-  readonly place: Place;
+  readonly point: Point;
   readonly pin: StorePin | ClusterPin;
 }
 
@@ -108,7 +108,7 @@ function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
   const single = shown.then(async (stores) => {
     const pins: PlacedPin[] = [];
     await inSlices(stores, (store) =>
-      pins.push({ place: placeOf(store.longitude, store.latitude), pin: storePin(store) }),
+      pins.push({ point: pointOf(store.longitude, store.latitude), pin: storePin(store) }),
     );
     return pins;
   });
@@ -168,7 +168,7 @@ async function clusteredPins(
       .sort((a, b) => a - b)
       .map((index) => stores[index] as Store);
     const pin = clusterPin(members, granularity, geometry.coordinates as [number, number]);
-    pins.push({ place: placeOf(pin.longitude, pin.latitude), pin });
+    pins.push({ point: pointOf(pin.longitude, pin.latitude), pin });
   });
   return pins;
 }

@@ -21,7 +21,7 @@ export interface Box {
 }
 
 /** Position in the unit square, 0 ≤ x, y < 1, from the north-western corner. */
-export interface Place {
+export interface Point {
   readonly x: number;
   readonly y: number;
 }
@@ -46,7 +46,7 @@ export function parseBox(text: string): Box | undefined {
   return { west, south: Math.min(a, b), east, north: Math.max(a, b) };
 }
 
-export function placeOf(longitude: number, latitude: number): Place {
+export function pointOf(longitude: number, latitude: number): Point {
   const clamped = Math.min(MAX_LATITUDE, Math.max(-MAX_LATITUDE, latitude));
   const [, y] = pointToTileFraction(longitude, clamped, 0);
   // The library's x wraps at 180 degrees, and a rounding error before that, so it is not used.
@@ -55,8 +55,8 @@ export function placeOf(longitude: number, latitude: number): Place {
 
 /** The grid that covers the box at the largest zoom with at most 64 tiles, never over 18. */
 export function coveringGrid(box: Box): TileGrid {
-  const start = placeOf(box.west, box.north);
-  const end = placeOf(box.east, box.south);
+  const start = pointOf(box.west, box.north);
+  const end = pointOf(box.east, box.south);
   const at = (z: number): TileGrid => gridAt(z, start, end, box.west > box.east);
   let grid = at(MAX_ZOOM);
   while (grid.columns * grid.rows > MAX_TILES) grid = at(grid.z - 1);
@@ -64,7 +64,7 @@ export function coveringGrid(box: Box): TileGrid {
 }
 
 /** Scaling by a power of two is exact, so `tileIndex` finds the same tile. */
-function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGrid {
+function gridAt(z: number, start: Point, end: Point, crossing: boolean): TileGrid {
   const size = 2 ** z;
   const west = Math.floor(start.x * size);
   const east = Math.floor(end.x * size) + (crossing ? size : 0);
@@ -73,11 +73,11 @@ function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGri
 }
 
 /** Index of the position's tile, counted row by row; -1 outside of the grid. */
-export function tileIndex(grid: TileGrid, place: Place): number {
+export function tileIndex(grid: TileGrid, point: Point): number {
   const size = 2 ** grid.z;
-  const row = Math.floor(place.y * size) - grid.top;
+  const row = Math.floor(point.y * size) - grid.top;
   if (row < 0 || row >= grid.rows) return -1;
-  const column = (Math.floor(place.x * size) - grid.west + size) % size;
+  const column = (Math.floor(point.x * size) - grid.west + size) % size;
   return column < grid.columns ? row * grid.columns + column : -1;
 }
 

@@ -64,8 +64,8 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
         const tiles: Tile[] = tilesOf(grid).map((address) => ({ ...address, pins: [] }));
         await inSlices(
           await pins.of(catalogue.current(), callerId(principal), query['granularity'] as number | undefined),
-          ({ place, pin }) => {
-            tiles[tileIndex(grid, place)]?.pins.push(pin);
+          ({ point, pin }) => {
+            tiles[tileIndex(grid, point)]?.pins.push(pin);
           },
         );
         return { status: 200, body: { data: tiles } };

@@ -7,7 +7,7 @@ import { newSources } from '../../projections/feed/feedPage.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { HttpError } from '../pipeline/errors.js';
 
-const LOOK_MS = 50;
+const POLL_MS = 50;
 /** The most waiting requests, since each holds a connection. */
 const MOST_WAITING = { inAll: 1_000, perCaller: 20 };
 
@@ -47,9 +47,9 @@ export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>
     for (const one of all) one.end(false);
   });
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     while (all.size > 0) {
-      await pause(LOOK_MS, stopping);
+      await pause(POLL_MS, stopping);
       const now = await feed.folded();
       if (now === undefined || now <= seen) continue;
       const sources = await newSources(feed, seen, now);
@@ -62,7 +62,7 @@ export function feedWatch(feed: Pick<ReadModel<FeedDocument>, 'folded' | 'find'>
     if (looking) return;
     looking = true;
     seen = position ?? '';
-    look()
+    poll()
       .catch((error: unknown) => {
         for (const one of all) one.end(error as Error);
       })

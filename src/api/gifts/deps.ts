@@ -3,7 +3,7 @@ import type { CommandContext } from '../../commands/context.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
-import type { GivenBack } from '../../domain/purchase/status.js';
+import type { RefundedMoney } from '../../domain/purchase/status.js';
 import type { UserDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { commandContext } from '../pipeline/commandContext.js';
@@ -13,7 +13,7 @@ import type { Viewer } from '../../entities/gifts.js';
 import type { GiftModels } from '../../entities/joinedGift.js';
 
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
-  readonly reversals: ReadModel<GivenBack>;
+  readonly reversals: ReadModel<RefundedMoney>;
   readonly byUser: ReadModel<object>;
   readonly questions: PaymentQuestions;
   readonly publicUrl: string;

@@ -1,7 +1,7 @@
 /** Route that lists the caller's gifts (docs/api/gifts.md#list-gifts). */
 import { alsoNamed } from '../pipeline/query.js';
 import type { Route } from '../pipeline/route.js';
-import { cursorBody, cursorParameters, cursorSchema, timedPlace } from '../representation/cursors.js';
+import { cursorBody, cursorParameters, cursorSchema, timedCursor } from '../representation/cursors.js';
 import { type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { GIFT_STATUSES, giftEntity } from '../../entities/gifts.js';
 import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
@@ -33,7 +33,7 @@ export function giftListRoutes(deps: GiftRouteDeps): Route[] {
             description: 'Only gifts of this `gift_status`.',
             ...alsoNamed(['gift_status']),
           },
-          ...cursorParameters(timedPlace(20)),
+          ...cursorParameters(timedCursor(20)),
         },
       },
       answers: [

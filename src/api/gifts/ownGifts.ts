@@ -25,16 +25,16 @@ export interface OwnGiftDeps extends GiftModels {
   readonly byUser: ReadModel<object>;
 }
 
-interface Place {
+interface Cursor {
   readonly time: string;
   readonly id: string;
 }
 
 /** Reads the first `count` positions after another one, in order; fewer: there are no more. */
-type Source = (after: Place | undefined, count: number) => Promise<Place[]>;
+type Source = (after: Cursor | undefined, count: number) => Promise<Cursor[]>;
 
 /** The most gifts that are read to fill one page with gifts of a status. */
-const LOOKED_AT = 1_000;
+const MOST_SCANNED = 1_000;
 const AT_ONCE = 200;
 const PURCHASES_AT_ONCE = 50;
 
@@ -48,28 +48,28 @@ export async function ownGifts(
     ...(as === 'holder' ? [] : [sentSource(deps, userId)]),
   ];
   const count = status === undefined ? limit + 1 : Math.max(limit + 1, AT_ONCE);
-  const found: { readonly place: Place; readonly gift: JoinedGift }[] = [];
-  let last = after === undefined ? undefined : placeOf(after);
-  for (let looked = 0; looked < LOOKED_AT; looked += count) {
-    const places = await merged(sources, last, count);
+  const found: { readonly cursor: Cursor; readonly gift: JoinedGift }[] = [];
+  let last = after === undefined ? undefined : cursorOf(after);
+  for (let scanned = 0; scanned < MOST_SCANNED; scanned += count) {
+    const cursors = await merged(sources, last, count);
     const gifts = await findGifts(
       deps,
-      places.map(({ id }) => id),
+      cursors.map(({ id }) => id),
     );
-    for (const [index, place] of places.entries()) {
+    for (const [index, cursor] of cursors.entries()) {
       const gift = gifts[index];
       if (gift === undefined) throw new UnavailableError('the read model does not know all gifts yet');
-      const isAsked = status === undefined || giftStatus(gift) === status;
-      if (isAsked && timeOf(gift, userId, as) === place.time) found.push({ place, gift });
+      const isRequested = status === undefined || giftStatus(gift) === status;
+      if (isRequested && timeOf(gift, userId, as) === cursor.time) found.push({ cursor, gift });
     }
-    last = places.at(-1);
-    if (found.length > limit || places.length < count) {
+    last = cursors.at(-1);
+    if (found.length > limit || cursors.length < count) {
       const shown = found.slice(0, limit);
-      const end = found.length > limit ? shown.at(-1)?.place : undefined;
-      return { data: shown.map(({ gift }) => gift), next: end === undefined ? null : placeText(end) };
+      const end = found.length > limit ? shown.at(-1)?.cursor : undefined;
+      return { data: shown.map(({ gift }) => gift), next: end === undefined ? null : cursorText(end) };
     }
   }
-  return { data: found.map(({ gift }) => gift), next: last === undefined ? null : placeText(last) };
+  return { data: found.map(({ gift }) => gift), next: last === undefined ? null : cursorText(last) };
 }
 
 /**
@@ -90,22 +90,22 @@ function isHeldBy(joined: JoinedGift, userId: string): boolean {
   return isReceived(joined.gift) && joined.owner === userId && sentAt(joined) !== undefined;
 }
 
-async function merged(sources: readonly Source[], after: Place | undefined, count: number): Promise<Place[]> {
-  const places = (await Promise.all(sources.map(async (source) => source(after, count)))).flat().sort(latestFirst);
-  return places
-    .filter((place, index) => index === 0 || latestFirst(places[index - 1] as Place, place) !== 0)
+async function merged(sources: readonly Source[], after: Cursor | undefined, count: number): Promise<Cursor[]> {
+  const cursors = (await Promise.all(sources.map(async (source) => source(after, count)))).flat().sort(latestFirst);
+  return cursors
+    .filter((cursor, index) => index === 0 || latestFirst(cursors[index - 1] as Cursor, cursor) !== 0)
     .slice(0, count);
 }
 
-function latestFirst(one: Place, other: Place): number {
+function latestFirst(one: Cursor, other: Cursor): number {
   if (one.time !== other.time) return one.time < other.time ? 1 : -1;
   return one.id === other.id ? 0 : one.id < other.id ? 1 : -1;
 }
 
-const placeText = ({ time, id }: Place): string => `${time}.${id}`;
+const cursorText = ({ time, id }: Cursor): string => `${time}.${id}`;
 
-/** @param text matches `timedPlace` */
-const placeOf = (text: string): Place => ({
+/** @param text matches `timedCursor` */
+const cursorOf = (text: string): Cursor => ({
   time: text.slice(0, TIME_KEY_LENGTH),
   id: text.slice(TIME_KEY_LENGTH + 1),
 });
@@ -119,7 +119,7 @@ async function heldSources({ gifts, byUser }: OwnGiftDeps, userId: string): Prom
       where: Readonly<Record<string, Condition>>,
       limit: number,
       by: 'held' | 'id' = 'held',
-    ): Promise<Place[]> =>
+    ): Promise<Cursor[]> =>
       (await gifts.find({ where, sort: [[by, -1]], limit })).map(({ id, body: { held = '' } }) => ({
         time: held.slice(key.length),
         id,
@@ -133,7 +133,7 @@ async function heldSources({ gifts, byUser }: OwnGiftDeps, userId: string): Prom
 
 function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Source {
   const prefix = boughtBy(userId);
-  const purchaseAt = (id: string): Place => ({
+  const purchaseAt = (id: string): Cursor => ({
     time: id.slice(prefix.length, prefix.length + TIME_KEY_LENGTH),
     id: namedIn(id),
   });
@@ -141,7 +141,7 @@ function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Sour
    * Purchases before an id, the latest first, and all purchases of the last one's time: their gifts are sorted
    * together.
    */
-  const purchases = async (end: string | undefined, limit: number): Promise<Place[]> => {
+  const purchases = async (end: string | undefined, limit: number): Promise<Cursor[]> => {
     const where = { id: end === undefined ? { prefix } : { gte: prefix, lt: end } };
     const found = (await byUser.find({ where, sort: [['id', -1]], limit })).map(({ id }) => purchaseAt(id));
     const last = found.at(-1)?.time;
@@ -150,10 +150,10 @@ function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Sour
     return [...found.filter(({ time }) => time !== last), ...ofLast.map(({ id }) => purchaseAt(id))];
   };
   return async (after, count) => {
-    const places: Place[] = [];
+    const cursors: Cursor[] = [];
     // `0` is the character after `/`, so the purchases of that time are included.
     let end = after === undefined ? undefined : `${prefix}${after.time}0`;
-    while (places.length < count) {
+    while (cursors.length < count) {
       const bought = await purchases(end, Math.min(count, PURCHASES_AT_ONCE));
       const last = bought.at(-1);
       if (last === undefined) break;
@@ -161,16 +161,16 @@ function sentSource({ byUser, transactions }: OwnGiftDeps, userId: string): Sour
       const documents = await transactions.getMany(bought.map(({ id }) => id));
       let reading = '';
       for (const [index, { time }] of bought.entries()) {
-        if (places.length >= count && time !== reading) break;
+        if (cursors.length >= count && time !== reading) break;
         reading = time;
         const transaction = documents[index];
         if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
         const gifts = giftIdsOf(transaction)
-          .map((id): Place => ({ time, id }))
-          .filter((place) => after === undefined || latestFirst(after, place) < 0);
-        places.push(...gifts);
+          .map((id): Cursor => ({ time, id }))
+          .filter((cursor) => after === undefined || latestFirst(after, cursor) < 0);
+        cursors.push(...gifts);
       }
     }
-    return places.sort(latestFirst).slice(0, count);
+    return cursors.sort(latestFirst).slice(0, count);
   };
 }

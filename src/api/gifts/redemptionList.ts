@@ -29,9 +29,9 @@ export function redemptionsIn(history: readonly RecordedEvent[]): RedemptionDocu
 /** @throws HttpError `schema` where `after` names no redemption of this gift */
 function behind(redemptions: readonly RedemptionDocument[], after: string | undefined): readonly RedemptionDocument[] {
   if (after === undefined) return redemptions;
-  const place = redemptions.findIndex(({ id }) => id === after);
-  if (place < 0) throw faultOf('after', 'is not valid');
-  return redemptions.slice(place + 1);
+  const index = redemptions.findIndex(({ id }) => id === after);
+  if (index < 0) throw faultOf('after', 'is not valid');
+  return redemptions.slice(index + 1);
 }
 
 export function redemptionListRoutes(deps: GiftRouteDeps): Route[] {

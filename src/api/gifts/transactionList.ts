@@ -12,7 +12,7 @@ import {
   cursorRequest,
   cursorSchema,
   firstOf,
-  timedPlace,
+  timedCursor,
 } from '../representation/cursors.js';
 import { type GiftRouteDeps, userOf } from './deps.js';
 import { transactionEntity } from '../../entities/gifts.js';
@@ -46,12 +46,12 @@ async function boughtOn(deps: ListDeps, userId: string, { limit, after }: Cursor
     if (transaction === undefined) throw new UnavailableError('the read model does not know all purchases yet');
     return { id, transaction };
   });
-  const { data, next } = firstOf(places, Math.min(limit, shownTogether(bought)), (place) => place.join('.'));
+  const { data, next } = firstOf(places, Math.min(limit, shownAtOnce(bought)), (cursor) => cursor.join('.'));
   return { data: bought.slice(0, data.length), next };
 }
 
 /** How many of these purchases one page can show. */
-function shownTogether(bought: readonly Bought[]): number {
+function shownAtOnce(bought: readonly Bought[]): number {
   let gifts = 0;
   const over = bought.findIndex(({ transaction }) => (gifts += transaction.count) > MAX_GIFTS);
   return over < 0 ? bought.length : Math.max(1, over);
@@ -69,7 +69,7 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Transactions',
       caller: 'user',
       reads: ['byUser', 'reversals'],
-      query: { type: 'object', properties: cursorParameters(timedPlace(32)) },
+      query: { type: 'object', properties: cursorParameters(timedCursor(32)) },
       answers: [
         {
           status: 200,
@@ -81,10 +81,10 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
       errors: [],
       async handle(call) {
         const { data: bought, next } = await boughtOn(deps, userOf(call).id, cursorRequest(call.query));
-        const givenBack = await deps.reversals.getMany(bought.map(({ id }) => id));
+        const refundedMoney = await deps.reversals.getMany(bought.map(({ id }) => id));
         const data: object[] = [];
         await inSlices(bought, ({ id, transaction }, index) => {
-          data.push(transactionEntity(id, transaction, givenBack[index]));
+          data.push(transactionEntity(id, transaction, refundedMoney[index]));
         });
         return { status: 200, body: cursorBody({ data, next }) };
       },

@@ -4,7 +4,7 @@
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { rescheduleSend, SEND_NOW } from '../../commands/rescheduleSend.js';
 import { copyWith } from '../../domain/copyWith.js';
-import type { GivenBack } from '../../domain/purchase/status.js';
+import type { RefundedMoney } from '../../domain/purchase/status.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
@@ -20,7 +20,7 @@ import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
 import { contextOf, type GiftRouteDeps, userOf, viewing } from './deps.js';
 import { giftIdsOf, type Viewer, giftEntity, transactionEntity } from '../../entities/gifts.js';
 import { upToOwn } from '../../commands/transact.js';
-import { givenBackOf } from './givenBack.js';
+import { refundedMoneyOf } from './refundedMoney.js';
 import { joinGifts, withMessage } from '../../entities/joinedGift.js';
 import { NEXT_ACTION_FIELDS, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
@@ -217,7 +217,10 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     gifts: () => Promise<readonly Shown[]>,
     embeds: readonly string[],
     viewer: Viewer,
-    { ofRefusal = {}, givenBack }: { ofRefusal?: Record<string, string>; givenBack?: GivenBack | undefined } = {},
+    {
+      ofRefusal = {},
+      refundedMoney,
+    }: { ofRefusal?: Record<string, string>; refundedMoney?: RefundedMoney | undefined } = {},
   ): Promise<Answer> => {
     const headers = locationOf(id);
     const { payment, authentication } = transaction;
@@ -236,7 +239,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return {
       status: 200,
       headers,
-      body: { data: transactionEntity(id, transaction, givenBack), embedded },
+      body: { data: transactionEntity(id, transaction, refundedMoney), embedded },
       // Messages may be stored only sealed, so an answer that shows one is not stored.
       unstored: embeds.includes('gifts.message'),
     };
@@ -395,7 +398,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {
         const { id, transaction } = await find(early);
-        const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
+        const refundedMoney = transaction.payment === 'charged' ? await refundedMoneyOf(deps, id) : undefined;
         return async ({ embeds }) =>
           answer(
             id,
@@ -404,7 +407,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             embeds,
             viewerOf(early),
             {
-              givenBack,
+              refundedMoney,
             },
           );
       },
@@ -444,11 +447,11 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
           if (transaction === undefined) throw new Error('a purchase was changed and is not there');
           const position = changed.own.at(-1)?.position;
           if (position !== undefined) await waitUntilProjected(position, [deps.transactions], BEHIND_WAIT_MS);
-          const givenBack = transaction.payment === 'charged' ? await givenBackOf(deps, id) : undefined;
+          const refundedMoney = transaction.payment === 'charged' ? await refundedMoneyOf(deps, id) : undefined;
           const answered = {
             status: 200,
             headers: locationOf(id),
-            body: { data: transactionEntity(id, transaction, givenBack) },
+            body: { data: transactionEntity(id, transaction, refundedMoney) },
           };
           return { ...answered, replayed: changed.replayed, ...(position === undefined ? {} : { position }) };
         };
@@ -487,8 +490,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       async open(early) {
         const { id, transaction } = await find(early);
         return async ({ query, embeds, path, rawQuery }) => {
-          const asked = pageRequest(query);
-          const ids = pageOf(giftIdsOf(transaction), asked);
+          const requested = pageRequest(query);
+          const ids = pageOf(giftIdsOf(transaction), requested);
           const viewer = viewerOf(early);
           const joined = await withMessage(
             deps,
@@ -504,7 +507,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             publicUrl: deps.publicUrl,
             path: path.replace(/\/+$/, ''),
             rawQuery,
-            ...asked,
+            ...requested,
             total: transaction.count,
             data,
             embedded: embeds.length === 0 ? undefined : embedded.result(),

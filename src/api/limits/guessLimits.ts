@@ -27,9 +27,9 @@ export function guessLimits(
     // Nearly every look-up ends here, without reading the caller's address.
     if (caller?.hasRoomForAll !== false && address?.hasRoomForAll !== false) return;
     const key = callerKey(request.principal);
-    const own = key === undefined ? undefined : caller?.look(key);
+    const own = key === undefined ? undefined : caller?.peek(key);
     if (caller !== undefined && own?.left === 0) throw refuse(request, caller.quota, own);
-    const all = address?.look(networkKey(request.address));
+    const all = address?.peek(networkKey(request.address));
     if (address !== undefined && all?.left === 0 && !hasShare(own)) throw refuse(request, address.quota, all);
   }
 

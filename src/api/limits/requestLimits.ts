@@ -34,7 +34,7 @@ export function requestLimits(
     // A refused request counts for neither. A full client is found before the user counts, a full user before the
     // client counts.
     if (client !== undefined && !client.hasRoomForAll) {
-      const status = client.look(principal.clientId);
+      const status = client.peek(principal.clientId);
       if (status.left === 0) throw refuse(request, client.quota, status);
     }
     if (user !== undefined && principal.kind === 'user') {

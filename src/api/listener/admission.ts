@@ -20,13 +20,13 @@ const SHARE_OF_ADDRESS = 1 / 4;
 const ASSUMED_DESCRIPTORS = 4_096;
 
 /** Connections beyond the limit that get an answer of refusal. Further ones are closed without an answer. */
-export const TOLD_CONNECTIONS = 128;
+export const ANSWERED_CONNECTIONS = 128;
 
 /** Limits for a listener with only a few callers: health, metrics. */
 export const FEW_CONNECTIONS: ConnectionLimits = { all: 100, ofAddress: 100 };
 
 export function connectionLimits(descriptors = openFilesLimit()): ConnectionLimits {
-  const free = Math.floor(descriptors - Math.max(LEAST_RESERVED, descriptors * RESERVED)) - TOLD_CONNECTIONS;
+  const free = Math.floor(descriptors - Math.max(LEAST_RESERVED, descriptors * RESERVED)) - ANSWERED_CONNECTIONS;
   const all = Math.max(LEAST_CONNECTIONS, Math.min(MOST_CONNECTIONS, free));
   return { all, ofAddress: Math.ceil(all * SHARE_OF_ADDRESS) };
 }

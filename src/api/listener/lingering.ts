@@ -15,7 +15,7 @@ const MAX_BYTES = 64 * 1_048_576;
 /** The same two times while the listener stops, ms; its other connections have 8 s. */
 const STOPPING_MS = 1_000;
 const STOPPING_SILENT_MS = 200;
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 export interface Lingering {
   /**
@@ -45,7 +45,7 @@ export function lingering(): Lingering {
     const before = bytesOf(connection);
     let bytes = before;
     let heardAt = startedAt;
-    const look = (): void => {
+    const poll = (): void => {
       const now = performance.now();
       const latest = bytesOf(connection);
       if (latest !== bytes) heardAt = now;
@@ -59,7 +59,7 @@ export function lingering(): Lingering {
       if (late || connection.destroyed || isOver()) forget(connection);
     };
     const leave = (): void => forget(connection);
-    watched.set(connection, { timer: setInterval(look, LOOK_MS).unref(), leave });
+    watched.set(connection, { timer: setInterval(poll, POLL_MS).unref(), leave });
     connection.once('close', leave);
   };
   /**

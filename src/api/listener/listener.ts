@@ -11,7 +11,7 @@ import {
   connectionLimits,
   type ConnectionLimits,
   type NetworkOf,
-  TOLD_CONNECTIONS,
+  ANSWERED_CONNECTIONS,
 } from './admission.js';
 import { type Lingering, lingering } from './lingering.js';
 import { type Refusals, refusals } from './earlyRefusals.js';
@@ -114,7 +114,7 @@ export async function listen(
     socket.once('close', () => connections.delete(socket));
     if (!admitted.admits(socket)) refusing.turnAway(socket);
   });
-  server.maxConnections = limits.all + TOLD_CONNECTIONS;
+  server.maxConnections = limits.all + ANSWERED_CONNECTIONS;
   server.on('drop', admitted.noteUnheard);
   // Some clients (`nc -N`, some tills) end their side after the request and wait for the answer. By default Node closes
   // such a connection.

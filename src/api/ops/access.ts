@@ -1,6 +1,6 @@
 /** Route that lists access records (docs/support.md#access-records). */
 import { eventView } from '../../ops/history/eventView.js';
-import { type AccessFilter, type AccessPlace, readAccess } from '../../ops/history/accessRecords.js';
+import { type AccessFilter, type AccessPosition, readAccess } from '../../ops/history/accessRecords.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
 import { idOf } from '../../domain/streamName.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
@@ -73,10 +73,10 @@ export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDe
       ],
       errors: [],
       async handle({ query }, sight) {
-        const { place, to } = spanAsked(query, now());
+        const { position, to } = requestedSpan(query, now());
         const limit = query['limit'] as number;
-        const filter = filterAsked(query, shortcodes);
-        const { records, next } = await pageOf(engines.events, place, to, filter, limit);
+        const filter = requestedFilter(query, shortcodes);
+        const { records, next } = await pageOf(engines.events, position, to, filter, limit);
         const body = {
           data: records.map((event) => eventView(event, sight)),
           next:
@@ -92,7 +92,7 @@ export function accessRoutes({ engines, gifts: { now, shortcodes } }: Pick<OpsDe
 type Query = Readonly<Record<string, unknown>>;
 
 /** @throws HttpError `schema` */
-function spanAsked(query: Query, now: string): { readonly place: AccessPlace; readonly to: string } {
+function requestedSpan(query: Query, now: string): { readonly position: AccessPosition; readonly to: string } {
   const { day, from, to, after } = query as Readonly<Record<'day' | 'from' | 'to', string | undefined>> & {
     readonly after: string;
   };
@@ -106,11 +106,11 @@ function spanAsked(query: Query, now: string): { readonly place: AccessPlace; re
   const isOther =
     before !== undefined && (from === undefined || before < first || before > last || Number.isNaN(Date.parse(before)));
   if (isOther || (before === undefined && from !== undefined && after !== '-1')) throw faultOf('after', 'is not valid');
-  return { place: { day: before ?? first, revision: Number(revision) }, to: last };
+  return { position: { day: before ?? first, revision: Number(revision) }, to: last };
 }
 
 /** @throws HttpError `schema` */
-function filterAsked(query: Query, shortcodes: Shortcodes): AccessFilter {
+function requestedFilter(query: Query, shortcodes: Shortcodes): AccessFilter {
   const { person, gift, who } = query as AccessFilter;
   const giftId = gift === undefined ? undefined : shortcodes.giftIdOf(gift);
   if (gift !== undefined && giftId === undefined) throw faultOf('gift', 'is not valid');
@@ -120,11 +120,11 @@ function filterAsked(query: Query, shortcodes: Shortcodes): AccessFilter {
 /** @returns the records, and in `next` the position after the last one; `undefined` where there are no more records */
 async function pageOf(
   events: OpsDeps['engines']['events'],
-  from: AccessPlace,
+  from: AccessPosition,
   to: string,
   filter: AccessFilter,
   limit: number,
-): Promise<{ readonly records: readonly RecordedEvent[]; readonly next: AccessPlace | undefined }> {
+): Promise<{ readonly records: readonly RecordedEvent[]; readonly next: AccessPosition | undefined }> {
   const records: RecordedEvent[] = [];
   let cost = 0;
   for await (const page of readAccess(events, from, to, filter)) {
@@ -134,7 +134,7 @@ async function pageOf(
       return { records: records.slice(0, limit), next: { day: idOf(stream), revision } };
     }
     cost += page.read + COST_OF_DAY;
-    if (cost >= MOST_READ) return { records, next: page.place };
+    if (cost >= MOST_READ) return { records, next: page.position };
   }
   return { records, next: undefined };
 }

@@ -1,6 +1,6 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Engines } from '../../ports/engines.js';
-import type { Asked, Projection } from '../../runtime/readmodels/index.js';
+import type { Requested, Projection } from '../../runtime/readmodels/index.js';
 import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
@@ -28,5 +28,5 @@ export interface Upkeep {
 
 export interface Named {
   readonly projection: Projection;
-  readonly asked: Asked;
+  readonly requested: Requested;
 }

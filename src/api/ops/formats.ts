@@ -27,8 +27,8 @@ const BY_TYPE: ReadonlyMap<string, Format> = new Map([
 
 /** The requested format; JSON where `Accept` allows none of them, as for errors (RFC 9110 12.5.1 allows it). */
 export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
-  const asked = call.query['format'] as Format | undefined;
-  return asked ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';
+  const requested = call.query['format'] as Format | undefined;
+  return requested ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';
 }
 
 export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];

@@ -114,7 +114,7 @@ export function opsRoute(
     if (showsPersonal && reason === null) throw faultOf('reason', 'is required with personal');
     const request: AccessRequest = {
       what: `${description.method} ${description.path}`,
-      asked: askedOf(call, unrecorded),
+      asked: requestedOf(call, unrecorded),
       personal: showsPersonal,
       reason,
     };
@@ -176,7 +176,7 @@ function reasonIn(sent: unknown): string | null {
   return typeof reason === 'string' ? reason.trim() : null;
 }
 
-function askedOf({ params, query, body }: Call, unrecorded: readonly string[]): Record<string, unknown> {
+function requestedOf({ params, query, body }: Call, unrecorded: readonly string[]): Record<string, unknown> {
   const { personal: _p, reason: _q, ...asked } = query;
   const recorded = Object.entries({ ...asked, ...body }).filter(
     ([field]) => field !== 'reason' && !unrecorded.includes(field),

@@ -17,7 +17,7 @@ import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './
 import { withPersonalTexts } from '../../ops/history/personalTexts.js';
 import type { Exported, OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftAsOf } from '../../ops/history/giftAsOf.js';
-import { pastInstantAsked, zoneParameter } from './ranges.js';
+import { requestedPastInstant, zoneParameter } from './ranges.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 const EVENTS_A_PIECE = 100;
@@ -159,7 +159,7 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
       errors: ['gift_not_found'],
       exists,
       async handle({ params, query, embeds }, { personal }) {
-        const time = pastInstantAsked(query, query['time'] as string, gifts.now());
+        const time = requestedPastInstant(query, query['time'] as string, gifts.now());
         const { giftIds, purchase, transactionId } = await named(params['giftId'] ?? '');
         const [giftId] = giftIds;
         if (giftId === undefined || giftIds.length > 1)
@@ -168,8 +168,8 @@ export function giftAuditRoutes({ engines, models, gifts, hash }: OpsDeps): OpsR
           });
         const moment = await asOf(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
-        const asked = { giftId, purchase, moment, embeds, personal, viewer };
-        const then = await giftAsOf({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
+        const requested = { giftId, purchase, moment, embeds, personal, viewer };
+        const then = await giftAsOf({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, requested);
         if (then === 'no viewer') throw faultOf('viewer', 'must be a user of that time');
         if (then === undefined || moment === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;

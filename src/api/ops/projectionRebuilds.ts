@@ -3,7 +3,7 @@ import type { StartedOperation } from '../../commands/recordAccess.js';
 import { recordedWork } from '../../ops/readmodels/orders.js';
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { type Asked, maintenance } from '../../runtime/readmodels/index.js';
+import { type Requested, maintenance } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
 import type { RebuildStatus } from '../../ops/status/status.js';
@@ -33,11 +33,11 @@ const rebuildBody = {
   },
   bodyOptional: true,
 } as const;
-const asked = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
+const requested = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
 const answer = {
   description: 'The requested rebuild; null: it is over, or not yet asked for.',
   schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }),
-  example: { data: asked },
+  example: { data: requested },
 };
 const listed = record({
   name: { type: 'string' },
@@ -68,13 +68,13 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
     { body: { altered, reason } }: Call,
     projection: string,
     names: readonly string[],
-    asked: Asked,
+    requested: Requested,
     start: () => Promise<StartedOperation>,
   ): Promise<void> {
     if (altered === true && reason === undefined) throw faultOf('reason', 'is required with altered');
     const operation = await start();
     const what = { names, uncheckedLog: altered === true };
-    await placed(options, { kind: 'rebuild', projection, asked }, async () => what, operation);
+    await placed(options, { kind: 'rebuild', projection, requested }, async () => what, operation);
   }
 
   /** Waits a short time for the end of an aborted rebuild. */
@@ -116,7 +116,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
           status: 202,
           description: 'The requested rebuilds.',
           schema: dataSchema(listSchema(listed)),
-          example: { data: [{ name: 'gifts', rebuild: asked }] },
+          example: { data: [{ name: 'gifts', rebuild: requested }] },
         },
       ],
       errors: ['projection_busy', 'projection_refused'],
@@ -140,7 +140,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
       async handle(call, _sight, start) {
         const {
           projection: { name },
-          asked: asker,
+          requested: asker,
         } = of(call);
         await request(call, name, [name], asker, start);
         return answered(name, 202);
@@ -200,9 +200,9 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
         'The previous build is kept for a day. The leading projector brings it up to date, then puts it in use.',
       ...reasonBody,
       bodyExample: { reason: 'ticket 4711' },
-      answers: [{ status: 202, ...answer, example: { data: { ...asked, kind: 'rollback', state: 'ready' } } }],
+      answers: [{ status: 202, ...answer, example: { data: { ...requested, kind: 'rollback', state: 'ready' } } }],
       async handle(call, _sight, start) {
-        const { projection, asked: asker } = of(call);
+        const { projection, requested: asker } = of(call);
         return recorded(start, async () => {
           await maintenance.rollBack(store, projection, asker);
           return answered(projection.name, 202);

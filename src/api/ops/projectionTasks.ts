@@ -1,6 +1,6 @@
 /** Verifications and repairs: requested here, carried out by processes with the role `projector`. */
 import {
-  type Asked,
+  type Requested,
   maintenance,
   MaintenanceRefusedError,
   MAX_REPAIRS,
@@ -29,7 +29,7 @@ const MAX_SAMPLE = 10_000;
 /** Of the routes of one read model. */
 export interface ProjectionRoutesOptions {
   readonly of: (call: Call) => Named;
-  readonly asking: (call: Call) => Asked;
+  readonly asking: (call: Call) => Requested;
   readonly exists: NonNullable<OpsRoute['exists']>;
   readonly orders: AwaitedOrders;
   readonly records: Records;
@@ -52,7 +52,7 @@ export async function refusalsAsErrors<T>(work: () => Promise<T>): Promise<T> {
 /** Places an order and waits a short time for its end. @throws HttpError, UnavailableError */
 export async function placed<K extends Order['kind']>(
   { orders }: Pick<ProjectionRoutesOptions, 'orders'>,
-  order: { readonly kind: K; readonly projection: string; readonly asked: Asked },
+  order: { readonly kind: K; readonly projection: string; readonly requested: Requested },
   request: () => Promise<Order<K>['request']>,
   operation?: StartedOperation,
 ): Promise<Order<K>> {
@@ -92,11 +92,11 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
 
   async function ordered<K extends Order['kind']>(
     kind: K,
-    { projection, asked }: Named,
+    { projection, requested }: Named,
     request: () => Promise<Order<K>['request']>,
     operation?: StartedOperation,
   ): Promise<OpsAnswer> {
-    const order = await placed(options, { kind, projection: projection.name, asked }, request, operation);
+    const order = await placed(options, { kind, projection: projection.name, requested }, request, operation);
     return { ...taskAnswer(order), status: order.state === 'running' ? 202 : 200 };
   }
 

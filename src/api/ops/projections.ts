@@ -1,4 +1,4 @@
-import type { Asked, Projection } from '../../runtime/readmodels/index.js';
+import type { Requested, Projection } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema } from '../representation/schemas.js';
@@ -19,9 +19,9 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   const { store } = engines;
   const { records } = store;
 
-  const of = (call: Call): Named => ({ projection: projectionIn(call), asked: asking(call) });
+  const of = (call: Call): Named => ({ projection: projectionIn(call), requested: asking(call) });
 
-  function asking(call: Call): Asked {
+  function asking(call: Call): Requested {
     const { reason } = call.body;
     const by = contextOf(call, '').by.user ?? 'unknown';
     return { by, at: gifts.now(), ...(typeof reason === 'string' ? { reason: reason.trim() } : {}) };
@@ -90,8 +90,8 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
 }
 
 /** @throws HttpError projection_not_found */
-function projectionIn({ params: { name: asked } }: EarlyCall): Projection {
-  const projection = PROJECTIONS.find(({ name }) => name === asked);
+function projectionIn({ params: { name: requested } }: EarlyCall): Projection {
+  const projection = PROJECTIONS.find(({ name }) => name === requested);
   if (projection === undefined) throw new HttpError('projection_not_found');
   return projection;
 }

@@ -1,4 +1,4 @@
-import { about, type LogRange, logRange, refuseUnlessPlace } from '../../ops/ranges/range.js';
+import { about, type LogRange, logRange, refuseUnlessPosition } from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';
@@ -58,25 +58,25 @@ export const rangeExample: LogRange = {
 };
 
 /** @throws HttpError `schema` */
-export function zoneAsked(query: Call['query']): TimeZone {
-  return inWords(() => timeZone(query['time_zone'] as string));
+export function requestedZone(query: Call['query']): TimeZone {
+  return orRefusal(() => timeZone(query['time_zone'] as string));
 }
 
 /**
  * Reads a past time in the query's time zone. `now`: ISO 8601, UTC.
  * @throws HttpError `schema`, also for a time in the future
  */
-export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
-  const zone = zoneAsked(query);
-  return inWords(() => about('time', () => pastInstant(zone, text, now)));
+export function requestedPastInstant(query: Call['query'], text: string, now: string): string {
+  const zone = requestedZone(query);
+  return orRefusal(() => about('time', () => pastInstant(zone, text, now)));
 }
 
 /** @throws HttpError `schema`; UnavailableError */
-export async function rangeAsked(events: EventStore, query: Call['query']): Promise<LogRange> {
-  const zone = zoneAsked(query);
+export async function requestedRange(events: EventStore, query: Call['query']): Promise<LogRange> {
+  const zone = requestedZone(query);
   const [from, to, after] = ['from', 'to', 'after'].map((name) => query[name] as string | undefined);
   return logRange(events, { zone, from, to, after }).catch((error: unknown) => {
-    throw refusedWords(error);
+    throw refusedMessage(error);
   });
 }
 
@@ -87,22 +87,22 @@ export async function refuseOtherPlaces(
 ): Promise<void> {
   if (after === undefined) return;
   const end = await events.end();
-  inWords(() => refuseUnlessPlace(events, after, end));
+  orRefusal(() => refuseUnlessPosition(events, after, end));
 }
 
 /**
  * Runs `read` on a text about time.
  * @throws HttpError `schema` with the message of a TimeError; other errors of `read`
  */
-export function inWords<T>(read: () => T): T {
+export function orRefusal<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw refusedWords(error);
+    throw refusedMessage(error);
   }
 }
 
-function refusedWords(error: unknown): unknown {
+function refusedMessage(error: unknown): unknown {
   return error instanceof TimeError
     ? new HttpError('schema', { message: error.message, headers: fieldHeader(error.field ?? '') })
     : error;

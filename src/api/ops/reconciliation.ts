@@ -7,7 +7,7 @@ import { RetryLaterError } from '../../messages/workerFailure.js';
 import { ProviderError } from '../../providers/providerErrors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
-import { dayParameter, inWords } from './ranges.js';
+import { dayParameter, orRefusal } from './ranges.js';
 
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
   // The ledger's module is loaded at the start: a later build of the program may remove its file.
@@ -41,7 +41,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
       answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
       errors: [],
       async handle({ query }) {
-        const day = inWords(() =>
+        const day = orRefusal(() =>
           dayOf(query['day'] as string, query['time_zone'] as string, {
             now: Date.parse(gifts.now()),
             settings: payments,

@@ -20,7 +20,7 @@ import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
-import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
+import { requestedRange, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
 
 /** How long one page is searched for, ms. The next page goes on from there. */
 const PAGE_MS = 1_000;
@@ -105,7 +105,7 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
       errors: [],
       async handle(call) {
         const { query } = call;
-        const range = await rangeAsked(engines.events, query);
+        const range = await requestedRange(engines.events, query);
         const filter = filterOf(query, gifts.shortcodes);
         const recorded = filter.gift === undefined ? {} : { gift: filter.gift };
         await refuseUnknown(engines.events, filter);

@@ -6,7 +6,7 @@ import type { Schema } from '../pipeline/route.js';
 import { entity, listSchema, record } from '../representation/schemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
-import { rangeAsked, rangeExample, rangeParameters, rangeProperties, zoneAsked } from './ranges.js';
+import { requestedRange, rangeExample, rangeParameters, rangeProperties, requestedZone } from './ranges.js';
 import type { OpsDeps } from './deps.js';
 import { refuseUnknown } from './redemptions.js';
 
@@ -125,8 +125,8 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
       ],
       errors: [],
       async handle(call) {
-        const range = await rangeAsked(events, call.query);
-        const zone = zoneAsked(call.query);
+        const range = await requestedRange(events, call.query);
+        const zone = requestedZone(call.query);
         const format = formatOf(call);
         const signal = call.left;
         const merchant = call.query['merchant'] as string | undefined;

@@ -9,12 +9,12 @@ const EXPECTED = /(?:^|\W)100-continue(?:$|\W)/i;
  * early refusal is the only answer.
  */
 export function askForBody(request: IncomingMessage, response: ServerResponse): void {
-  if (asked.has(request) || request.httpVersion !== '1.1' || !EXPECTED.test(request.headers.expect ?? '')) return;
-  asked.add(request);
+  if (continued.has(request) || request.httpVersion !== '1.1' || !EXPECTED.test(request.headers.expect ?? '')) return;
+  continued.add(request);
   response.writeContinue();
 }
 
-const asked = new WeakSet<IncomingMessage>();
+const continued = new WeakSet<IncomingMessage>();
 
 /** Whether the request's headers announce a body (RFC 9112 6.3). */
 export const announcesBody = ({ headers }: IncomingMessage): boolean =>

@@ -71,7 +71,7 @@ function readJson(text: string): unknown {
   }
   // Parsers differ in which of two values under one name they take (RFC 7493 2.3).
   const [repeated] = repeatedNames(text, 1);
-  if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
+  if (repeated !== undefined) throw faultOf(shortened(repeated.path), 'must be given only once');
   return body;
 }
 
@@ -148,16 +148,16 @@ async function isEmpty(request: IncomingMessage, response: ServerResponse): Prom
   if (request.headers['content-length'] !== undefined) return false;
   askForBody(request, response);
   return new Promise((resolve, reject) => {
-    const look = (): void => {
+    const tryRead = (): void => {
       const first = request.read() as Buffer | null;
       if (first === null) return;
-      request.off('readable', look).off('end', none).off('error', broken);
+      request.off('readable', tryRead).off('end', none).off('error', broken);
       request.unshift(first);
       resolve(false);
     };
     const none = (): void => resolve(true);
     const broken = (): void => reject(new CallerLeftError());
-    request.on('readable', look).once('end', none).once('error', broken);
+    request.on('readable', tryRead).once('end', none).once('error', broken);
   });
 }
 

@@ -152,9 +152,9 @@ async function settled(
     await settleRefusal(key, error, exchange, deps);
     throw error;
   }
-  const kept = storedAnswer(answer, deps);
+  const toStore = storedAnswer(answer, deps);
   // The key stores the answer while the read models catch up: the caller waits for both.
-  await Promise.all([reportUnstored(exchange, deps, () => key.settle(kept)), shown(answer)]);
+  await Promise.all([reportUnstored(exchange, deps, () => key.settle(toStore)), shown(answer)]);
   return answer;
 }
 

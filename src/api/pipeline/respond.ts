@@ -58,11 +58,18 @@ export function replay(ctx: Context, positions: PositionGate, stored: StoredAnsw
   const { [REPLAYED[0]]: _, [POSITION_HEADER]: position, ...headers } = stored.headers;
   const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
   // A stored position is left out if a later request with it would be refused.
-  const place = position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
+  const positionHeader =
+    position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
   sendJson(
     ctx,
     stored.status,
-    [...Object.entries(headers).flat(), ...place, ...REPLAYED, ...noStore, ...limitHeaders(ctx.state as RequestState)],
+    [
+      ...Object.entries(headers).flat(),
+      ...positionHeader,
+      ...REPLAYED,
+      ...noStore,
+      ...limitHeaders(ctx.state as RequestState),
+    ],
     stored.body ?? '',
   );
 }

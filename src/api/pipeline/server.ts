@@ -91,8 +91,8 @@ function outermost(
     // nested getters.
     const { req, res } = ctx;
     const state = ctx.state as RequestState;
-    const asked = req.headers['x-request-id'];
-    state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
+    const given = req.headers['x-request-id'];
+    state.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
     try {
       const router = routerAt(pathOf(ctx));
       await (router === undefined ? next() : router(ctx, next));

@@ -270,29 +270,29 @@ export const validate: Step = {
         exchange.query = values;
       }
       if (relations !== undefined)
-        exchange.embeds = relationsAskedFor(relations, parameters, embeds === undefined ? undefined : sent);
+        exchange.embeds = requestedRelations(relations, parameters, embeds === undefined ? undefined : sent);
       if (sent !== undefined) exchange.body = sent as Exchange['body'];
     };
   },
 };
 
 /** The requested relations, with each step of a dotted relation. @throws HttpError `unknown_embed` */
-function relationsAskedFor(known: readonly string[], parameters: ParsedUrlQuery, body: unknown): readonly string[] {
+function requestedRelations(known: readonly string[], parameters: ParsedUrlQuery, body: unknown): readonly string[] {
   const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
   const inQuery = parameters === NO_PARAMETERS ? [] : listParameter(parameters, 'embed');
   if (inBody.length + inQuery.length === 0) return [];
-  const wanted = new Set<string>();
-  for (const asked of [inQuery, inBody])
-    for (const [index, relation] of asked.entries()) {
+  const paths = new Set<string>();
+  for (const requested of [inQuery, inBody])
+    for (const [index, relation] of requested.entries()) {
       if (!known.includes(relation))
         throw new HttpError('unknown_embed', {
           message: `Unknown embed: ${shortened(relation)}.`,
           headers: fieldHeader(`embed[${index}]`),
         });
       const steps = relation.split('.');
-      for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
+      for (let length = 1; length <= steps.length; length++) paths.add(steps.slice(0, length).join('.'));
     }
-  return [...wanted];
+  return [...paths];
 }
 
 /** Refuses outward work while it is held, after all other checks, so that faults of the request are answered first. */

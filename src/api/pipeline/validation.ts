@@ -6,7 +6,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import addFormats from 'ajv-formats';
 import { shortened } from '../../lib/quotedText.js';
 import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
-import { HALF_A_CHARACTER, malformedPlace } from '../../lib/unicodeText.js';
+import { HALF_A_CHARACTER, malformedPath } from '../../lib/unicodeText.js';
 import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 
@@ -15,7 +15,7 @@ export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
 /** Most characters of a field's path in a message: names in free JSON may be long. */
-const LONGEST_PLACE = 200;
+const LONGEST_PATH = 200;
 
 const bodies = new Ajv2020({
   ...OWN_SCHEMAS,
@@ -37,9 +37,9 @@ for (const ajv of [bodies, queries]) {
 export function bodyValidator(schema: Schema): Validator {
   const validate = asserting(() => bodies.compile(schema));
   return (body) => {
-    const place = malformedPlace(body);
-    if (place !== undefined)
-      throw faultOf(shortened(place.replace(/^\./, ''), LONGEST_PLACE) || 'the body', HALF_A_CHARACTER);
+    const path = malformedPath(body);
+    if (path !== undefined)
+      throw faultOf(shortened(path.replace(/^\./, ''), LONGEST_PATH) || 'the body', HALF_A_CHARACTER);
     validate(body);
   };
 }
@@ -105,7 +105,7 @@ function faultyField({ keyword, instancePath, params }: ErrorObject): string {
 function messageOf(error: ErrorObject): string {
   const own = error.parentSchema as
     { readonly 'x-message'?: string; readonly 'x-errors'?: Readonly<Record<string, string>> } | undefined;
-  return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? inWords(error);
+  return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? describe(error);
 }
 
 /** `/purchase/receivers/3/phone_number` becomes `purchase.receivers[3].phone_number`. */
@@ -129,7 +129,7 @@ const TYPES: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-function inWords({ keyword, instancePath, params }: ErrorObject): string {
+function describe({ keyword, instancePath, params }: ErrorObject): string {
   const field = fieldOf(instancePath);
   const subject = field === '' ? 'the body' : field;
   const inside = (name: string): string => (field === '' ? name : `${field}.${name}`);

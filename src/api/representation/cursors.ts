@@ -42,11 +42,11 @@ export function cursorSchema(items: Schema): Schema {
 export const cursorBody = <T>({ data, next }: CursorPage<T>): object => ({ data, next, has_more: next !== null });
 
 /** @param found the entries from the page's first on: one more than the limit where there are more */
-export function firstOf<T>(found: readonly T[], limit: number, placeOf: (entry: T) => string): CursorPage<T> {
+export function firstOf<T>(found: readonly T[], limit: number, cursorOf: (entry: T) => string): CursorPage<T> {
   const data = found.slice(0, limit);
   const last = found.length > limit ? data.at(-1) : undefined;
-  return { data, next: last === undefined ? null : placeOf(last) };
+  return { data, next: last === undefined ? null : cursorOf(last) };
 }
 
 /** Pattern of a position: a time (`timeKey`), and an id of so many digits, which tells entries of that time apart. */
-export const timedPlace = (digits: number): string => `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f]{${digits}}$`;
+export const timedCursor = (digits: number): string => `^[0-9a-z]{${TIME_KEY_LENGTH}}\\.[0-9a-f]{${digits}}$`;

@@ -53,7 +53,7 @@ const shown = (): Answer => ({
  * The requested move of the clock: a function from the present offset to the new one, in milliseconds.
  * @throws HttpError `schema`
  */
-function moveAsked({ body }: Call): (offsetMs: number) => number {
+function requestedMove({ body }: Call): (offsetMs: number) => number {
   const { now, advance } = body as { readonly now?: string; readonly advance?: number };
   if ((now === undefined) === (advance === undefined))
     throw new HttpError('schema', { message: 'the body must have now or advance, and not both.' });
@@ -100,7 +100,7 @@ export function clockRoutes(records: Records): Route[] {
       async open(early) {
         refuseUsers(early);
         return async (call) => {
-          await moveSharedClock(records, moveAsked(call));
+          await moveSharedClock(records, requestedMove(call));
           return shown();
         };
       },

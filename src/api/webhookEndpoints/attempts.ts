@@ -15,16 +15,16 @@ export async function attemptsOf(
   endpointId: string,
 ): Promise<readonly WebhookAttempt[]> {
   const found = await records.list<WebhookAttempt>(attemptRecords(endpointId), MOST_ATTEMPTS);
-  const placeOf = ({ at, id }: WebhookAttempt): string => `${at} ${id}`;
-  return found.map(({ value }) => value).sort((one, other) => (placeOf(one) > placeOf(other) ? -1 : 1));
+  const orderOf = ({ at, id }: WebhookAttempt): string => `${at} ${id}`;
+  return found.map(({ value }) => value).sort((one, other) => (orderOf(one) > orderOf(other) ? -1 : 1));
 }
 
 /** @throws HttpError `schema` where `after` names no stored attempt */
 function behind(attempts: readonly WebhookAttempt[], after: string | undefined): readonly WebhookAttempt[] {
   if (after === undefined) return attempts;
-  const place = attempts.findIndex(({ id }) => id === after);
-  if (place < 0) throw faultOf('after', 'is not valid');
-  return attempts.slice(place + 1);
+  const index = attempts.findIndex(({ id }) => id === after);
+  if (index < 0) throw faultOf('after', 'is not valid');
+  return attempts.slice(index + 1);
 }
 
 function attemptEntity(attempt: WebhookAttempt, logId: string): object {

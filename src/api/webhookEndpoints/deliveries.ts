@@ -20,13 +20,13 @@ import { attemptExample } from './schemas.js';
 
 const EVENT_ID = { type: 'string', minLength: 1, maxLength: 64 } as const;
 
-type Wanted = {
+type DeliveryBody = {
   readonly event_id: string;
   readonly position?: string;
 };
 
 /** The position that a text names; `undefined`: a position in another log. @throws HttpError `schema` */
-function placeIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>): Position | undefined {
+function positionIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>): Position | undefined {
   const parsed = parsedPosition(text);
   const isOurs = parsed?.log === events.logId;
   if (parsed === undefined || (isOurs && !events.isPosition(parsed.position)))
@@ -38,15 +38,15 @@ function placeIn(text: string, { events }: Pick<WebhookEndpointDeps, 'events'>):
  * Position in the log of an event that the owner may see.
  * @throws Refusal `event_not_found`; HttpError `schema`; UnavailableError
  */
-async function placeOfEvent(
+async function positionOfEvent(
   deps: WebhookEndpointDeps,
   { id, owner, history }: OwnEndpoint,
-  { event_id, position: given }: Wanted,
+  { event_id, position: given }: DeliveryBody,
 ): Promise<Position> {
   const position =
     given === undefined
       ? (await attemptsOf(deps, id)).find((attempt) => attempt.event_id === event_id)?.position
-      : placeIn(given, deps);
+      : positionIn(given, deps);
   const entry =
     position === undefined ? undefined : ((await deps.feed.get(entryId(position))) as FeedEntry | undefined);
   if (position === undefined || entry?.event_id !== event_id || entry[owner.kind] !== owner.id)
@@ -69,7 +69,7 @@ function pastTime(since: string, now: string): string {
 }
 
 /** A requested delivery. `data` makes the answer's data from the id of the event that records the request. */
-interface Asked {
+interface Requested {
   readonly request: DeliveryRequested;
   readonly data: (eventId: string) => object;
 }
@@ -80,7 +80,7 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
     described: Pick<RouteDescription, 'path' | 'operation' | 'summary' | 'description' | 'body' | 'bodyExample'> &
       Partial<Pick<RouteDescription, 'errors' | 'reads'>>,
     answer: { readonly schema: Schema; readonly example: object },
-    ask: (call: Call, own: OwnEndpoint) => Asked | Promise<Asked>,
+    ask: (call: Call, own: OwnEndpoint) => Requested | Promise<Requested>,
   ): Route {
     const { errors = [], ...more } = described;
     return {
@@ -151,9 +151,9 @@ export function deliveryRoutes(deps: WebhookEndpointDeps): Route[] {
         example: { event_id: attemptExample.event_id },
       },
       async ({ body }, own) => {
-        const wanted = body as Wanted;
-        const { event_id } = wanted;
-        const position = await placeOfEvent(deps, own, wanted);
+        const requested = body as DeliveryBody;
+        const { event_id } = requested;
+        const position = await positionOfEvent(deps, own, requested);
         return {
           request: { type: 'WebhookResendRequested', data: { event_id, position } },
           data: () => ({ event_id }),

@@ -31,8 +31,8 @@ export async function allOwnEndpoints(endpoints: Endpoints, owner: EndpointOwner
   const found = await endpoints.find({
     where: { owner: ownerName(owner), state: { in: ['enabled', 'disabled'] satisfies EndpointDocument['state'][] } },
   });
-  const placeOf = ({ created_at, endpoint_id }: EndpointDocument): string => `${created_at} ${endpoint_id}`;
+  const orderOf = ({ created_at, endpoint_id }: EndpointDocument): string => `${created_at} ${endpoint_id}`;
   return found
     .map(({ body }) => body as EndpointDocument)
-    .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1));
+    .sort((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1));
 }

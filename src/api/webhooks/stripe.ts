@@ -1,13 +1,13 @@
 /** Stripe's webhook: verifies events and records them in the transaction's stream, for the process managers. */
 import type { Logger } from 'pino';
-import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
+import { recordProviderEvent, PROVIDER_USER } from '../../commands/recordProviderEvent.js';
 import type { PaymentQuestions } from '../../commands/paymentAction.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import {
   type EventReader,
   MalformedEventError,
   type OtherMessage,
-  type WebhookNews,
+  type ProviderMessage,
 } from '../../providers/payments/providerEvents.js';
 import { SignatureError } from '../../providers/signature.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -18,7 +18,7 @@ import { received, receivedAnswers } from './received.js';
 export interface WebhookDeps {
   readonly events: EventStore;
   readonly read: EventReader;
-  readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'givenBackByOthers'>;
+  readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'refundedByOthers'>;
   /** Whether payments are simulated, and so have no ledger to query. */
   readonly simulated: boolean;
   readonly logger: Logger;
@@ -62,7 +62,7 @@ const BODY_EXAMPLE = {
 export function webhookRoutes(deps: WebhookDeps): Route[] {
   const refuseForgery = refuseForgeries(deps.logger);
 
-  const read = async (call: Call): Promise<WebhookNews | OtherMessage> => {
+  const read = async (call: Call): Promise<ProviderMessage | OtherMessage> => {
     try {
       return deps.read(call.bytes, call.header('stripe-signature') ?? '');
     } catch (error) {
@@ -73,7 +73,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
     }
   };
 
-  const ignored = (message: WebhookNews | OtherMessage, why: string): Answer => {
+  const ignored = (message: ProviderMessage | OtherMessage, why: string): Answer => {
     deps.logger.info({ event: message.id, why }, 'a webhook was ignored');
     return received('ignored');
   };
@@ -103,7 +103,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       errors: ['invalid_signature', 'invalid_event', 'too_many_requests'],
       async handle(call) {
         const message = await read(call);
-        if (!('news' in message)) return ignored(message, 'not handled');
+        if (!('providerEvent' in message)) return ignored(message, 'not handled');
         const transactionId = message.transactionId ?? (await deps.questions.transactionOf(message.paymentId));
         // Metadata of other systems may hold foreign ids.
         if (transactionId === undefined || !TRANSACTION_ID.test(transactionId))
@@ -116,10 +116,10 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
           ...(deps.simulated ? { simulated: true as const } : {}),
           now: deps.now(),
         };
-        const outcome = await notePaymentNews(
+        const outcome = await recordProviderEvent(
           deps.events,
           transactionId,
-          message.news,
+          message.providerEvent,
           context,
           deps.simulated ? undefined : deps.questions,
         );

@@ -5,7 +5,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import { notificationKey } from '../../messages/notifications.js';
 import {
   type CallbackReader,
-  type DeliveryNews,
+  type DeliveryReport,
   replyOf,
   TWILIO_CALLBACK_PATH,
 } from '../../providers/notifications/callbacks.js';
@@ -45,7 +45,7 @@ const BODY: Schema = {
 export function twilioWebhookRoutes({ events, read, ledger, logger, now }: TwilioWebhookDeps): Route[] {
   const refuseForgery = refuseForgeries(logger);
 
-  const news = async (call: Call): Promise<DeliveryNews | undefined> => {
+  const report = async (call: Call): Promise<DeliveryReport | undefined> => {
     try {
       return read({
         signature: call.header('x-twilio-signature') ?? '',
@@ -94,7 +94,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       answers: receivedAnswers('DeliveryReceived', 'it is about no gift, or about a status that does not matter'),
       errors: ['invalid_signature', 'too_many_requests'],
       async handle(call) {
-        const callback = await news(call);
+        const callback = await report(call);
         if (callback === undefined) return received('ignored');
         // The ledger learns the outcome for a worker that doesn't know whether the message was sent.
         await ledger.learn(notificationKey({ gift_id: callback.giftId, attempt: callback.attempt }), replyOf(callback));

@@ -48,7 +48,7 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
   await withLog(terminal, async (opened) => {
     const { events } = opened;
     const gift = rest.gift === undefined ? undefined : await giftNamed(opened, rest.gift);
-    const asked = { ...(flags.from === undefined ? { day: from } : { from, to }), person, gift, who };
+    const requested = { ...(flags.from === undefined ? { day: from } : { from, to }), person, gift, who };
     const read = (): AsyncGenerator<AccessPage> =>
       readAccess(events, { day: from, revision: -1 }, to, { person, gift, who });
     // The records are counted before they are shown: records made from here on are not among them.
@@ -57,7 +57,7 @@ async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> 
       terminal.signal.throwIfAborted();
       left += records.length;
     }
-    await cliAccess(events).shown('gift audit access', asked, { personal: false, reason: null }, left);
+    await cliAccess(events).shown('gift audit access', requested, { personal: false, reason: null }, left);
     if (csv === true) await writeLines(terminal.stdout, [csvLine(EVENT_COLUMNS)]);
     let heading = csv !== true && json !== true;
     for await (const { records } of read()) {
@@ -96,9 +96,9 @@ function tableOf(views: readonly EventView[]): string[] {
   return tableLines(
     ['when', 'who', 'client', 'type', 'what', 'asked', 'personal', 'reason', 'records'],
     views.map(({ at, by, type, data }) => {
-      const { what, asked, personal, reason, count } = data as {
+      const { what, requested, personal, reason, count } = data as {
         what?: string;
-        asked?: object;
+        requested?: object;
         personal?: boolean;
         reason?: string | null;
         count?: number;
@@ -109,7 +109,7 @@ function tableOf(views: readonly EventView[]): string[] {
         by.client,
         type,
         what,
-        asked === undefined ? '' : JSON.stringify(asked),
+        requested === undefined ? '' : JSON.stringify(requested),
         personal === true ? 'yes' : '',
         reason,
         count,

@@ -21,13 +21,13 @@ export function filterOptions(command: Command, names: readonly RedemptionFilter
 }
 
 /** @throws CommandFailure for a filter given twice, or an id that the log does not know; UnavailableError */
-export async function filterAsked(
+export async function requestedFilter(
   opened: OpenedLog,
   flags: object,
   names: readonly RedemptionFilterName[],
 ): Promise<RedemptionFilter> {
   const given = flags as Readonly<Record<string, string | undefined>>;
-  const asked: RedemptionFilter = Object.fromEntries(
+  const requested: RedemptionFilter = Object.fromEntries(
     names.map((name) => {
       const [id, second] = [name, ...REDEMPTION_FILTERS[name].columns.map(flagOf)].flatMap((flag) => given[flag] ?? []);
       if (second !== undefined) throw usageFailure(`--${name} must be given only once`);
@@ -35,7 +35,7 @@ export async function filterAsked(
     }),
   );
   const filter: RedemptionFilter =
-    asked.gift === undefined ? asked : { ...asked, gift: await giftNamed(opened, asked.gift) };
+    requested.gift === undefined ? requested : { ...requested, gift: await giftNamed(opened, requested.gift) };
   const unknown = await unknownTo(opened.events, filter);
   if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
   return filter;

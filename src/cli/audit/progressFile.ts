@@ -1,7 +1,7 @@
 /** The file of `gift audit verify --progress`: how far an interrupted verification has come. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { textOf } from '../../lib/files/keptText.js';
+import { textOf } from '../../lib/files/storedText.js';
 import { replaceFile } from '../../lib/files/replaceFile.js';
 import type { VerifyProgress } from '../../ops/evidence/index.js';
 import { CommandFailure, usageFailure } from '../terminal.js';

@@ -12,9 +12,9 @@ import { shareOf } from '../../runtime/coordination/index.js';
 import { withLog } from '../engines.js';
 import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';
-import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
+import { type RangeFlags, describeRange, rangeOf, rangeOptions } from '../ranges.js';
 import { interrupted, type Terminal, writeText } from '../terminal.js';
-import { filterAsked, filterOptions } from './filters.js';
+import { requestedFilter, filterOptions } from './filters.js';
 
 interface RedemptionFlags extends RangeFlags {
   readonly after?: string;
@@ -50,10 +50,10 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
   const reason = reasonOf(flags.reason);
   await withLog(terminal, async (opened) => {
     const { events } = opened;
-    const { after: asked } = flags;
-    const filter = await filterAsked(opened, flags, REDEMPTION_FILTER_NAMES);
-    const range = await rangeOf(events, flags, asked);
-    terminal.stderr.write(`${rangeInWords(range)}\n`);
+    const { after: requested } = flags;
+    const filter = await requestedFilter(opened, flags, REDEMPTION_FILTER_NAMES);
+    const range = await rangeOf(events, flags, requested);
+    terminal.stderr.write(`${describeRange(range)}\n`);
     const viewing = { personal: false, reason };
     const record = await cliAccess(events).start(
       'gift audit redemptions',
@@ -71,7 +71,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     let reading = true;
     try {
       // A resumed export has its heading already.
-      if (flags.json !== true && asked === undefined) reading = await writeText(terminal.stdout, csv.heading);
+      if (flags.json !== true && requested === undefined) reading = await writeText(terminal.stdout, csv.heading);
       if (reading) {
         for await (const batch of readRedemptions(events, range, filter, terminal.signal)) {
           reading = batch.records.length === 0 || (await writeText(terminal.stdout, await linesOf(batch.records)));

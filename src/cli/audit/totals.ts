@@ -8,10 +8,10 @@ import { type OpenedStores, withStores } from '../engines.js';
 import { CSV_RULE, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { jsonLine, tableLines } from '../output.js';
 import { type Progress, progressBar } from '../progress.js';
-import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
+import { type RangeFlags, describeRange, rangeOf, rangeOptions } from '../ranges.js';
 import { CommandFailure, interrupted, type Terminal, writeLines } from '../terminal.js';
 import { zoneOf } from '../times.js';
-import { filterAsked, filterOptions } from './filters.js';
+import { requestedFilter, filterOptions } from './filters.js';
 
 interface TotalsFlags extends RangeFlags {
   readonly check?: true;
@@ -47,7 +47,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
   await withStores(
     terminal,
     async (opened) => {
-      const { merchant } = await filterAsked(opened, flags, ['merchant']);
+      const { merchant } = await requestedFilter(opened, flags, ['merchant']);
       const range = await rangeOf(opened.events, flags);
       const folding = progressBar(terminal.stderr, { doing: 'folding the log', unit: 'events' });
       const checking = progressBar(terminal.stderr, { doing: 'reading the streams', unit: 'transactions' });
@@ -126,7 +126,7 @@ function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
     '£',
   ];
   const cells = [...rows.map((row) => [row.day, row.merchant_id, ...shown(row)]), ['all', '', ...shown(sumOf(rows))]];
-  return [rangeInWords(range), '', ...tableLines(headings, cells)];
+  return [describeRange(range), '', ...tableLines(headings, cells)];
 }
 
 function shown(sums: Readonly<Sums>): Cell[] {

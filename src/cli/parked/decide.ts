@@ -9,7 +9,7 @@ import { giftNamed } from '../giftNamed.js';
 import { neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
 import { refuseWhileHeld } from '../outward.js';
-import { refusalInWords } from '../refusals.js';
+import { describeRefusal } from '../refusals.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { filterOptions, parkedEntries, type ParkedFilter } from './list.js';
 
@@ -125,7 +125,7 @@ function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, proce
   if (all !== true && ids.length === 0) throw usageFailure(`${word} wants ids, or --all`);
 }
 
-interface Wanted {
+interface Desired {
   readonly id: string;
   readonly reason: string;
   /** Whether no other work is decided: its refusal is then the command's. */
@@ -137,7 +137,7 @@ async function one(
   terminal: Terminal,
   opened: OpenedStores,
   decision: Decision,
-  { id, reason, alone, json }: Wanted,
+  { id, reason, alone, json }: Desired,
   counted: { recorded: number; failed: number },
 ): Promise<void> {
   const context = commandLineContext();
@@ -152,7 +152,7 @@ async function one(
     if (outcome.own !== undefined) counted.recorded++;
     await writeLines(terminal.stdout, [json ? asJson(outcome) : inWords(decision, outcome)]);
   } catch (error) {
-    const failure = refusalInWords(error);
+    const failure = describeRefusal(error);
     if (alone || !(failure instanceof CommandFailure)) throw failure;
     counted.failed++;
     terminal.stderr.write(`${id.slice(0, 64)}: ${failure.message}\n`);

@@ -7,7 +7,7 @@ import { withStores } from '../engines.js';
 import { giftNamed } from '../giftNamed.js';
 import { outputOptions } from '../exports.js';
 import { blockLines, examples, jsonLine } from '../output.js';
-import { throwInWords } from '../refusals.js';
+import { throwDescribed } from '../refusals.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
 export function parkedShowCommand(terminal: Terminal): Command {
@@ -27,7 +27,7 @@ export function parkedShowCommand(terminal: Terminal): Command {
           return parkedWithEvents(events, found, { personal: false });
         },
         { onlyReads: true },
-      ).catch(throwInWords);
+      ).catch(throwDescribed);
       await writeLines(terminal.stdout, json === true ? [jsonLine(work)] : inWords(work, terminal.stdout.columns));
     });
 }

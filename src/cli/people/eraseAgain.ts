@@ -13,7 +13,7 @@ import { hasEventLog } from '../dataFolder.js';
 import { refuseOtherKeys, withLog } from '../engines.js';
 import { inputFile, nameOf, readInputText } from '../fileNames.js';
 import { examples } from '../output.js';
-import { refusalInWords } from '../refusals.js';
+import { describeRefusal } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
 import { hashOf } from './person.js';
 
@@ -62,7 +62,7 @@ function erasedAgain({ again, open }: Awaited<ReturnType<Erasures['repeat']>>): 
 function whyOpen(error: Error): string {
   if (error instanceof ErasureWaitsError)
     return `it waits for ${error.waitsFor.join(', ')}; a service with the role processor finishes it once that is settled`;
-  const inWords = refusalInWords(error);
+  const inWords = describeRefusal(error);
   if (inWords instanceof CommandFailure) return inWords.message;
   return `it failed (${error.message}); a service with the role processor tries it again, and /readyz says while it fails`;
 }

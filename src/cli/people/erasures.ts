@@ -6,7 +6,7 @@ import { commandLineContext } from '../caller.js';
 import { type OpenedStores, refuseOtherKeys, withLog, withStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
-import { refusalInWords, throwInWords } from '../refusals.js';
+import { describeRefusal, throwDescribed } from '../refusals.js';
 import { CommandFailure, isAnsweredYes, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { hashOf, type PersonFlags, personOptions, recordLines, requestedPerson } from './person.js';
 
@@ -55,7 +55,7 @@ async function runErase(terminal: Terminal, user: string | undefined, flags: Era
       throw new CommandFailure(
         `the erasure has started and waits for ${error.waitsFor.join(', ')}: repeat it once that is settled`,
       );
-    throw refusalInWords(error);
+    throw describeRefusal(error);
   });
   await writeLines(terminal.stdout, [
     flags.json === true
@@ -90,7 +90,7 @@ export function withdrawErasureCommand(terminal: Terminal): Command {
       const { view } = await withLog(terminal, async (opened) => {
         await refuseOtherKeys(opened);
         return openErasures(opened).withdraw(await personIn(opened), commandLineContext(), reason);
-      }).catch(throwInWords);
+      }).catch(throwDescribed);
       await writeLines(terminal.stdout, [`erasure ${view.id} is withdrawn`]);
     });
 }

@@ -4,7 +4,7 @@ import { type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../o
 import { refuseOtherKeys, withLog, withStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
-import { throwInWords } from '../refusals.js';
+import { throwDescribed } from '../refusals.js';
 import { CommandFailure, orStandardInput, type Terminal, usageFailure, writeLines } from '../terminal.js';
 import { type PersonFlags, personOptions, recordLines, requestedPerson } from './person.js';
 
@@ -55,7 +55,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
       found.people.length,
     );
     return found;
-  }).catch(throwInWords);
+  }).catch(throwDescribed);
   if (people.length === 0) throw new CommandFailure('no person was found');
   await writeLines(terminal.stdout, people.map(flags.json === true ? jsonLine : foundLine));
   if (has_more) terminal.stderr.write(`there are more than ${SEARCH.mostPeople}\n`);
@@ -114,5 +114,5 @@ async function recordOf(
       return record;
     },
     { onlyReads: true },
-  ).catch(throwInWords);
+  ).catch(throwDescribed);
 }

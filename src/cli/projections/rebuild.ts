@@ -186,10 +186,10 @@ async function runRollback(terminal: Terminal, name: string, flags: MaintenanceF
   await withStores(terminal, async (opened) => {
     const { store, events } = opened;
     const options = { projection, reason, json, command: 'rollback' } as const;
-    await maintaining(terminal, opened, options, async ({ asked, until, lead, say, write }) =>
+    await maintaining(terminal, opened, options, async ({ requested, until, lead, say, write }) =>
       recorded(events, 'gift projections rollback', { name }, reason, async () => {
         const from = await store.active(name);
-        const target = await maintenance.rollBack(store, projection, asked);
+        const target = await maintenance.rollBack(store, projection, requested);
         await until(
           async () => {
             if ((await store.active(name)) === target && (await maintenance.rebuildOf(store, name)) === undefined)

@@ -11,7 +11,7 @@ import { treeDir } from '../../service/tree.js';
 import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import {
-  type Asked,
+  type Requested,
   maintenance,
   MaintenanceRefusedError,
   type Order,
@@ -63,7 +63,7 @@ export function projectionOf(name: string): Projection {
 }
 
 export interface Maintaining {
-  readonly asked: Asked;
+  readonly requested: Requested;
   readonly bar: Progress;
   /** Writes a line of JSON, where lines of JSON are requested. */
   say(action: string, more: object): Promise<void>;
@@ -122,7 +122,7 @@ export async function maintaining<T>(
   let leading: Promise<unknown> | undefined;
   let waited = false;
   const at = currentTime();
-  const asked = { by, at, process: holder, ...(reason === null ? {} : { reason }) };
+  const requested = { by, at, process: holder, ...(reason === null ? {} : { reason }) };
 
   function poll(): void {
     // Not before the request: what another command has left is its affair.
@@ -176,14 +176,14 @@ export async function maintaining<T>(
 
   try {
     return await work({
-      asked,
+      requested,
       bar,
       say,
       write: async (...lines) => (json ? undefined : writeLines(stdout, lines)),
       until,
       async order(kind, request, whenInterrupted, onPoll) {
         const { records } = store;
-        const placed = await maintenance.place(records, kind, name, request, asked);
+        const placed = await maintenance.place(records, kind, name, request, requested);
         poll();
         const checking = progressBar(stderr, { doing: 'verifying the log', unit: 'events' });
         try {
@@ -227,12 +227,12 @@ export async function maintaining<T>(
 export async function recorded<T>(
   events: EventStore,
   what: string,
-  asked: Readonly<Record<string, unknown>>,
+  requested: Readonly<Record<string, unknown>>,
   reason: string | null,
   work: () => Promise<T>,
   shown?: (result: T) => number,
 ): Promise<T> {
-  return recordedWork(await cliAccess(events).start(what, asked, { personal: false, reason }), work, shown);
+  return recordedWork(await cliAccess(events).start(what, requested, { personal: false, reason }), work, shown);
 }
 
 const REMEDIES: Readonly<Record<NonNullable<MaintenanceRefusedError['refusal']['remedy']>, (name: string) => string>> =

@@ -12,7 +12,7 @@ import type {
 } from '../../ops/status/status.js';
 import { outwardState } from '../../ops/outward/outwardWork.js';
 import { openServiceStatus } from '../../ops/status/serviceStatus.js';
-import { failingWords } from '../../runtime/supervision/followers.js';
+import { describeFailing } from '../../runtime/supervision/followers.js';
 import { withStores } from '../engines.js';
 import { examples, jsonLine, printable, tableLines } from '../output.js';
 import { heldLines } from '../outward.js';
@@ -85,7 +85,7 @@ function wordsOf(found: readonly StatusEntry[]): string[] {
     ...parts.flatMap(({ name, process, ...health }) => [
       '',
       printable(
-        `${name} of ${process} ${failingWords({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`,
+        `${name} of ${process} ${describeFailing({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`,
       ),
     ]),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),

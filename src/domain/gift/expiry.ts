@@ -10,15 +10,15 @@ import type { IssuedGift } from './state.js';
 export const EXPIRING_DAYS = 30;
 
 /** @param today UTC */
-export function expiryNews(gift: IssuedGift, today: string): (GiftExpiring | GiftExpired)[] {
-  const { issued, expiryTold } = gift;
+export function expiryEvents(gift: IssuedGift, today: string): (GiftExpiring | GiftExpired)[] {
+  const { issued, expiryAnnounced } = gift;
   const { expires_on } = issued;
   if (gift.status !== 'issued') return [];
   if (today > expires_on)
-    return expiryTold?.expired === expires_on ? [] : [{ type: 'GiftExpired', data: { expires_on } }];
+    return expiryAnnounced?.expired === expires_on ? [] : [{ type: 'GiftExpired', data: { expires_on } }];
   const from = daysAfter(expires_on, -EXPIRING_DAYS);
   // A last valid day that was set on or after `from` gets no `GiftExpiring`.
-  if (today < from || setOn(gift) >= from || expiryTold?.expiring === expires_on) return [];
+  if (today < from || setOn(gift) >= from || expiryAnnounced?.expiring === expires_on) return [];
   return [{ type: 'GiftExpiring', data: { expires_on } }];
 }
 

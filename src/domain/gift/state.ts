@@ -28,7 +28,7 @@ export interface IssuedGift {
   /** Time of the last extension (ISO 8601); absent: the gift was never extended. */
   readonly extendedAt?: string;
   /** The last valid days for which `GiftExpiring` and `GiftExpired` were appended. */
-  readonly expiryTold?: { readonly expiring?: string; readonly expired?: string };
+  readonly expiryAnnounced?: { readonly expiring?: string; readonly expired?: string };
   /** Data of the last `ReminderDue`. */
   readonly reminded?: { readonly expires_on: string; readonly days: number };
   /** Time at which a scheduled gift was released (ISO 8601); absent: not released yet. */
@@ -71,8 +71,8 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'GiftUnblocked':
         return { ...state, blockedBy: (state.blockedBy ?? []).filter(({ cause }) => cause !== event.data.cause) };
       case 'GiftReassigned': {
-        const { claimedBy: _, claimedAt: __, ...kept } = state;
-        return copyWith(kept, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });
+        const { claimedBy: _, claimedAt: __, ...rest } = state;
+        return copyWith(rest, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });
       }
       case 'GiftExtended': {
         const { expires_on, voucher_expires_at } = event.data;
@@ -82,9 +82,9 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
           : { ...extended, voucher: { ...state.voucher, expires_at: voucher_expires_at } };
       }
       case 'GiftExpiring':
-        return copyWith(state, { expiryTold: { ...state.expiryTold, expiring: event.data.expires_on } });
+        return copyWith(state, { expiryAnnounced: { ...state.expiryAnnounced, expiring: event.data.expires_on } });
       case 'GiftExpired':
-        return copyWith(state, { expiryTold: { ...state.expiryTold, expired: event.data.expires_on } });
+        return copyWith(state, { expiryAnnounced: { ...state.expiryAnnounced, expired: event.data.expires_on } });
       case 'ReminderDue': {
         const { expires_on, days } = event.data;
         return copyWith(state, { reminded: { expires_on, days } });

@@ -2,7 +2,7 @@ import { type GiftIssued, isSomebody, type Receiver } from '../gift/events.js';
 import { deriveGiftIds, type GiftIds, giftIdsIn } from '../giftIds.js';
 import {
   giftsInRefunds,
-  givenBack,
+  refundedMoney,
   type NothingRefunded,
   type RefundRequested,
   type RefundStarted,
@@ -124,22 +124,23 @@ export function* issueGifts(
  */
 export function requestRefund(
   state: MadePurchase,
-  asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] },
+  requested: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] },
 ): RefundRequested[] {
-  if (state.refunds.has(asked.refund_id)) return [];
+  if (state.refunds.has(requested.refund_id)) return [];
   if (state.status === 'pending') throw new Refusal('transaction_pending');
   if (state.status === 'declined') throw new Refusal('nothing_to_refund');
   const own = deriveGiftIds(state.purchase.seed, state.purchase.receivers.length).map(({ gift_id }) => gift_id);
   const held = giftsInRefunds(state.refunds);
-  if (asked.gift_ids !== undefined) {
+  if (requested.gift_ids !== undefined) {
     const known = new Set(own);
-    const other = asked.gift_ids.findIndex((id) => !known.has(id));
+    const other = requested.gift_ids.findIndex((id) => !known.has(id));
     if (other >= 0) throw new Refusal('gift_not_in_transaction', `gift_ids[${other}]`);
-    if (asked.gift_ids.some((id) => held.has(id))) throw new Refusal('gift_already_refunded');
+    if (requested.gift_ids.some((id) => held.has(id))) throw new Refusal('gift_already_refunded');
   }
-  const gift_ids = asked.gift_ids === undefined ? own.filter((id) => !held.has(id)) : [...new Set(asked.gift_ids)];
+  const gift_ids =
+    requested.gift_ids === undefined ? own.filter((id) => !held.has(id)) : [...new Set(requested.gift_ids)];
   if (gift_ids.length === 0) throw new Refusal('nothing_to_refund');
-  const { refund_id, voided, reason } = asked;
+  const { refund_id, voided, reason } = requested;
   return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
 }
 
@@ -174,5 +175,5 @@ export function startRefund(
 /** Pence of the charge that are left after our refunds and external ones. */
 export function leftOfCharge(state: Purchase): number {
   if (state.status === 'none' || state.charge === undefined) return 0;
-  return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;
+  return state.charge.amount - refundedMoney(state.refunds, state.charge.charge_id) - reversalsOf(state).refunded.total;
 }

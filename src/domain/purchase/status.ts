@@ -15,10 +15,10 @@ export const TRANSACTION_STATUSES = [
 
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number];
 
-export type GivenBackEvent = GiftsRefunded | RefundFailed | RefundedAtProvider | DisputeOpened | DisputeClosed;
+export type RefundedMoneyEvent = GiftsRefunded | RefundFailed | RefundedAtProvider | DisputeOpened | DisputeClosed;
 
 /** Refunds and disputes of a purchase as plain JSON, as the read model `reversals` stores them. */
-export interface GivenBack {
+export interface RefundedMoney {
   /** Refunds that the provider accepted, by the refund's id. */
   readonly refunds: Readonly<Record<string, { readonly amount: number; readonly gifts: number }>>;
   /** Sum of the external refunds, which we did not request. */
@@ -27,9 +27,12 @@ export interface GivenBack {
   readonly disputes: Readonly<Record<string, Dispute['status']>>;
 }
 
-const NOTHING: GivenBack = { refunds: {}, external: 0, disputes: {} };
+const NOTHING: RefundedMoney = { refunds: {}, external: 0, disputes: {} };
 
-export function evolveGivenBack(before: GivenBack | undefined, event: Happened<GivenBackEvent>): GivenBack {
+export function evolveRefundedMoney(
+  before: RefundedMoney | undefined,
+  event: Happened<RefundedMoneyEvent>,
+): RefundedMoney {
   const state = before ?? NOTHING;
   switch (event.type) {
     case 'GiftsRefunded': {
@@ -57,13 +60,13 @@ export function evolveGivenBack(before: GivenBack | undefined, event: Happened<G
 /** @param bought `total`: pence; `count`: number of its gifts */
 export function transactionStatus(
   { payment, total, count }: { readonly payment: PaymentState; readonly total: number; readonly count: number },
-  givenBack: GivenBack | undefined,
+  refundedMoney: RefundedMoney | undefined,
 ): TransactionStatus {
-  if (payment !== 'charged' || givenBack === undefined) return payment;
-  const refunds = Object.values(givenBack.refunds);
-  const amount = refunds.reduce((sum, refund) => sum + refund.amount, givenBack.external);
+  if (payment !== 'charged' || refundedMoney === undefined) return payment;
+  const refunds = Object.values(refundedMoney.refunds);
+  const amount = refunds.reduce((sum, refund) => sum + refund.amount, refundedMoney.external);
   const gifts = refunds.reduce((sum, refund) => sum + refund.gifts, 0);
   if (total === 0 ? gifts >= count : amount >= total) return 'refunded';
-  if (Object.values(givenBack.disputes).some((status) => status !== 'won')) return 'disputed';
+  if (Object.values(refundedMoney.disputes).some((status) => status !== 'won')) return 'disputed';
   return amount > 0 || gifts > 0 ? 'partially_refunded' : 'charged';
 }

@@ -47,7 +47,7 @@ export function tickBatcher<T>(take: (items: T[]) => T[] | undefined): TickBatch
   };
 }
 
-interface Asked<Q, A> {
+interface Request<Q, A> {
   readonly question: Q;
   readonly resolve: (answer: A) => void;
   readonly reject: (error: unknown) => void;
@@ -65,9 +65,9 @@ export function batchedAnswers<Q, A>(
   answer: (question: Q) => A,
   { atOnce, around = (work) => work() }: BatchedAnswersOptions,
 ): (question: Q) => Promise<A> {
-  const batch = tickBatcher<Asked<Q, A>>((asked) => {
+  const batch = tickBatcher<Request<Q, A>>((requests) => {
     const time = slices(LOW_PRIORITY_SLICE_MS);
-    const now = asked.slice(0, atOnce);
+    const now = requests.slice(0, atOnce);
     let answered = 0;
     try {
       around(() => {
@@ -85,7 +85,7 @@ export function batchedAnswers<Q, A>(
       for (const { reject } of now) reject(error);
       answered = now.length;
     }
-    return asked.slice(answered);
+    return requests.slice(answered);
   });
   return (question) => new Promise((resolve, reject) => void batch.add({ question, resolve, reject }));
 }

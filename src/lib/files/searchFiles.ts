@@ -49,21 +49,21 @@ export async function searchFiles(
       const overlap = Math.max(0, search.longest - 1);
       const buffer = Buffer.alloc(overlap + PIECE_BYTES);
       const known = new Set<number>();
-      let kept = 0;
+      let carried = 0;
       let read = 0;
       for (;;) {
         signal.throwIfAborted();
-        const { bytesRead } = await handle.read(buffer, kept, PIECE_BYTES, read);
+        const { bytesRead } = await handle.read(buffer, carried, PIECE_BYTES, read);
         if (bytesRead === 0) return read;
-        const filled = kept + bytesRead;
+        const filled = carried + bytesRead;
         for (const { text, at } of search.in(buffer.subarray(0, filled))) {
           if (known.has(text)) continue;
           known.add(text);
-          await onMatch({ text, file, at: read - kept + at });
+          await onMatch({ text, file, at: read - carried + at });
         }
         read += bytesRead;
-        kept = Math.min(overlap, filled);
-        buffer.copyWithin(0, filled - kept, filled);
+        carried = Math.min(overlap, filled);
+        buffer.copyWithin(0, filled - carried, filled);
       }
     } finally {
       await handle.close();

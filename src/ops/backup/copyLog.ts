@@ -242,12 +242,12 @@ async function store(target: EventStore, appends: readonly StreamAppend[]): Prom
 }
 
 function refusalOf({ stream, expected, actual }: ConflictError): CopyRefusedError {
-  const wanted = typeof expected === 'number' ? expected : -1;
-  return actual > wanted
+  const required = typeof expected === 'number' ? expected : -1;
+  return actual > required
     ? new CopyRefusedError(
         `somebody else writes to the target (stream ${stream}): stop that, and copy to an empty target. The source is as it was`,
       )
     : new CopyRefusedError(
-        `the source has lost events of stream ${stream} before revision ${wanted + 1}: such a log can't be copied whole; restore it from a backup`,
+        `the source has lost events of stream ${stream} before revision ${required + 1}: such a log can't be copied whole; restore it from a backup`,
       );
 }

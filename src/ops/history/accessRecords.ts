@@ -19,7 +19,7 @@ export interface AccessFilter {
 }
 
 /** Position in the stream of a day (UTC, `YYYY-MM-DD`). */
-export interface AccessPlace {
+export interface AccessPosition {
   readonly day: string;
   /** Last revision that was read; -1 before the first record. */
   readonly revision: number;
@@ -30,7 +30,7 @@ export interface AccessPage {
   /** Number of records that were read. */
   readonly read: number;
   /** Position of the last record that was read. */
-  readonly place: AccessPlace;
+  readonly position: AccessPosition;
 }
 
 /**
@@ -40,7 +40,7 @@ export interface AccessPage {
  */
 export async function* readAccess(
   events: Pick<EventStore, 'read'>,
-  after: AccessPlace,
+  after: AccessPosition,
   to: string,
   { person, gift, who }: AccessFilter,
 ): AsyncGenerator<AccessPage> {
@@ -63,7 +63,7 @@ export async function* readAccess(
     for (;;) {
       const page = await events.read(accessStream(day), { from: revision + 1, limit: PAGE });
       revision = page.at(-1)?.revision ?? revision;
-      yield { records: page.filter(matches), read: page.length, place: { day, revision } };
+      yield { records: page.filter(matches), read: page.length, position: { day, revision } };
       if (page.length < PAGE) break;
     }
 }

@@ -105,13 +105,13 @@ export async function giftHistory(
     ),
   );
   const boughtAt = purchase[0]?.position ?? '';
-  const wanted = new Set(giftIds);
+  const requested = new Set(giftIds);
   for (const name of PARKED_NAMES) {
     for await (const page of streamBetween(events, parkedStream(name), boughtAt, undefined)) {
       all.push(
         ...page.filter((event) => {
           const { entity = '' } = event.data as { readonly entity?: string };
-          return ofThese(event) && (!OF_ONE_GIFT[name] || wanted.has(entity)) && !share.isOthers(entity);
+          return ofThese(event) && (!OF_ONE_GIFT[name] || requested.has(entity)) && !share.isOthers(entity);
         }),
       );
     }
@@ -129,10 +129,10 @@ export async function giftHistory(
 async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
   const { payment_reference, transaction_id } = (purchase[0]?.data ?? {}) as Partial<GiftsPurchased['data']>;
   const found = new Map<string, RecordedEvent>();
-  for (const [index, asked] of purchase.entries()) {
-    const answers = ANSWERS[asked.type];
+  for (const [index, requested] of purchase.entries()) {
+    const answers = ANSWERS[requested.type];
     if (answers === undefined || payment_reference === undefined) continue;
-    const { refund_id } = asked.data as { readonly refund_id?: string };
+    const { refund_id } = requested.data as { readonly refund_id?: string };
     const answered = purchase
       .slice(index)
       .find(
@@ -141,7 +141,7 @@ async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[
     for await (const page of streamBetween(
       events,
       walletStream(payment_reference),
-      asked.position,
+      requested.position,
       answered?.position,
     )) {
       for (const event of page)

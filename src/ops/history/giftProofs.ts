@@ -80,7 +80,7 @@ export async function redemptionNamed(
  * gifts: a gift's id is enough to use it.
  */
 function shownToAuditors(event: RecordedEvent, giftIds: ReadonlySet<string>): IsShown {
-  const kept = keptFields(event);
+  const kept = openFields(event);
   const namesOthers = giftsIn(event.data).some((id) => !giftIds.has(id));
   return {
     field: (name) => kept?.has(name) === false && !(namesOthers && OF_GIFTS.has(name)),
@@ -95,7 +95,7 @@ const FOREIGN: ReadonlySet<string> = new Set(['sender_id', 'receiver']);
 
 /** Parts of an event for merchants: those for auditors, without metadata, and without who gave and got the gift. */
 function shownToMerchants(event: RecordedEvent): IsShown {
-  const kept = keptFields(event);
+  const kept = openFields(event);
   return {
     field: (name) => kept?.has(name) === false && !FOREIGN.has(name),
     metadata: false,
@@ -103,7 +103,7 @@ function shownToMerchants(event: RecordedEvent): IsShown {
 }
 
 /** Names of the fields that a proof hides; `undefined` where it hides all. */
-function keptFields({ type, data, metadata }: RecordedEvent): ReadonlySet<string> | undefined {
+function openFields({ type, data, metadata }: RecordedEvent): ReadonlySet<string> | undefined {
   const classes = Object.hasOwn(FIELD_CLASSES, type)
     ? (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[type]
     : undefined;

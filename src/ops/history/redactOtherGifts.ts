@@ -22,21 +22,23 @@ export function redactOtherGifts(purchase: readonly RecordedEvent[], giftIds: re
   const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
   if (bought === undefined || giftIds.length === bought.receivers.length)
     return { events: purchase, isOthers: () => false };
-  const wanted = new Set(giftIds);
+  const requested = new Set(giftIds);
   const own = new Set<string>();
   const others = new Set<string>();
   for (const { data } of purchase) {
     const { refund_id: refundId, ...named } = data as NamesGifts;
     if (refundId === undefined) continue;
     const ids = giftsIn(named);
-    if (ids.some((id) => wanted.has(id))) own.add(refundId);
+    if (ids.some((id) => requested.has(id))) own.add(refundId);
     // A refund without gifts (money that bought nothing) concerns all gifts.
     else if (ids.length > 0) others.add(refundId);
   }
   const isOthers = (refundId: string): boolean => others.has(refundId) && !own.has(refundId);
   const events = purchase
     .filter(({ data }) => !isOthers((data as NamesGifts).refund_id ?? ''))
-    .map((event) => (event.type === 'GiftsPurchased' ? withOwnReceivers(event, wanted) : withOwnGifts(event, wanted)));
+    .map((event) =>
+      event.type === 'GiftsPurchased' ? withOwnReceivers(event, requested) : withOwnGifts(event, requested),
+    );
   return { events, isOthers };
 }
 
@@ -44,24 +46,24 @@ export function giftsIn({ gift_ids = [], kept = {} }: NamesGifts): readonly stri
   return [...gift_ids, ...Object.values(kept).flat()];
 }
 
-function withOwnReceivers(event: RecordedEvent, wanted: ReadonlySet<string>): RecordedEvent {
+function withOwnReceivers(event: RecordedEvent, requested: ReadonlySet<string>): RecordedEvent {
   const data = event.data as GiftsPurchased['data'];
   const ids = deriveGiftIds(data.seed, data.receivers.length);
-  const receivers = data.receivers.filter((_, index) => wanted.has(ids[index]?.gift_id ?? ''));
+  const receivers = data.receivers.filter((_, index) => requested.has(ids[index]?.gift_id ?? ''));
   return { ...event, data: { ...data, receivers, other_receivers: data.receivers.length - receivers.length } };
 }
 
-function withOwnGifts(event: RecordedEvent, wanted: ReadonlySet<string>): RecordedEvent {
+function withOwnGifts(event: RecordedEvent, requested: ReadonlySet<string>): RecordedEvent {
   const { gift_ids, kept } = event.data as NamesGifts;
   const all = giftsIn(event.data as NamesGifts);
-  const others = all.filter((id) => !wanted.has(id)).length;
+  const others = all.filter((id) => !requested.has(id)).length;
   if (others === 0) return event;
   const data: Record<string, unknown> = { ...event.data, other_gifts: others };
-  if (gift_ids !== undefined) data['gift_ids'] = gift_ids.filter((id) => wanted.has(id));
+  if (gift_ids !== undefined) data['gift_ids'] = gift_ids.filter((id) => requested.has(id));
   if (kept !== undefined)
     data['kept'] = Object.fromEntries(
       Object.entries(kept)
-        .map(([why, ids]) => [why, ids.filter((id) => wanted.has(id))] as const)
+        .map(([why, ids]) => [why, ids.filter((id) => requested.has(id))] as const)
         .filter(([, ids]) => ids.length > 0),
     );
   return { ...event, data };

@@ -14,8 +14,8 @@ export async function* streamBetween(
 ): AsyncGenerator<RecordedEvent[]> {
   for (let from = await firstAfter(events, stream, after); ;) {
     const page = await events.read(stream, { from, limit: PAGE });
-    const wanted = page.filter(({ position }) => position > after && (through === undefined || position <= through));
-    if (wanted.length > 0) yield wanted;
+    const matching = page.filter(({ position }) => position > after && (through === undefined || position <= through));
+    if (matching.length > 0) yield matching;
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE || (through !== undefined && last.position >= through)) return;
     from = last.revision + 1;

@@ -45,7 +45,7 @@ function after(known: Known, event: RecordedEvent): Known {
   return { owner, resumedAt: event.type === 'OutwardWorkResumed' ? event.position : known.resumedAt };
 }
 
-async function look(events: Pick<EventStore, 'read'>): Promise<Known> {
+async function readState(events: Pick<EventStore, 'read'>): Promise<Known> {
   return (await events.read(OUTWARD_STREAM)).reduce(after, { owner: undefined, resumedAt: undefined });
 }
 
@@ -56,7 +56,7 @@ const stateOf = ({ owner, resumedAt }: Known, logId: string): OutwardState => ({
 
 /** @throws UnavailableError */
 export async function outwardState(events: Pick<EventStore, 'logId' | 'read'>): Promise<OutwardState> {
-  return stateOf(await look(events), events.logId);
+  return stateOf(await readState(events), events.logId);
 }
 
 /**
@@ -88,12 +88,12 @@ export async function followOutwardWork(
   does: boolean,
 ): Promise<OutwardWork> {
   let passedOn = await events.end();
-  let known = await look(events);
+  let known = await readState(events);
   const calls: (() => void)[] = [];
   const startWhereNew = async (): Promise<void> => {
     if (!does || known.owner !== undefined) return;
     await start(events);
-    known = await look(events);
+    known = await readState(events);
     for (const call of calls) call();
   };
   await startWhereNew().catch((error: unknown) => {

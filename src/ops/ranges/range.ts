@@ -16,7 +16,7 @@ export interface LogRange {
 }
 
 /** A range as it was requested. */
-export interface RangeWords {
+export interface RangeTexts {
   readonly zone: TimeZone;
   readonly from?: string | undefined;
   /** End of the range; a day includes its end. */
@@ -26,14 +26,14 @@ export interface RangeWords {
 }
 
 /** @throws TimeError, also for a position of another log; UnavailableError */
-export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeWords): Promise<LogRange> {
+export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeTexts): Promise<LogRange> {
   const after = given === undefined ? undefined : withoutMark(given);
   const first = from === undefined ? null : about('from', () => zone.instant(from, 'first'));
   const last = to === undefined ? null : about('to', () => zone.instant(to, 'last'));
   if (first !== null && last !== null && first > last)
     throw new TimeError(`from (${first}) is later than to (${last})`, 'from');
   const end = await events.end();
-  if (after !== undefined) refuseUnlessPlace(events, after, end);
+  if (after !== undefined) refuseUnlessPosition(events, after, end);
   const all = { after: after ?? null, through: end ?? null };
   if (first === null && last === null) return { ...all, from: first, to: last, time_zone: zone.name };
   const part = await timeBounds(events, { from: first ?? undefined, to: last ?? undefined, after });
@@ -56,7 +56,7 @@ export function about<T>(field: string, read: () => T): T {
 }
 
 /** @throws TimeError for a position of another log: an empty answer would look like the end of a list */
-export function refuseUnlessPlace(
+export function refuseUnlessPosition(
   events: Pick<EventStore, 'isPosition'>,
   after: string,
   end: Position | undefined,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { within } from '../../lib/async/within.js';
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { Records } from '../../ports/readStore.js';
-import { type Asked, maintenance, MaintenanceRefusedError, type Order } from '../../runtime/readmodels/index.js';
+import { type Requested, maintenance, MaintenanceRefusedError, type Order } from '../../runtime/readmodels/index.js';
 
 /** Runs work whose start is recorded, and records its end. `shown`: how many records the result shows. */
 export async function recordedWork<T>(
@@ -56,7 +56,7 @@ export interface AwaitedOrders {
    * @throws MaintenanceRefusedError; what the order failed of within that time; UnavailableError
    */
   place<K extends Order['kind']>(
-    order: { readonly kind: K; readonly projection: string; readonly asked: Asked; readonly waitMs: number },
+    order: { readonly kind: K; readonly projection: string; readonly requested: Requested; readonly waitMs: number },
     request: () => Promise<Order<K>['request']>,
     operation?: StartedOperation,
   ): Promise<Order<K>>;
@@ -69,13 +69,13 @@ export function awaitedOrders(records: Records, logger: Logger): AwaitedOrders {
   const watched = new Set<Promise<unknown>>();
   return {
     async place<K extends Order['kind']>(
-      { kind, projection, asked, waitMs }: Parameters<AwaitedOrders['place']>[0] & { readonly kind: K },
+      { kind, projection, requested, waitMs }: Parameters<AwaitedOrders['place']>[0] & { readonly kind: K },
       request: () => Promise<Order<K>['request']>,
       operation?: StartedOperation,
     ) {
       let placed: Order<K> | undefined;
       const watch = async (): Promise<Order<K>> => {
-        placed = await maintenance.place(records, kind, projection, await request(), asked);
+        placed = await maintenance.place(records, kind, projection, await request(), requested);
         const order = await maintenance.after(records, placed, closing.signal);
         if (order.state === 'failed') throw maintenance.failureOf(order);
         if (order.state !== 'running') await operation?.end(shownBy(order), null, order.state === 'done');

@@ -6,7 +6,7 @@ import { timeZone, TimeError } from '../ranges/times.js';
 import { walletLedger } from './walletLedger.js';
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
-const SIMULATED_KEPT_MS = 48 * 3_600_000;
+const SIMULATED_RETAINED_MS = 48 * 3_600_000;
 
 export interface ReconcileDeps {
   readonly events: EventStore;
@@ -36,7 +36,7 @@ export function dayOf(
   const calendar = timeZone(zone);
   const from = Date.parse(calendar.instant(text, 'first'));
   if (from > now) throw new TimeError(`${text} has not started yet`, 'day');
-  if (settings.payments === 'simulated' && from < now - SIMULATED_KEPT_MS)
+  if (settings.payments === 'simulated' && from < now - SIMULATED_RETAINED_MS)
     throw new TimeError('the simulated provider keeps its ledger for 48 h only', 'day');
   return { day: text, timeZone: zone, from, to: Math.min(Date.parse(calendar.instant(text, 'last')) + 1, now) };
 }

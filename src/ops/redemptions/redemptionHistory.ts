@@ -95,14 +95,14 @@ export async function* readRedemptions(
     const records: RedemptionRecord[] = [];
     for (const [index, event] of batch.events.entries()) {
       const redemption = redeemed[index];
-      if (redemption !== undefined && wanted(event, redemption, filter))
+      if (redemption !== undefined && matches(event, redemption, filter))
         records.push({ ...eventView(event, { personal: false }), gift_id: idOf(event.stream), redemption });
     }
     yield { records, position: batch.position };
   }
 }
 
-function wanted(
+function matches(
   { stream, metadata }: RecordedEvent,
   redemption: GiftRedeemed['data'],
   filter: RedemptionFilter,

@@ -8,7 +8,7 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
   const known = new Map(PARKED_NAMES.map((name) => [name, { next: 0, open: new Set<string>() }]));
   let looking: Promise<void> = Promise.resolve();
 
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     for (const [name, state] of known) {
       for (let full = true; full;) {
         const page = await events.read(parkedStream(name), { from: state.next, limit: PAGE });
@@ -25,7 +25,7 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
 
   return async () => {
     // Scans run one after the other: concurrent scans would read the same events twice.
-    looking = looking.then(look, look);
+    looking = looking.then(refresh, refresh);
     await looking;
     return new Map([...known].map(([name, { open }]) => [name, open.size]));
   };

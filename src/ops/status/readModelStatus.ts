@@ -1,7 +1,7 @@
 import type { ReadStore } from '../../ports/readStore.js';
 import {
   buildOf,
-  keptPreviousBuilds,
+  retainedPreviousBuilds,
   listQuarantined,
   maintenance,
   orphans,
@@ -24,16 +24,16 @@ export async function readModelStatus(
   const { seen, was } = samples;
   const { active, own, other } = await modelBuilds(store, projection);
   const stored = { position: seen.positions.get(name), invalid: seen.invalid.get(name) ?? null };
-  const [progress, quarantined, rebuild, kept, served, perSecond, isStarted] = await Promise.all([
+  const [progress, quarantined, rebuild, retained, served, perSecond, isStarted] = await Promise.all([
     logProgress(events, stored, types, COUNT),
     listQuarantined(store.records, { name, version: own }),
     rebuildStatus(store, name, samples),
-    keptPreviousBuilds(store, name),
+    retainedPreviousBuilds(store, name),
     other === undefined ? null : servedStatus(engines, projection, other, samples),
     rate(events, types, { from: was.positions.get(name), to: stored.position, ms: seen.at - was.at }),
     other === undefined || store.versions(name).then((known) => known.includes(own)),
   ]);
-  const [previous = null, previousRelease = null] = kept
+  const [previous = null, previousRelease = null] = retained
     .filter(({ number }) => number !== active)
     .map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
   return {

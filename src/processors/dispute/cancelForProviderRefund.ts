@@ -18,12 +18,12 @@ const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_K
 export async function cancelForProviderRefund(
   deps: GiftChangeDeps,
   purchase: MadePurchase,
-  asked: Cause,
+  requested: Cause,
   total: number,
 ): Promise<ProviderRefundSettled['data']> {
   if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };
   const price = purchase.purchase.sale_price;
-  const wanted = price > 0 ? Math.floor(total / price) : 0;
+  const required = price > 0 ? Math.floor(total / price) : 0;
   const candidates: VisitedGift[] = [];
   let cancelled = 0;
   let vouchered = 0;
@@ -38,17 +38,17 @@ export async function cancelForProviderRefund(
     else if (refundId !== undefined && madeByHand(purchase.refunds.get(refundId))) byHand++;
     else if (status === 'issued') candidates.push(found);
   });
-  cancelled += Math.min(byHand, Math.max(0, wanted - cancelled));
+  cancelled += Math.min(byHand, Math.max(0, required - cancelled));
   candidates.sort(
     (one, other) =>
       Number(one.gift.voucher !== undefined) - Number(other.gift.voucher !== undefined) ||
       other.gift.issued.index - one.gift.issued.index,
   );
 
-  const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: asked };
+  const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: requested };
   // A gift that is redeemed concurrently is replaced by the next one.
-  for (let from = 0; cancelled < wanted && from < candidates.length;) {
-    const next = candidates.slice(from, from + wanted - cancelled);
+  for (let from = 0; cancelled < required && from < candidates.length;) {
+    const next = candidates.slice(from, from + required - cancelled);
     from += next.length;
     await inParallel(next, AT_ONCE, async (found) => {
       const { before, changed } = await changeGift(deps, found, reason, (gift) => cancel(gift, CAUSE));

@@ -24,7 +24,7 @@ import { type Cause, causeOf, GiveUpError, NotYetError, RACES } from '../runner/
 interface ReversalStatus {
   readonly purchase: MadePurchase;
   readonly settled: ProviderRefundSettled['data'] | undefined;
-  readonly asked: Cause;
+  readonly requested: Cause;
   readonly revision: number;
 }
 
@@ -49,7 +49,9 @@ export async function settleReversal(
     const step = reversalSteps(reversalsOf(at.purchase)).find((one) => one.key === key);
     const before = retried !== undefined && key === PROVIDER_REFUND_KEY ? at.settled : undefined;
     const cause =
-      step === undefined && retried !== undefined ? { ...retried, correlationId: at.asked.correlationId } : at.asked;
+      step === undefined && retried !== undefined
+        ? { ...retried, correlationId: at.requested.correlationId }
+        : at.requested;
     const event = step === undefined ? await answerAgain(deps, at, cause, before) : await answerTo(deps, at, step);
     if (event === undefined) {
       if (step !== undefined) continue;
@@ -76,7 +78,7 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
   return {
     purchase,
     settled,
-    asked: causeOf(history.findLast((event) => asksFor(event, key)) ?? last),
+    requested: causeOf(history.findLast((event) => asksFor(event, key)) ?? last),
     revision: last.revision,
   };
 }
@@ -95,7 +97,7 @@ async function answerTo(
     case 'settle provider refund': {
       const [settled] = settleProviderRefund(
         reversalsOf(at.purchase),
-        await cancelForProviderRefund(deps, at.purchase, at.asked, step.total),
+        await cancelForProviderRefund(deps, at.purchase, at.requested, step.total),
       );
       return settled;
     }
@@ -119,7 +121,7 @@ async function answerAgain(
 
 async function answerDispute(
   deps: GiftChangeDeps,
-  { purchase, asked }: ReversalStatus,
+  { purchase, requested }: ReversalStatus,
   { dispute_id, status, reason }: Dispute,
 ): Promise<ReversalEvent | undefined> {
   const blocked = status !== 'won';
@@ -127,7 +129,7 @@ async function answerDispute(
   const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };
   const decide = (gift: Parameters<typeof block>[0]) =>
     blocked ? block(gift, { payment: 'charged' }, why) : unblock(gift, why);
-  const reasons = { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: asked };
+  const reasons = { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: requested };
   let gifts = 0;
   if (purchase.status === 'charged') {
     await changeGifts(deps, purchase, reasons, decide, ({ before }) => {

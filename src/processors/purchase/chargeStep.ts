@@ -213,19 +213,19 @@ function isOver({ now }: ChargeDeps, { required, until }: Authentication): boole
   return left <= 0 || left > 2 * (end - Date.parse(required)) + CLOCK_SLACK_MS;
 }
 
-/** The pause until the next poll: `lookMs`, tripled each time, until the buyer's time is over. */
+/** The pause until the next poll: `pollMs`, tripled each time, until the buyer's time is over. */
 function notYet(
-  { now, retryPolicy: { lookMs } }: ChargeDeps,
+  { now, retryPolicy: { pollMs } }: ChargeDeps,
   { required, until, failed }: Authentication,
 ): NotYetError {
   if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
   // After the clock was set back, `required` may be in the future.
   const waited = Math.max(0, now() - Date.parse(required));
-  let look = lookMs;
-  while (look <= waited) look *= 3;
+  let wait = pollMs;
+  while (wait <= waited) wait *= 3;
   return new NotYetError(
     'the buyer has not proved who they are',
-    Math.max(1, Math.min(look - waited, Date.parse(until) - now())),
+    Math.max(1, Math.min(wait - waited, Date.parse(until) - now())),
   );
 }
 

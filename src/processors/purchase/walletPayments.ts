@@ -80,16 +80,16 @@ export function walletPayments(events: EventStore, writer: StepDeps['writer']): 
   return {
     pay: (reference, transactionId, amount, reason) =>
       inTurn(reference, async () => {
-        const asked = { transaction_id: transactionId, amount };
-        const decided = debitOf(await decide(reference, reason, (wallet) => debit(wallet, asked)), transactionId);
+        const requested = { transaction_id: transactionId, amount };
+        const decided = debitOf(await decide(reference, reason, (wallet) => debit(wallet, requested)), transactionId);
         if (decided === undefined) throw new Error('a wallet decided nothing');
         return decided;
       }),
 
     refund: (reference, transactionId, amount, refundId, reason) =>
       inTurn(reference, async () => {
-        const asked = { transaction_id: transactionId, amount, cause: refundId };
-        const wallet = await decide(reference, reason, (found) => credit(found, asked));
+        const requested = { transaction_id: transactionId, amount, cause: refundId };
+        const wallet = await decide(reference, reason, (found) => credit(found, requested));
         return isCredited(wallet, refundId) ? 'credited' : 'refused';
       }),
   };

@@ -50,7 +50,7 @@ export async function refundMoney(
 /**
  * Whether money of the charge was refunded since a refused attempt, perhaps in its place. @throws Error to be retried
  */
-export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
+export async function wasMadeConcurrently(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
   if (request.provider === 'wallet' || request.provider === 'invoice') return false;
   deps.mayAct();
   // The provider may list the refused attempt itself; under the next attempt's number it counts among the others.

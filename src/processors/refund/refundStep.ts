@@ -19,7 +19,7 @@ import {
 import { ConflictError, type RecordedEvent } from '../../ports/eventStore.js';
 import type { RefundRequest } from '../../messages/payments.js';
 import type { Retry } from './state.js';
-import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
+import { wasMadeConcurrently, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { changeGift, type PaidGift } from '../purchase/giftChanges.js';
 import { causeOf, GiveUpError, type Reason, type StepDeps } from '../runner/index.js';
 
@@ -64,7 +64,7 @@ export async function refund(
       case 'refunded':
         return;
       case 'requested': {
-        const { cancelled, kept } = await cancelGifts(deps, state, known.asked, reason);
+        const { cancelled, kept } = await cancelGifts(deps, state, known.requested, reason);
         const [started] = startRefund(state, refundId, cancelled, kept);
         if (started === undefined) throw new GiveUpError('the purchase was never charged');
         // Money that was refunded in another way can't be refunded twice.
@@ -80,7 +80,7 @@ export async function refund(
         if (retried === undefined || own.position > retried.at)
           throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
         // The provider's webhook about a refund made by hand may not have arrived yet.
-        if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known))))
+        if (known.outside === true || (await wasMadeConcurrently(deps, requestOf(transactionId, known))))
           throw maybeByHand(known.started);
         const byPerson: Reason = { commandId, cause: { ...retried.cause, correlationId: reason.cause.correlationId } };
         for (const event of startAgain(known))
@@ -134,7 +134,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
 async function cancelGifts(
   deps: RefundDeps,
   state: MadePurchase,
-  asked: RefundRequested['data'],
+  requested: RefundRequested['data'],
   reason: Reason,
 ): Promise<{ cancelled: string[]; kept: SkippedGifts }> {
   const { purchase, purchasedAt } = state;
@@ -142,16 +142,16 @@ async function cancelGifts(
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
   const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
   const outcomes = new Map<string, SkipReason | 'cancelled by this'>();
-  await inParallel(asked.gift_ids, GIFTS_AT_ONCE, async (giftId) => {
+  await inParallel(requested.gift_ids, GIFTS_AT_ONCE, async (giftId) => {
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
     if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
     const gift = { giftId, issue: issueGift(purchase, purchasedAt, index, own) };
-    outcomes.set(giftId, await cancelGift(deps, gift, asked, disputed, reason));
+    outcomes.set(giftId, await cancelGift(deps, gift, requested, disputed, reason));
   });
   const cancelled: string[] = [];
   const kept: Partial<Record<SkipReason, string[]>> = {};
-  for (const giftId of asked.gift_ids) {
+  for (const giftId of requested.gift_ids) {
     const outcome = outcomes.get(giftId);
     if (outcome === 'cancelled by this') cancelled.push(giftId);
     else if (outcome !== undefined) (kept[outcome] ??= []).push(giftId);
@@ -163,7 +163,7 @@ async function cancelGifts(
 async function cancelGift(
   deps: RefundDeps,
   gift: PaidGift,
-  asked: RefundRequested['data'],
+  requested: RefundRequested['data'],
   disputed: boolean,
   reason: Reason,
 ): Promise<SkipReason | 'cancelled by this'> {
@@ -171,7 +171,7 @@ async function cancelGift(
   await changeGift(deps, gift, { ...reason, commandId: `${reason.commandId}-${gift.giftId}` }, (found) => {
     // After a takeover, another process may have refunded the other gifts' share without this gift.
     deps.mayAct();
-    const decided = cancelForRefund(found, asked, disputed);
+    const decided = cancelForRefund(found, requested, disputed);
     kept = 'kept' in decided ? decided.kept : undefined;
     return 'cancel' in decided ? [decided.cancel] : [];
   });

@@ -45,7 +45,7 @@ export function processCheckpoints({ events, records, logger, types }: Checkpoin
       .catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
   }
 
-  async function standsBefore(position: Position, added: readonly string[], signal: AbortSignal): Promise<boolean> {
+  async function isBefore(position: Position, added: readonly string[], signal: AbortSignal): Promise<boolean> {
     for await (const batch of events.readAll(undefined, { types: added }, { batchSize: 1, signal })) {
       const [first] = batch.events;
       if (first !== undefined) return first.position <= position;
@@ -73,7 +73,7 @@ export function processCheckpoints({ events, records, logger, types }: Checkpoin
       if (looked.size > 0) return undefined;
       if (added.length === 0) return stored.position;
       logger.info({ types: added }, 'process managers: looking for events of types that are new to them');
-      if ((await standsBefore(stored.position, added, signal)) || signal.aborted) return undefined;
+      if ((await isBefore(stored.position, added, signal)) || signal.aborted) return undefined;
       await save(stored.position);
       return stored.position;
     },

@@ -12,7 +12,7 @@ export interface FoldState {
   position: Position | undefined;
 }
 
-export interface Asked<D> {
+export interface Requested<D> {
   readonly manager: AnyManager<D>;
   /** An intent of the manager's own, or `REOPEN`. */
   readonly intent: Intent;
@@ -27,11 +27,11 @@ export const NOT_OPENED: Opened = { before: undefined, at: '' };
 const NOTHING: readonly never[] = [];
 
 /** Folds an event of the feed. @returns the intents that it leads to */
-export function foldFed<D>(fold: FoldState, event: RecordedEvent): readonly Asked<D>[] {
+export function foldFed<D>(fold: FoldState, event: RecordedEvent): readonly Requested<D>[] {
   fold.timesParked.note(event);
-  const asked = fold.table.following(event.type).flatMap((one) => foldInto<D>(fold, one, event, true));
+  const requested = fold.table.following(event.type).flatMap((one) => foldInto<D>(fold, one, event, true));
   fold.position = event.position;
-  return asked;
+  return requested;
 }
 
 /** Folds the history of one instance; its manager ignores types that it does not follow. */
@@ -46,12 +46,12 @@ export function setState(fold: FoldState, one: Instances, instance: string, stat
   fold.timesParked.forget(one.manager.name, instance);
 }
 
-export function ask<D>({ manager }: Instances, intents: readonly Intent[]): readonly Asked<D>[] {
+export function ask<D>({ manager }: Instances, intents: readonly Intent[]): readonly Requested<D>[] {
   return intents.length === 0 ? NOTHING : intents.map((intent) => ({ manager: manager as AnyManager<D>, intent }));
 }
 
 /** `live`: the event comes from the feed, not from a history. */
-function foldInto<D>(fold: FoldState, one: Instances, event: RecordedEvent, live: boolean): readonly Asked<D>[] {
+function foldInto<D>(fold: FoldState, one: Instances, event: RecordedEvent, live: boolean): readonly Requested<D>[] {
   return one.manager.instancesOf(event).flatMap((instance) => react<D>(fold, one, instance, event, live));
 }
 
@@ -61,11 +61,11 @@ function react<D>(
   instance: string,
   event: RecordedEvent,
   live: boolean,
-): readonly Asked<D>[] {
+): readonly Requested<D>[] {
   const waiting = one.reopening.get(instance);
   if (waiting !== undefined) {
     // It is folded after the history, unless it makes the history needless.
-    waiting.kept?.push(event);
+    waiting.collected?.push(event);
     if (one.manager.ends?.(event, instance) === true) setState(fold, one, instance, undefined, NOT_OPENED);
     return NOTHING;
   }

@@ -14,7 +14,7 @@ export interface Reopening {
   /** The step under which the instance is parked if reading fails. */
   readonly step: string;
   /** The instance's events since the reading started; `undefined` before that. */
-  kept?: RecordedEvent[];
+  collected?: RecordedEvent[];
 }
 
 export interface Instances {
@@ -53,7 +53,7 @@ export function openInstances(manager: AnyManager): Instances {
     const waiting = reopening.get(instance);
     if (waiting === undefined) return undefined;
     reopening.delete(instance);
-    return waiting.kept ?? [];
+    return waiting.collected ?? [];
   };
 
   return {
@@ -72,7 +72,7 @@ export function openInstances(manager: AnyManager): Instances {
     },
     read(instance) {
       const waiting = reopening.get(instance);
-      if (waiting !== undefined) waiting.kept = [];
+      if (waiting !== undefined) waiting.collected = [];
     },
     endReading,
     close(instance) {

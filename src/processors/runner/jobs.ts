@@ -46,7 +46,7 @@ interface InHand {
   /** Ends the pause before the next attempt; `undefined` while the job runs or is queued. */
   wake: (() => void) | undefined;
   /** Whether a failure of the job was logged. */
-  told: boolean;
+  logged: boolean;
 }
 
 /**
@@ -111,7 +111,7 @@ export function jobRunner(deps: JobDeps): JobRunner {
         known.again = job;
         return known.wake?.();
       }
-      const own: InHand = { again: undefined, wake: undefined, told: false };
+      const own: InHand = { again: undefined, wake: undefined, logged: false };
       inHand.set(job.key, own);
       tally.takenOn(job.parkAs.step);
       return start(jobs, job, own);
@@ -189,8 +189,8 @@ async function outcomeOf(
     const failures = failing.failures + (passes(error) ? 0 : 1);
     const moment = { attempt: number - before, failures, heldUpMs: ticks() - since };
     const again = afterFailure(error, moment, retryPolicy, Math.random());
-    if (number === 1 && failed && !own.told) {
-      own.told = true;
+    if (number === 1 && failed && !own.logged) {
+      own.logged = true;
       logger.warn({ err: error, step, entity: entity.slice(0, 6) }, 'not done at the first attempt');
     }
     const isLimited = error instanceof RetryLaterError && error.limited;
@@ -216,16 +216,16 @@ async function parkedOr(jobs: Jobs, job: Job, again: Again): Promise<Again> {
 async function park(jobs: Jobs, { parkAs, transactionId, cause }: Job, why: string): Promise<void> {
   const { parkedHere, writer, tally, logger } = jobs;
   const { name, entity, step } = parkAs;
-  const asked = cause();
+  const requested = cause();
   const id = parkedId(name, entity);
-  if (asked === undefined || parkedHere.has(id)) return;
+  if (requested === undefined || parkedHere.has(id)) return;
   jobs.mayAct();
   const data = {
     entity,
     transaction_id: transactionId,
     step,
     cause: why,
-    event_id: asked.id,
+    event_id: requested.id,
     times: jobs.timesParked(name, entity) + 1,
   };
   const event: WorkParked = { type: 'WorkParked', data };
@@ -233,7 +233,7 @@ async function park(jobs: Jobs, { parkAs, transactionId, cause }: Job, why: stri
   try {
     await writer.append(parkedStream(name), event, 'any', {
       commandId: `park-${step}-${entity}`,
-      cause: asked,
+      cause: requested,
       eventId: parkingId(name, data),
     });
   } catch (error) {

@@ -4,7 +4,16 @@
  */
 import type { ParkedName } from '../../domain/parked.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import { ask, type Asked, foldFed, foldHistory, type FoldState, NOT_OPENED, REOPEN, setState } from './foldEvent.js';
+import {
+  ask,
+  type Requested,
+  foldFed,
+  foldHistory,
+  type FoldState,
+  NOT_OPENED,
+  REOPEN,
+  setState,
+} from './foldEvent.js';
 import type { Opened, Reopening } from './instances.js';
 import { type InstanceTable, instanceTable } from './instanceTable.js';
 import { parkedTimes } from './parkedTimes.js';
@@ -12,17 +21,17 @@ import type { AnyManager, OpenStates } from './processManager.js';
 
 export interface OpenWork<D> extends OpenStates {
   /** @returns the intents that the event leads to */
-  apply(event: RecordedEvent): readonly Asked<D>[];
+  apply(event: RecordedEvent): readonly Requested<D>[];
   lookedAt(position: Position): void;
   /** The intents of all open work, for a process that takes it over. */
-  resume(): Iterable<Asked<D>>;
+  resume(): Iterable<Requested<D>>;
   /** The intent's job has ended well. @returns the intents that this leads to */
-  done(asked: Asked<D>): readonly Asked<D>[];
+  done(requested: Requested<D>): readonly Requested<D>[];
   reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'kept'> | undefined;
   /** Collects the instance's events from now on. @returns the position up to which its history is to be read */
   startReading(manager: AnyManager<D>, instance: string): Position | undefined;
   /** Folds the history and the events collected since. @returns the intents of the instance */
-  reopen(manager: AnyManager<D>, instance: string, history: readonly RecordedEvent[]): readonly Asked<D>[];
+  reopen(manager: AnyManager<D>, instance: string, history: readonly RecordedEvent[]): readonly Requested<D>[];
   timesParked(name: ParkedName, entity: string): number;
   /** The highest position with nothing unfinished up to it; `undefined`: the log's beginning. */
   checkpoint(): Position | undefined;
@@ -44,7 +53,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     apply: (event) => foldFed(fold, event),
     lookedAt: (position) => void (fold.position = position),
     resume: () => resumeAll(table),
-    done: (asked) => endIntent(fold, asked),
+    done: (requested) => endIntent(fold, requested),
     reopening: (manager, instance) => table.of(manager).reopening.get(instance),
     startReading(manager, instance) {
       table.of(manager).read(instance);
@@ -67,7 +76,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
   };
 }
 
-function* resumeAll<D>({ all }: InstanceTable): Generator<Asked<D>, void> {
+function* resumeAll<D>({ all }: InstanceTable): Generator<Requested<D>, void> {
   for (const one of all) {
     for (const instance of one.opened.keys()) {
       if (one.reopening.has(instance)) yield* ask<D>(one, [{ do: REOPEN, instance }]);
@@ -76,7 +85,7 @@ function* resumeAll<D>({ all }: InstanceTable): Generator<Asked<D>, void> {
   }
 }
 
-function endIntent<D>(fold: FoldState, { manager, intent }: Asked<D>): readonly Asked<D>[] {
+function endIntent<D>(fold: FoldState, { manager, intent }: Requested<D>): readonly Requested<D>[] {
   const one = fold.table.of(manager);
   const before = one.states.get(intent.instance);
   const ended = before === undefined ? undefined : manager.done?.(before, intent);
@@ -93,11 +102,11 @@ function reopenInstance<D>(
   manager: AnyManager<D>,
   instance: string,
   history: readonly RecordedEvent[],
-): readonly Asked<D>[] {
+): readonly Requested<D>[] {
   const one = fold.table.of(manager);
-  const kept = one.endReading(instance);
-  if (kept === undefined) return [];
-  foldHistory(fold, one, [...history, ...kept]);
+  const collected = one.endReading(instance);
+  if (collected === undefined) return [];
+  foldHistory(fold, one, [...history, ...collected]);
   const state = one.states.get(instance);
   if (state === undefined) {
     setState(fold, one, instance, undefined, NOT_OPENED);

@@ -14,14 +14,14 @@ interface Line {
   next: number;
 }
 
-const LOOK_MS = 20;
+const POLL_MS = 20;
 
 /** While `mayStart` is false no task starts: one timer checks again, instead of thousands of failing tasks. */
 export function openPool(limit: number, mayStart: () => boolean = () => true): Pool {
   const lines = new Map<string, Line>();
   const idle: (() => void)[] = [];
   let running = 0;
-  let look: NodeJS.Timeout | undefined;
+  let poll: NodeJS.Timeout | undefined;
   let stopped = false;
 
   const take = (): Task | undefined => {
@@ -38,10 +38,10 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
   const fill = (): void => {
     while (running < limit) {
       if (lines.size > 0 && !mayStart()) {
-        look ??= setTimeout(() => {
-          look = undefined;
+        poll ??= setTimeout(() => {
+          poll = undefined;
           fill();
-        }, LOOK_MS);
+        }, POLL_MS);
         break;
       }
       const task = take();
@@ -65,7 +65,7 @@ export function openPool(limit: number, mayStart: () => boolean = () => true): P
     },
     async stop() {
       stopped = true;
-      clearTimeout(look);
+      clearTimeout(poll);
       lines.clear();
       if (running > 0) await new Promise<void>((resolve) => idle.push(resolve));
     },

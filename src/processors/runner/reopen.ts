@@ -1,5 +1,5 @@
 import type { EventStore } from '../../ports/eventStore.js';
-import type { Asked } from './foldEvent.js';
+import type { Requested } from './foldEvent.js';
 import type { OpenWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 
@@ -9,7 +9,7 @@ export async function reopen<D>(
   events: EventStore,
   manager: AnyManager<D>,
   instance: string,
-): Promise<readonly Asked<D>[]> {
+): Promise<readonly Requested<D>[]> {
   if (manager.history === undefined) throw new Error(`${manager.name}: an instance is opened again without a history`);
   const upTo = open.startReading(manager, instance);
   const history = (await manager.history(events, instance))

@@ -16,7 +16,7 @@ export interface RetryPolicy {
   /** A buyer's time to authenticate. */
   readonly authenticationMs: number;
   /** The first pause before polling whether the buyer has authenticated; it triples. Usually a webhook comes first. */
-  readonly lookMs: number;
+  readonly pollMs: number;
   /** Work is parked after failing for this long in ways that pass by themselves. */
   readonly giveUpMs: number;
   /** Work is parked after failing this often in other ways. */
@@ -29,7 +29,7 @@ export const RETRY_POLICY: RetryPolicy = {
   answerMs: 15_000,
   askAgainMs: 20 * 3_600_000,
   authenticationMs: AUTHENTICATION_MS,
-  lookMs: 5_000,
+  pollMs: 5_000,
   giveUpMs: 24 * 3_600_000,
   attempts: 10,
 };

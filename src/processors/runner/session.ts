@@ -6,7 +6,7 @@ import type { EventBatch, Position } from '../../ports/eventStore.js';
 import { whileHeld } from '../../runtime/coordination/index.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 import { type Job, jobRunner, type PoolSize } from './jobs.js';
-import { type Asked, REOPEN } from './foldEvent.js';
+import { type Requested, REOPEN } from './foldEvent.js';
 import { openWork } from './openWork.js';
 import type { AnyManager } from './processManager.js';
 import { reopen } from './reopen.js';
@@ -63,7 +63,7 @@ export async function workThrough<D>(
   });
   const stepDeps = processes.open({ ...deps, writer, mayAct, wake: jobs.wake });
 
-  const reopenJob = ({ manager, intent: { instance } }: Asked<D>): Job => ({
+  const reopenJob = ({ manager, intent: { instance } }: Requested<D>): Job => ({
     key: `${REOPEN}/${manager.name}/${instance}`,
     pool: REOPENINGS,
     transactionId: instance,
@@ -71,7 +71,7 @@ export async function workThrough<D>(
     cause: () => open.reopening(manager, instance)?.cause,
     run: async () => {
       if (open.reopening(manager, instance) === undefined) return;
-      for (const asked of await reopen(open, events, manager, instance)) act(asked);
+      for (const requested of await reopen(open, events, manager, instance)) act(requested);
     },
   });
 
@@ -84,10 +84,10 @@ export async function workThrough<D>(
     }
   };
 
-  const act = (asked: Asked<D>): void => {
-    const { manager, intent } = asked;
-    if (intent.do === REOPEN) return jobs.takeOn(reopenJob(asked));
-    const done = (): void => open.done(asked).forEach(act);
+  const act = (requested: Requested<D>): void => {
+    const { manager, intent } = requested;
+    if (intent.do === REOPEN) return jobs.takeOn(reopenJob(requested));
+    const done = (): void => open.done(requested).forEach(act);
     takeOn(withDone(manager.jobs(intent, open, stepDeps), manager.done === undefined ? undefined : done));
   };
 
@@ -104,14 +104,14 @@ export async function workThrough<D>(
   // A separate function: its variables would stay in memory as long as the session's own frame.
   const fold = ({ events: batch, position }: EventBatch): void => {
     // The whole batch is folded before any job starts: a gift issued and cancelled in one append notifies no receiver.
-    const asked: Asked<D>[] = [];
+    const requested: Requested<D>[] = [];
     for (const event of batch) {
-      asked.push(...open.apply(event));
+      requested.push(...open.apply(event));
       if (event.type === 'WorkParked')
         jobs.parkingSeen(parkedNameOf(event.stream), (event.data as WorkParked['data']).entity);
     }
     open.lookedAt(position);
-    if (caughtUp) asked.forEach(act);
+    if (caughtUp) requested.forEach(act);
   };
   // A copy, since there may be tens of thousands of intents, and jobs change the open work concurrently.
   const resume = (): Promise<void> => inSlices([...open.resume()], act);

@@ -23,8 +23,8 @@ export interface ProcessStatus {
 }
 
 export interface ProcessTally {
-  /** A session has started. `look` returns the state of its open work. */
-  started(look: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
+  /** A session has started. `read` returns the state of its open work. */
+  started(read: () => Pick<ProcessStatus, 'caughtUp' | 'position' | 'open' | 'oldestAt'>): void;
   ended(): void;
   takenOn(step: string): void;
   done(step: string): void;
@@ -37,18 +37,18 @@ const IDLE = { caughtUp: false, position: undefined, open: 0, oldestAt: undefine
 
 export function processTally(): ProcessTally {
   const steps = new Map<string, { inFlight: number; failed: number; parked: number }>();
-  let look: Parameters<ProcessTally['started']>[0] | undefined;
+  let read: Parameters<ProcessTally['started']>[0] | undefined;
   const of = (step: string): { inFlight: number; failed: number; parked: number } => {
     const known = steps.get(step) ?? { inFlight: 0, failed: 0, parked: 0 };
     steps.set(step, known);
     return known;
   };
   return {
-    started(asked) {
-      look = asked;
+    started(reader) {
+      read = reader;
     },
     ended() {
-      look = undefined;
+      read = undefined;
       for (const step of steps.values()) step.inFlight = 0;
     },
     takenOn(step) {
@@ -63,6 +63,6 @@ export function processTally(): ProcessTally {
     parked(step) {
       of(step).parked += 1;
     },
-    status: () => ({ leading: look !== undefined, ...(look?.() ?? IDLE), steps }),
+    status: () => ({ leading: read !== undefined, ...(read?.() ?? IDLE), steps }),
   };
 }

@@ -49,9 +49,9 @@ export async function workInLog<D>(
 
 /** Settles open work by its streams where its events are from before the checkpoint, at which the feed starts. */
 async function settleByStreams<D>(events: EventStore, open: OpenWork<D>, late: AbortSignal): Promise<void> {
-  const asked = [...open.resume()];
+  const requested = [...open.resume()];
   await inParallel(
-    asked.filter(({ manager, intent }) => intent.do === REOPEN || manager.settledBefore !== undefined),
+    requested.filter(({ manager, intent }) => intent.do === REOPEN || manager.settledBefore !== undefined),
     STREAMS_AT_ONCE,
     async (one) => {
       const { manager, intent } = one;

@@ -14,7 +14,7 @@ import type { DueGifts } from './due.js';
 import type { Round } from './expiryRounds.js';
 import { type ReminderDeps, reminderRounds, type ReminderSettings } from './remind.js';
 import { sendDue } from './sendDue.js';
-import { expiryNewsRounds } from './tellExpiry.js';
+import { expiryEventRounds } from './tellExpiry.js';
 
 const POLL_MS = 500;
 /** First and longest wait before a restart, in ms: a round of a day may be long, and begins again after a failure. */
@@ -40,7 +40,7 @@ export function startScheduler(options: SchedulerOptions): { close(): Promise<vo
   const { due, records, contact, numberOf, reminders } = options;
   const work = [
     follow(options, 'sending', (deps) => async (now, signal) => sendDue({ ...deps, due }, now, signal)),
-    follow(options, 'expiry', (deps) => expiryNewsRounds({ ...deps, due, records }), DAY_RESTART_MS),
+    follow(options, 'expiry', (deps) => expiryEventRounds({ ...deps, due, records }), DAY_RESTART_MS),
     follow(
       options,
       'reminders',

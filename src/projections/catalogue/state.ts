@@ -210,11 +210,11 @@ function catalogueOfParts(parts: Parts): Catalogue {
 
 async function valuesOf<K extends CatalogueKind>(
   documents: ReadonlyMap<string, EntryDocument<K>>,
-  wanted: (document: EntryDocument<K>) => boolean = () => true,
+  accepts: (document: EntryDocument<K>) => boolean = () => true,
 ): Promise<ReadonlyMap<string, CatalogueKinds[K]>> {
   const values = new Map<string, CatalogueKinds[K]>();
   await sliced(documents, ([id, document]) => {
-    if (wanted(document)) values.set(id, document.value);
+    if (accepts(document)) values.set(id, document.value);
   });
   return values;
 }
@@ -231,11 +231,11 @@ async function retiredOf<K extends CatalogueKind>(
 
 async function groupByBrand<V extends { readonly brand_id: string }>(
   values: ReadonlyMap<string, V>,
-  wanted: (value: V) => boolean,
+  accepts: (value: V) => boolean,
 ): Promise<ReadonlyMap<string, readonly V[]>> {
   const groups = new Map<string, V[]>();
   await sliced(values.values(), (value) => {
-    if (!wanted(value)) return;
+    if (!accepts(value)) return;
     const group = groups.get(value.brand_id);
     if (group === undefined) groups.set(value.brand_id, [value]);
     else group.push(value);

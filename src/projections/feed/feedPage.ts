@@ -7,7 +7,7 @@ import { entryBound, type FeedDocument, type FeedEntry, numberHolders, positionO
 import { type NumberHolders, phoneHolder, userHolder, type UserNumbers } from './parties.js';
 
 /** Most entries read from one source for a page, where only some of them are requested. */
-const LOOKED_AT = 1_000;
+const MOST_SCANNED = 1_000;
 
 /** Reader of the feed. `merchant`: sees only redemptions at that merchant, as its webhook endpoints do. */
 export type Viewer =
@@ -68,9 +68,9 @@ export async function newSources(
   const found = await feed.find({
     where: { id: { gt: entryBound(after), lte: entryBound(through) } },
     sort: [['id', 1]],
-    limit: LOOKED_AT,
+    limit: MOST_SCANNED,
   });
-  return found.length < LOOKED_AT ? new Set(found.flatMap(({ body }) => sourcesNaming(body))) : undefined;
+  return found.length < MOST_SCANNED ? new Set(found.flatMap(({ body }) => sourcesNaming(body))) : undefined;
 }
 
 type Feed = Pick<ReadModel<FeedDocument>, 'folded' | 'find' | 'get' | 'getMany'>;
@@ -88,13 +88,13 @@ export async function feedPage(feed: Feed, viewer: Viewer, request: PageRequest)
   const names = sources.map(nameOf);
   if (end === undefined || (after !== undefined && end <= after))
     return { entries: [], through: after ?? end, more: false, sources: names };
-  const wanted = ({ isSeen }: Source): number =>
-    types === undefined && isSeen === undefined ? limit + 1 : Math.max(limit + 1, LOOKED_AT);
+  const required = ({ isSeen }: Source): number =>
+    types === undefined && isSeen === undefined ? limit + 1 : Math.max(limit + 1, MOST_SCANNED);
   const found = await Promise.all(
-    sources.map(async (source) => entriesOf(feed, source, { after, end, wanted: wanted(source) })),
+    sources.map(async (source) => entriesOf(feed, source, { after, end, required: required(source) })),
   );
   const full = found
-    .filter(({ length }, index) => length === wanted(sources[index] as Source))
+    .filter(({ length }, index) => length === required(sources[index] as Source))
     .map((entries) => entries.at(-1)?.position ?? end);
   const through = full.reduce((least, one) => (one < least ? one : least), end);
   const seen = new Map<Position, FeedEntry>();
@@ -113,12 +113,12 @@ export async function feedPage(feed: Feed, viewer: Viewer, request: PageRequest)
 async function entriesOf(
   feed: Feed,
   { field, value }: Source,
-  { after, end, wanted }: { readonly after: Position | undefined; readonly end: Position; readonly wanted: number },
+  { after, end, required }: { readonly after: Position | undefined; readonly end: Position; readonly required: number },
 ): Promise<PlacedEntry[]> {
   const found = await feed.find({
     where: { [field]: value, id: { gt: entryBound(after ?? ''), lte: entryBound(end) } },
     sort: [['id', 1]],
-    limit: wanted,
+    limit: required,
   });
   return found.map(({ id, body }) => ({ position: positionOfEntry(id), entry: body as FeedEntry }));
 }

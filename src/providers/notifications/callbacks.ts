@@ -10,7 +10,7 @@ export function callbackFor(base: string, { gift_id, attempt = 1 }: Pick<SendReq
   return `${base}?gift=${encodeURIComponent(gift_id)}${attempt === 1 ? '' : `&attempt=${attempt}`}`;
 }
 
-export interface DeliveryNews {
+export interface DeliveryReport {
   readonly giftId: string;
   /** Number of the attempt, from 1. */
   readonly attempt: number;
@@ -24,7 +24,7 @@ export type CallbackReader = (call: {
   readonly signature: string;
   readonly query: string;
   readonly body: string;
-}) => DeliveryNews | undefined;
+}) => DeliveryReport | undefined;
 
 /**
  * Longest accepted body, in characters; Twilio's callbacks are far shorter. A check of the signature parses and sorts
@@ -48,9 +48,9 @@ export async function twilioCallbacks(
     const url = `${publicUrl}${TWILIO_CALLBACK_PATH}${query === '' ? '' : `?${query}`}`;
     if (signature === '' || !twilio.validateRequest(authToken, signature, url, form))
       throw new SignatureError('not signed by Twilio');
-    const asked = new URLSearchParams(query);
-    const giftId = asked.get('gift') ?? '';
-    const attempt = Number(asked.get('attempt') ?? '1');
+    const params = new URLSearchParams(query);
+    const giftId = params.get('gift') ?? '';
+    const attempt = Number(params.get('attempt') ?? '1');
     const { MessageSid: messageId = '', MessageStatus: status = '', ErrorCode: code = '' } = form;
     if (!isGiftId(giftId) || !SID.test(messageId) || form['AccountSid'] !== accountSid) return undefined;
     if (TAKEN.has(status)) return { giftId, attempt, messageId, outcome: 'taken' };
@@ -65,7 +65,7 @@ export async function twilioCallbacks(
   };
 }
 
-export function replyOf({ messageId, outcome }: DeliveryNews): SendReply {
+export function replyOf({ messageId, outcome }: DeliveryReport): SendReply {
   return outcome === 'taken'
     ? { outcome: 'sent', provider: 'twilio', message_id: messageId, simulated: false }
     : { outcome: 'failed', cause: outcome.failed, simulated: false };

@@ -61,10 +61,10 @@ export function googleTokens(
   return {
     token() {
       if (current !== undefined && current.until > now()) return current.token;
-      const asked = ask();
+      const pending = ask();
       const own: NonNullable<typeof current> = {
         until: Number.POSITIVE_INFINITY,
-        token: asked.then(
+        token: pending.then(
           ({ access_token, expires_in }) => {
             own.until = now() + expires_in * 1000 - SPARE_MS;
             own.value = access_token;

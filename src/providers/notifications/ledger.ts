@@ -19,7 +19,7 @@ export interface Claim {
   /** Id of the call that made the claim; absent: a callback of the provider made it. */
   readonly by?: string;
   /** Nothing was sent on the claim. It is not deleted: a delayed deletion would remove the next claim. */
-  readonly givenUp?: true;
+  readonly abandoned?: true;
   /** The outcome of the sending; absent: not known yet. */
   readonly reply?: SendReply;
 }
@@ -50,7 +50,7 @@ export interface Ledger {
   neverClaimed(key: string, startedAt: number): Promise<boolean>;
 }
 
-const KEPT_MS = 48 * 3_600_000;
+const RETAINED_MS = 48 * 3_600_000;
 const SINCE_KEY = 'sendLedger';
 const REMEMBERED = 10_000;
 
@@ -67,21 +67,21 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
   const find = async (key: string): Promise<Claim | undefined> => {
     const record = await records.get<Claim>(keyOf(key));
     if (record === undefined || record.value.reply !== undefined) return record?.value;
-    if (record.value.givenUp === true) return undefined;
+    if (record.value.abandoned === true) return undefined;
     if (record.value.by === undefined || record.value.by !== unsent.get(key)) return record.value;
     return (await giveUp(key, record.value, record.version)) === undefined ? find(key) : undefined;
   };
 
   const giveUp = (key: string, claim: Claim, version: number): Promise<number | undefined> =>
-    records.put(keyOf(key), { ...claim, givenUp: true }, { expected: version, expiresAt: now() + KEPT_MS });
+    records.put(keyOf(key), { ...claim, abandoned: true }, { expected: version, expiresAt: now() + RETAINED_MS });
 
   /** @returns the claim's version; `undefined`: there is another claim */
   const make = async (key: string, claim: Claim): Promise<number | undefined> => {
-    const expiresAt = now() + KEPT_MS;
+    const expiresAt = now() + RETAINED_MS;
     const version = await records.put(keyOf(key), claim, { expected: 0, expiresAt });
     if (version !== undefined) return version;
     const record = await records.get<Claim>(keyOf(key));
-    if (record?.value.givenUp !== true || record.value.reply !== undefined) return undefined;
+    if (record?.value.abandoned !== true || record.value.reply !== undefined) return undefined;
     return records.put(keyOf(key), claim, { expected: record.version, expiresAt });
   };
 
@@ -114,7 +114,7 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
         const noted = await records.put(
           keyOf(key),
           { ...claim, reply },
-          { expected: version, expiresAt: now() + KEPT_MS },
+          { expected: version, expiresAt: now() + RETAINED_MS },
         );
         // A callback may have recorded the outcome first.
         if (noted === undefined && (await records.get<Claim>(keyOf(key)))?.value.reply === undefined)
@@ -132,7 +132,7 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
         if (known === 'failed' || known === reply.outcome) return;
         const claim: Claim = { to: '', at: now(), ...record?.value, reply };
         if (
-          (await records.put(keyOf(key), claim, { expected: record?.version ?? 0, expiresAt: now() + KEPT_MS })) !==
+          (await records.put(keyOf(key), claim, { expected: record?.version ?? 0, expiresAt: now() + RETAINED_MS })) !==
           undefined
         )
           return;
@@ -142,13 +142,13 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
     async release(key, before) {
       const record = await records.get<Claim>(keyOf(key));
       if (record === undefined) return true;
-      if (record.value.givenUp === true && record.value.reply === undefined) return true;
+      if (record.value.abandoned === true && record.value.reply === undefined) return true;
       if (record.value.reply !== undefined || record.value.at >= before) return false;
       return (await giveUp(key, record.value, record.version)) !== undefined;
     },
 
     async held(key, at) {
-      await records.put(heldKeyOf(key), at, { expiresAt: at + KEPT_MS });
+      await records.put(heldKeyOf(key), at, { expiresAt: at + RETAINED_MS });
     },
 
     async neverClaimed(key, startedAt) {
@@ -156,8 +156,9 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       const since = await records.get<number>(SINCE_KEY);
       if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });
       if (since === undefined || since.value >= startedAt) return false;
-      const unclaimedAt = now() - startedAt < KEPT_MS ? startedAt : (await records.get<number>(heldKeyOf(key)))?.value;
-      return unclaimedAt !== undefined && now() - unclaimedAt < KEPT_MS;
+      const unclaimedAt =
+        now() - startedAt < RETAINED_MS ? startedAt : (await records.get<number>(heldKeyOf(key)))?.value;
+      return unclaimedAt !== undefined && now() - unclaimedAt < RETAINED_MS;
     },
   };
 }

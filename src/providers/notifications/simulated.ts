@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
 import { type SendReply, notificationKey } from '../../messages/notifications.js';
 import { ProviderError } from '../providerErrors.js';
-import { reportLater } from '../simulatedNews.js';
+import { reportLater } from '../simulatedEvents.js';
 import { refuseDuringOutage } from '../simulatedOutage.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
@@ -59,7 +59,7 @@ export async function simulatedNotifications(
       const { gift_id, channel, to } = request;
       if (to.includes(BUSY)) {
         const key = `notificationBusy/${notificationKey(request)}`;
-        await refuseDuringOutage(records, key, { what: 'busy', now, keptMs: LEDGER_MS });
+        await refuseDuringOutage(records, key, { what: 'busy', now, retainedMs: LEDGER_MS });
       }
       if (to.includes(SLOW)) await sleep(SLOW_MS);
       const cause = causeOf(to);

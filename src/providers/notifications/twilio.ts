@@ -44,7 +44,7 @@ const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
 const SOCKETS = 64;
 /** Statuses of a proxy that passed the request on and did not wait for its end. */
-const GIVEN_UP: ReadonlySet<number> = new Set([408, 499]);
+const ABANDONED: ReadonlySet<number> = new Set([408, 499]);
 const LISTED = 400;
 const PAGE = 100;
 /** Milliseconds by which our clock and Twilio's may differ. */
@@ -205,7 +205,7 @@ function failed(error: unknown): never {
   // Twilio's refusals have a code. Without one a proxy refused, or passed the request on.
   if (code === undefined)
     throw new ProviderError(`a proxy refuses the request (${where})`, {
-      outcomeUnknown: GIVEN_UP.has(status),
+      outcomeUnknown: ABANDONED.has(status),
     });
   throw new RefusedError(`Twilio refuses the request (${where})`);
 }

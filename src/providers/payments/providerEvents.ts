@@ -1,12 +1,12 @@
-import type { PaymentNews } from '../../domain/paymentNews.js';
+import type { ProviderEvent } from '../../domain/providerEvent.js';
 
 /** A provider event about a transaction. Where it names none, the provider can tell the payment's. */
-export interface WebhookNews {
+export interface ProviderMessage {
   /** Id of the message, the same for each repeat of it. */
   readonly id: string;
   readonly transactionId: string | undefined;
   readonly paymentId: string;
-  readonly news: PaymentNews;
+  readonly providerEvent: ProviderEvent;
 }
 
 export interface OtherMessage {
@@ -19,4 +19,4 @@ export class MalformedEventError extends Error {
 }
 
 /** @throws SignatureError, MalformedEventError */
-export type EventReader = (bytes: Buffer, signature: string) => WebhookNews | OtherMessage;
+export type EventReader = (bytes: Buffer, signature: string) => ProviderMessage | OtherMessage;

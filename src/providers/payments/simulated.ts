@@ -4,11 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase/decisions.js';
-import type { PaymentNews } from '../../domain/paymentNews.js';
+import type { ProviderEvent } from '../../domain/providerEvent.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';
-import { reportLater } from '../simulatedNews.js';
+import { reportLater } from '../simulatedEvents.js';
 import { refuseDuringOutage } from '../simulatedOutage.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
@@ -38,7 +38,7 @@ const AWAY = 'pm_card_away';
 const ANSWER_LOST = 'pm_card_answerLost';
 const REFUND_FAILS = 'pm_card_refundFail';
 /** Payment methods with the provider event that is reported once one is charged. */
-const NEWS: Readonly<Record<string, (charge: Charge) => PaymentNews>> = {
+const REPORTED: Readonly<Record<string, (charge: Charge) => ProviderEvent>> = {
   pm_card_createDispute: (charge) => ({ ...disputed(charge), kind: 'dispute opened' }),
   pm_card_disputeWon: (charge) => ({ ...disputed(charge), kind: 'dispute closed', outcome: 'won' }),
   pm_card_disputeLost: (charge) => ({ ...disputed(charge), kind: 'dispute closed', outcome: 'lost' }),
@@ -84,7 +84,7 @@ interface SimulatedPayments extends PaymentProvider {
 /**
  * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and
  * parked each time) before it is charged, `pm_card_away` finds the provider away for an hour, `pm_card_answerLost` is
- * charged without an answer, those of `NEWS` are disputed or refunded later, `pm_card_refundFail` is charged and can't
+ * charged without an answer, those of `REPORTED` are disputed or refunded later, `pm_card_refundFail` is charged and can't
  * be refunded.
  * @param records store of the provider's ledger, for 48 h. `now`: milliseconds since the epoch.
  */
@@ -101,10 +101,10 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
   };
 
   const reportLaterOf = async (transaction_id: string, reference: string, amount: number): Promise<void> => {
-    const newsOf = Object.hasOwn(NEWS, reference) ? NEWS[reference] : undefined;
-    if (newsOf === undefined) return;
-    const news = newsOf({ charge_id: idOf(transaction_id), amount });
-    await reportLater(records, transaction_id, { about: 'payment', transaction_id, news }, now());
+    const eventOf = Object.hasOwn(REPORTED, reference) ? REPORTED[reference] : undefined;
+    if (eventOf === undefined) return;
+    const providerEvent = eventOf({ charge_id: idOf(transaction_id), amount });
+    await reportLater(records, transaction_id, { about: 'payment', transaction_id, providerEvent }, now());
   };
 
   /** @returns the stored answer, which may be an earlier one */
@@ -115,13 +115,13 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
   };
   return {
     async charge({ transaction_id, amount, payment_reference }) {
-      const asked = { amount, at: now() };
+      const requested = { amount, at: now() };
       const known = await records.get<Entry>(keyOf(transaction_id));
       if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
       await failFirst(transaction_id, payment_reference);
       if (payment_reference === AWAY)
-        await refuseDuringOutage(records, `chargeAway/${transaction_id}`, { what: 'away', now, keptMs: LEDGER_MS });
+        await refuseDuringOutage(records, `chargeAway/${transaction_id}`, { what: 'away', now, retainedMs: LEDGER_MS });
       if (needsAuthentication(payment_reference)) {
         const waiting = {
           outcome: 'authentication',
@@ -131,15 +131,15 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
           simulated: true,
           reference: payment_reference,
         } as const;
-        return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
+        return replyOf(await keep(transaction_id, { ...waiting, ...requested }, 0));
       }
       const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
       // Stored before the charge: a repeated request finds the charge, and does not get here.
       if (code === undefined) await reportLaterOf(transaction_id, payment_reference, amount);
-      const kept = await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0);
+      const stored = await keep(transaction_id, { ...settled(transaction_id, code), ...requested }, 0);
       if (payment_reference === ANSWER_LOST)
         throw new ProviderError('the answer of the simulated provider was lost', { outcomeUnknown: true });
-      return replyOf(kept);
+      return replyOf(stored);
     },
 
     async lookUp({ transaction_id }) {
@@ -151,14 +151,14 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       const known = await records.get<Entry>(keyOf(transaction_id));
       if (known !== undefined && known.value.outcome !== 'authentication') return replyOf(known.value);
       const { amount } = known?.value ?? {};
-      const kept = await keep(
+      const stored = await keep(
         transaction_id,
         { ...settled(transaction_id, code), ...(amount === undefined ? {} : { amount }), at: now() },
         known?.version ?? 0,
       );
-      if (kept.outcome === 'authentication')
+      if (stored.outcome === 'authentication')
         throw new Error('the simulated provider was asked for the charge meanwhile');
-      return replyOf(kept);
+      return replyOf(stored);
     },
 
     async action({ transaction_id }) {
@@ -182,12 +182,12 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       if (known.value.outcome !== 'authentication') return replyOf(known.value);
       const code = proves ? afterAuthentication(known.value.reference) : NOT_PROVED;
       const { amount } = known.value;
-      const kept = await keep(
+      const stored = await keep(
         transactionId,
         { ...settled(transactionId, code), ...(amount === undefined ? {} : { amount }), at: now() },
         known.version,
       );
-      return kept.outcome === 'authentication' ? undefined : replyOf(kept);
+      return stored.outcome === 'authentication' ? undefined : replyOf(stored);
     },
 
     async refund({ refund_id, attempt, transaction_id, amount, payment_reference, provider }) {

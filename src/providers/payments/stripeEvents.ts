@@ -1,10 +1,10 @@
 /** Webhooks of Stripe: https://docs.stripe.com/webhooks */
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
-import type { PaymentNews } from '../../domain/paymentNews.js';
+import type { ProviderEvent } from '../../domain/providerEvent.js';
 import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
 import { SignatureError } from '../signature.js';
-import { type EventReader, MalformedEventError, type WebhookNews } from './providerEvents.js';
+import { type EventReader, MalformedEventError, type ProviderMessage } from './providerEvents.js';
 import { CURRENCY } from './stripeAnswers.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
@@ -18,10 +18,15 @@ export function stripeEvents(secret: string, provider: string): EventReader {
     if (!isEvent(event)) throw malformed('event', isEvent.errors);
     const read = Object.hasOwn(READERS, event.type) ? READERS[event.type] : undefined;
     if (read === undefined) return { id: event.id };
-    const news = read(event.data.object);
-    if (news === undefined) return { id: event.id };
-    const { transactionId, paymentId } = news;
-    return { id: event.id, transactionId, paymentId, news: { ...news.news, provider } as PaymentNews };
+    const providerEvent = read(event.data.object);
+    if (providerEvent === undefined) return { id: event.id };
+    const { transactionId, paymentId } = providerEvent;
+    return {
+      id: event.id,
+      transactionId,
+      paymentId,
+      providerEvent: { ...providerEvent.providerEvent, provider } as ProviderEvent,
+    };
   };
 }
 
@@ -46,8 +51,12 @@ interface StripeEvent {
   readonly data: { readonly object: unknown };
 }
 
-type Read = Pick<WebhookNews, 'transactionId' | 'paymentId'> & {
-  readonly news: PaymentNews extends infer N ? (N extends PaymentNews ? Omit<N, 'provider'> : never) : never;
+type Read = Pick<ProviderMessage, 'transactionId' | 'paymentId'> & {
+  readonly providerEvent: ProviderEvent extends infer N
+    ? N extends ProviderEvent
+      ? Omit<N, 'provider'>
+      : never
+    : never;
 };
 
 const ajv = new Ajv(OWN_SCHEMAS);
@@ -125,9 +134,9 @@ function malformed(what: string, errors: Parameters<typeof ajv.errorsText>[0]): 
 }
 
 /** A payment's metadata is on its charges, too. */
-function about({ metadata: laid }: Metadata, paymentId: string, news: Read['news']): Read {
+function about({ metadata: laid }: Metadata, paymentId: string, providerEvent: Read['providerEvent']): Read {
   const owner = laid?.['transaction_id'];
-  return { transactionId: typeof owner === 'string' && owner !== '' ? owner : undefined, paymentId, news };
+  return { transactionId: typeof owner === 'string' && owner !== '' ? owner : undefined, paymentId, providerEvent };
 }
 
 function intentOf(value: unknown): IntentObject {
@@ -147,8 +156,14 @@ function failedRefund(value: unknown): Read | undefined {
   )
     return undefined;
   const code = value.failure_reason ?? value.status ?? 'failed';
-  const news = { kind: 'refund failed', refund_id, attempt: Number(attempt), refund_ref: value.id, code } as const;
-  return about(value, value.payment_intent, news);
+  const providerEvent = {
+    kind: 'refund failed',
+    refund_id,
+    attempt: Number(attempt),
+    refund_ref: value.id,
+    code,
+  } as const;
+  return about(value, value.payment_intent, providerEvent);
 }
 
 function disputeOf(value: unknown): DisputeObject {

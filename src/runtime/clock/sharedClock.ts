@@ -11,7 +11,7 @@ import type { FollowerRun } from '../supervision/followers.js';
 import type { Bus } from '../../ports/bus.js';
 
 const KEY = 'sandbox/clock';
-const LOOK_MS = 200;
+const POLL_MS = 200;
 /** Attempts at a compare-and-set; more lost ones in a row are a fault of the store. */
 const MAX_TURNS = 100;
 
@@ -45,7 +45,7 @@ export function followSharedClock(
   records: Pick<Records, 'get'>,
 ): (run: Pick<FollowerRun, 'signal' | 'well' | 'onTrouble'>) => Promise<void> {
   return async ({ signal, well, onTrouble }) => {
-    for (; !signal.aborted; await pause(LOOK_MS, signal)) {
+    for (; !signal.aborted; await pause(POLL_MS, signal)) {
       try {
         await catchUpWithClock(records);
         well();

@@ -2,7 +2,7 @@
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Milliseconds after which a leader counts as missing; a standby takes over from a dead leader within 3.5 s. */
 const NO_LEADER_MS = 10_000;
 
@@ -36,7 +36,7 @@ export function watchLeaders<N extends string>(
   const observed = new Map<N, Observation>();
   let looking: Promise<void> | undefined;
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     for (const name of names) {
       const state = await leaseState(records, name);
       const { version = 0, fence = 0 } = state ?? {};
@@ -55,12 +55,12 @@ export function watchLeaders<N extends string>(
 
   const start = (): void => {
     // Readiness reports a read store that does not answer; the known lease states remain in use.
-    looking ??= look()
+    looking ??= poll()
       .catch(() => undefined)
       .finally(() => (looking = undefined));
   };
   start();
-  const timer = setInterval(start, LOOK_MS).unref();
+  const timer = setInterval(start, POLL_MS).unref();
   return {
     noLeaderSince(name) {
       const last = observed.get(name);

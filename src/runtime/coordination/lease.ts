@@ -104,12 +104,12 @@ export async function acquireLease(records: Records, name: string, options: Leas
   let reachable = true;
   while (!signal.aborted) {
     try {
-      const asked = performance.now();
+      const requestedAt = performance.now();
       const record = await records.get<LeaseValue>(key);
       if (
         record === undefined ||
         isFree(record.value, holder) ||
-        (observed?.version === record.version && asked - observed.since >= ttlMs)
+        (observed?.version === record.version && requestedAt - observed.since >= ttlMs)
       ) {
         const fence = (record?.value.fence ?? 0) + 1;
         const put = performance.now();
@@ -217,11 +217,11 @@ function hold(
 
   async function renew(): Promise<boolean> {
     for (;;) {
-      const asked = performance.now();
+      const requestedAt = performance.now();
       const renewed = await records.put(key, valueOf(holder, fence), { expected: version });
       if (renewed !== undefined) {
         version = renewed;
-        renewedAt = asked;
+        renewedAt = requestedAt;
         next.resolve();
         next = deferred();
         return true;
@@ -249,7 +249,7 @@ function hold(
     }
   }
 
-  const kept = keep().catch((error: unknown) => {
+  const renewing = keep().catch((error: unknown) => {
     logger.error({ err: error, lease: key, fence }, 'lease given up');
     end();
   });
@@ -266,7 +266,7 @@ function hold(
     async release() {
       const mine = held();
       end();
-      await kept;
+      await renewing;
       if (!mine) return;
       try {
         await records.put(key, valueOf(null, fence), { expected: version });

@@ -7,7 +7,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, Records, WriteBatch } from '../../ports/readStore.js';
 import { servingNow } from './serving.js';
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Batch size while requests are answered on the same thread. */
 const EVENTS = 100;
 /** Documents in one write while requests are answered, since other writers wait for the store's lock. */
@@ -33,11 +33,11 @@ const CLOCK = {
 export function considerate(records: Records, clock = CLOCK): Pace {
   let polite = false;
   let rate = RATE.first;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let readAt = Number.NEGATIVE_INFINITY;
   let next = 0;
 
-  async function look(now: number): Promise<void> {
-    lookedAt = now;
+  async function readLoad(now: number): Promise<void> {
+    readAt = now;
     // An engine that does not answer fails the work itself, so the failure is ignored here.
     const { requests, delayMs } = await servingNow(records).catch(() => ({
       requests: polite ? 1 : 0,
@@ -56,7 +56,7 @@ export function considerate(records: Records, clock = CLOCK): Pace {
     },
     async rest(events, signal) {
       const now = clock.now();
-      if (now - lookedAt >= LOOK_MS) await look(now);
+      if (now - readAt >= POLL_MS) await readLoad(now);
       if (!polite) return;
       next = Math.max(next, now) + (events / rate) * 1_000;
       const wait = next - clock.now();

@@ -49,32 +49,32 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
   const self: Holder = { process: randomUUID(), ...(life === null ? {} : { life }) };
   const sightings = new Map<string, Sighting>();
   const closing = new AbortController();
-  let looked = Number.NEGATIVE_INFINITY;
+  let scannedAt = Number.NEGATIVE_INFINITY;
 
   function see(process: string, version: number): void {
     if (sightings.get(process)?.version !== version) sightings.set(process, { version, since: performance.now() });
   }
 
-  async function look(): Promise<void> {
+  async function scan(): Promise<void> {
     const start = performance.now();
     const found = new Map((await records.list(PREFIX)).map(({ key, version }) => [key.slice(PREFIX.length), version]));
     for (const process of new Set([...sightings.keys(), ...found.keys()])) see(process, found.get(process) ?? 0);
     for (const [process, { version, since }] of sightings)
       if (version === 0 && start - since > EXPIRES_MS) sightings.delete(process);
-    looked = start;
+    scannedAt = start;
   }
 
   /** Discards all sightings: while the store fails no process can renew its record, so they prove nothing. */
   function forget(): void {
     sightings.clear();
-    looked = Number.NEGATIVE_INFINITY;
+    scannedAt = Number.NEGATIVE_INFINITY;
   }
 
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
       try {
         await records.put(PREFIX + self.process, {}, { expiresAt: Date.now() + EXPIRES_MS });
-        await look();
+        await scan();
       } catch (error) {
         forget();
         logger.debug({ err: error }, 'could not say that this process lives');
@@ -91,7 +91,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
       if (its !== undefined && life !== null && isOfThisMachine(its, life)) return hasEnded(its, life);
       const sighting = sightings.get(process);
       if (sighting === undefined) see(process, 0);
-      return sighting !== undefined && looked - sighting.since >= STILL_MS;
+      return sighting !== undefined && scannedAt - sighting.since >= STILL_MS;
     },
     async close() {
       closing.abort();

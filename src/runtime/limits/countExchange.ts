@@ -8,7 +8,7 @@ import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { FollowerRun } from '../supervision/followers.js';
-import type { SharedCounter, ToldCount } from './sharedCounter.js';
+import type { SharedCounter, ExchangedCount } from './sharedCounter.js';
 
 /** Key prefix of the records, followed by a UUID for each process; `1` is the version of the record's shape. */
 const PREFIX = 'limits/1/';
@@ -16,7 +16,7 @@ const EVERY_MS = 1_000;
 /** The least time between two exchanges, however fast counters grow. */
 const SOONEST_MS = 100;
 
-type Told = Readonly<Record<string, readonly ToldCount[]>>;
+type Exchanged = Readonly<Record<string, readonly ExchangedCount[]>>;
 
 /**
  * Exchanges counts until `signal` is aborted, and then sends this process's counts once more. While the records are
@@ -28,20 +28,20 @@ export function countExchange(
   records: Pick<Records, 'list' | 'put'>,
 ): (run: Pick<FollowerRun, 'signal' | 'well' | 'onTrouble'>) => Promise<void> {
   const ownKey = PREFIX + randomUUID();
-  let toldLast = '';
+  let lastSent = '';
 
-  async function tell(): Promise<void> {
-    const told: Told = Object.fromEntries(counters.map((counter) => [counter.quota.name, counter.tell()]));
-    const ends = Object.values(told).flatMap((counts) => counts.map(([, windowEndsMs]) => windowEndsMs));
-    const text = JSON.stringify(told);
-    if (ends.length === 0 || text === toldLast) return;
+  async function publish(): Promise<void> {
+    const exchanged: Exchanged = Object.fromEntries(counters.map((counter) => [counter.quota.name, counter.publish()]));
+    const ends = Object.values(exchanged).flatMap((counts) => counts.map(([, windowEndsMs]) => windowEndsMs));
+    const text = JSON.stringify(exchanged);
+    if (ends.length === 0 || text === lastSent) return;
     const last = ends.reduce((one, other) => Math.max(one, other));
-    await records.put(ownKey, told, { expiresAt: last + CLOCK_SLACK_MS });
-    toldLast = text;
+    await records.put(ownKey, exchanged, { expiresAt: last + CLOCK_SLACK_MS });
+    lastSent = text;
   }
 
   async function hear(): Promise<void> {
-    const others = (await records.list<Told>(PREFIX)).filter(({ key }) => key !== ownKey);
+    const others = (await records.list<Exchanged>(PREFIX)).filter(({ key }) => key !== ownKey);
     for (const counter of counters) counter.hear(others.flatMap(({ value }) => value[counter.quota.name] ?? []));
   }
 
@@ -53,7 +53,7 @@ export function countExchange(
     while (!signal.aborted) {
       round = new AbortController();
       try {
-        await tell();
+        await publish();
         await hear();
         well();
       } catch (error) {
@@ -63,6 +63,6 @@ export function countExchange(
       await pause(SOONEST_MS, signal);
       await pause(EVERY_MS - SOONEST_MS, round.signal);
     }
-    await tell();
+    await publish();
   };
 }

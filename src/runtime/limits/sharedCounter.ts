@@ -20,23 +20,23 @@ export interface QuotaStatus {
 }
 
 /** The counts of one key in one process. */
-export type ToldCount = readonly [key: string, windowEndsMs: number, count: number];
+export type ExchangedCount = readonly [key: string, windowEndsMs: number, count: number];
 
 /**
  * Most keys in memory, and most keys sent to other processes. Beyond these the least recently counted keys in memory
  * are dropped, and the sent keys with the lowest counts.
  */
-const MOST_KEYS = { counted: 50_000, told: 2_000 };
+const MOST_KEYS = { counted: 50_000, exchanged: 2_000 };
 
 /** Share of the limit from which a key's count is sent to other processes; lower counts are noise. */
-const TOLD_FROM = 1 / 20;
+const EXCHANGED_FROM = 1 / 20;
 
 interface Count {
   /** Offset that spreads the ends of windows, so that limited callers do not all return at once. */
   readonly phaseMs: number;
   windowEndsMs: number;
   own: number;
-  told: number;
+  exchanged: number;
 }
 
 interface OthersCount {
@@ -47,7 +47,7 @@ interface OthersCount {
 export class SharedCounter {
   readonly quota: Quota;
   readonly #windowMs: number;
-  readonly #toldFrom: number;
+  readonly #exchangedFrom: number;
   readonly #now: () => number;
   /** Counts by key, created at the first count: that takes 10 ms, and most processes never count some limits. */
   #counts: LRUCache<string, Count> | undefined;
@@ -62,7 +62,7 @@ export class SharedCounter {
   constructor(quota: Quota, now: () => number) {
     this.quota = quota;
     this.#windowMs = quota.windowSeconds * 1_000;
-    this.#toldFrom = Math.max(1, Math.floor(quota.limit * TOLD_FROM));
+    this.#exchangedFrom = Math.max(1, Math.floor(quota.limit * EXCHANGED_FROM));
     this.#now = now;
   }
 
@@ -71,7 +71,7 @@ export class SharedCounter {
     return this.#fullUntilMs === 0 || this.#fullUntilMs <= this.#now();
   }
 
-  look(key: string): QuotaStatus {
+  peek(key: string): QuotaStatus {
     const now = this.#now();
     const count = this.#counts?.get(key);
     if (count !== undefined) return this.#status(key, this.#present(count, now), now);
@@ -86,14 +86,14 @@ export class SharedCounter {
     let count = this.#counts.get(key);
     if (count === undefined) {
       const phaseMs = phaseOf(key, this.#windowMs);
-      count = { phaseMs, windowEndsMs: this.#windowEnd(phaseMs, now), own: 0, told: 0 };
+      count = { phaseMs, windowEndsMs: this.#windowEnd(phaseMs, now), own: 0, exchanged: 0 };
       this.#counts.set(key, count);
     } else this.#present(count, now);
     const before = this.#status(key, count, now);
     if (before.left === 0) return before;
     count.own += 1;
     if (before.left === 1) this.#noteFull(count.windowEndsMs);
-    if (count.own - count.told === this.#toldFrom) {
+    if (count.own - count.exchanged === this.#exchangedFrom) {
       this.#notable.set(key, count);
       this.onGrowth();
     }
@@ -101,31 +101,31 @@ export class SharedCounter {
   }
 
   /** Counts of this process for the other processes; if there are too many, only the highest. */
-  tell(): ToldCount[] {
+  publish(): ExchangedCount[] {
     const now = this.#now();
     for (const [key, { windowEndsMs }] of this.#notable) if (windowEndsMs <= now) this.#notable.delete(key);
-    const told = [...this.#notable];
+    const exchanged = [...this.#notable];
     // Keys that are left out below are marked, too: they are considered again once their counts have grown.
-    for (const [, count] of told) count.told = count.own;
-    if (told.length > MOST_KEYS.told) {
-      told.sort(([, one], [, other]) => other.own - one.own);
-      for (const [key] of told.splice(MOST_KEYS.told)) this.#notable.delete(key);
+    for (const [, count] of exchanged) count.exchanged = count.own;
+    if (exchanged.length > MOST_KEYS.exchanged) {
+      exchanged.sort(([, one], [, other]) => other.own - one.own);
+      for (const [key] of exchanged.splice(MOST_KEYS.exchanged)) this.#notable.delete(key);
     }
-    return told.map(([key, { windowEndsMs, own }]) => [key, windowEndsMs, own]);
+    return exchanged.map(([key, { windowEndsMs, own }]) => [key, windowEndsMs, own]);
   }
 
   /** Replaces the known counts of all other processes. */
-  hear(told: Iterable<ToldCount>): void {
+  hear(exchanged: Iterable<ExchangedCount>): void {
     const others = new Map<string, OthersCount>();
     const now = this.#now();
-    for (const [key, windowEndsMs, count] of told) {
+    for (const [key, windowEndsMs, count] of exchanged) {
       if (windowEndsMs <= now) continue;
       const known = others.get(key);
       if (known?.windowEndsMs === windowEndsMs) known.count += count;
       else if (known === undefined || known.windowEndsMs < windowEndsMs) others.set(key, { windowEndsMs, count });
     }
     this.#others = others;
-    for (const [key, { windowEndsMs }] of others) if (this.look(key).left === 0) this.#noteFull(windowEndsMs);
+    for (const [key, { windowEndsMs }] of others) if (this.peek(key).left === 0) this.#noteFull(windowEndsMs);
   }
 
   #noteFull(windowEndsMs: number): void {
@@ -138,7 +138,7 @@ export class SharedCounter {
     if (left <= 0 || left > this.#windowMs) {
       count.windowEndsMs = this.#windowEnd(count.phaseMs, now);
       count.own = 0;
-      count.told = 0;
+      count.exchanged = 0;
     }
     return count;
   }

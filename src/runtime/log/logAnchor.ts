@@ -26,10 +26,10 @@ export async function lostAnchor(
 ): Promise<LogAnchor | undefined> {
   const anchor = (await records.get<LogAnchor>(LOG_ANCHOR))?.value;
   if (anchor === undefined) return undefined;
-  for (let look = 1; ; look++) {
+  for (let attempt = 1; ; attempt++) {
     const [found] = await events.read(anchor.stream, { from: anchor.revision, limit: 1 });
     if (found?.id === anchor.id) return undefined;
-    if (found !== undefined || look >= LOOKS.most) return anchor;
+    if (found !== undefined || attempt >= LOOKS.most) return anchor;
     await sleep(LOOKS.everyMs);
   }
 }

@@ -74,7 +74,7 @@ async function betweenTurns(run: LeaderRun): Promise<void> {
     if (step.do !== 'repair') continue;
     const { build, order } = step;
     await carryOut(build, order, run);
-    run.asked = { ...run.asked, repairs: run.asked.repairs.filter(({ key }) => key !== order.key) };
+    run.requested = { ...run.requested, repairs: run.requested.repairs.filter(({ key }) => key !== order.key) };
     logger.info(
       { projection: build.checkpoint, documents: order.value.documents.length },
       'projector: an order to repair documents was dealt with',

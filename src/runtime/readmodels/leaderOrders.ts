@@ -13,7 +13,7 @@ import { openBuild, type RunningBuild } from './runningBuild.js';
 import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
-const LOOK_MS = 400;
+const POLL_MS = 400;
 /** Every fifth poll also checks the build in use, and stores the log's anchor. */
 const SLOW_LOOKS = 5;
 const TAKE_OVER_AGAIN_MS = 5_000;
@@ -34,7 +34,7 @@ export async function lookForOrders(run: LeaderRun): Promise<void> {
       if (!failing) logger.warn({ err: error }, 'projector: could not look for rebuilds and repairs');
       failing = true;
     }
-    await pause(LOOK_MS, over);
+    await pause(POLL_MS, over);
   }
 }
 
@@ -46,7 +46,7 @@ async function look(run: LeaderRun): Promise<void> {
     rebuilds.set(name, value);
     if (value.state === 'ready' || value.state === 'swapping') await checkInUse(run, name);
   }
-  run.asked = { rebuilds, repairs: await openOrders(store) };
+  run.requested = { rebuilds, repairs: await openOrders(store) };
   const slow = nextSteps(run).flatMap((step) => startStep(run, step) ?? []);
   for (const work of slow) if (!over.aborted) await work();
 }

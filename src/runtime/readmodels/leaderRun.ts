@@ -30,7 +30,7 @@ export interface LeaderRun extends LeaderOptions, OpenedBuilds {
   /** Read models that other processes keep up to date until this one's version serves. */
   readonly orphaned: Set<string>;
   /** Rebuilds, rollbacks and repairs that were requested at the last poll. */
-  asked: Pick<Orders, 'rebuilds' | 'repairs'>;
+  requested: Pick<Orders, 'rebuilds' | 'repairs'>;
   readonly opening: Set<string>;
   /** Aborts the separate feed of a rebuild that catches up, by build. */
   readonly stops: Map<RunningBuild, AbortController>;
@@ -61,7 +61,7 @@ export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: S
     ...options,
     ...opened,
     orphaned,
-    asked: { rebuilds: new Map(), repairs: [] },
+    requested: { rebuilds: new Map(), repairs: [] },
     opening: new Set(),
     stops: new Map(),
     arrived: [],
@@ -89,9 +89,9 @@ export function newRun(options: LeaderOptions, opened: OpenedBuilds, orphaned: S
 }
 
 export function nextSteps(run: LeaderRun): Step<RunningBuild>[] {
-  const { builds, inUse, opening, asked, projections } = run;
+  const { builds, inUse, opening, requested, projections } = run;
   const versions = new Map(projections.map(({ name, version }) => [name, version]));
-  return plan(builds, { inUse, versions, opening, ...asked });
+  return plan(builds, { inUse, versions, opening, ...requested });
 }
 
 export function addBuild(run: LeaderRun, build: RunningBuild): void {

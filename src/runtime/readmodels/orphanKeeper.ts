@@ -9,7 +9,7 @@ import type { Projection } from './projection.js';
 import type { ProjectorProcess } from './projectorProcess.js';
 import { openBuild } from './runningBuild.js';
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 export interface KeeperOptions extends ProjectorProcess {
   readonly projections: readonly Projection[];
@@ -18,7 +18,7 @@ export interface KeeperOptions extends ProjectorProcess {
 export async function keepOrphaned(options: KeeperOptions, until: AbortSignal): Promise<void> {
   const { store, projections, logger } = options;
   const keeping = new Map<string, Promise<void>>();
-  for (; !until.aborted; await pause(LOOK_MS, until)) {
+  for (; !until.aborted; await pause(POLL_MS, until)) {
     try {
       for (const { key, value } of await store.records.list<OrphanedModel>(ORPHANED)) {
         const name = key.slice(ORPHANED.length);
@@ -53,7 +53,7 @@ async function keep(
   const signal = AbortSignal.any([until, ended.signal]);
   const isOrphaned = async (): Promise<boolean> => (await orphanOf(store, name))?.number === number;
   const watching = (async () => {
-    for (; !signal.aborted; await pause(LOOK_MS, signal)) if (!(await isOrphaned())) ended.abort();
+    for (; !signal.aborted; await pause(POLL_MS, signal)) if (!(await isOrphaned())) ended.abort();
   })().catch((error: unknown) => {
     logger.warn(
       { err: error, projection: name },

@@ -24,7 +24,7 @@ export const withRelease = (previous: PreviousBuild | undefined): Left[] =>
   [previous, previous?.release].filter((one) => one !== undefined);
 
 /** Retained previous builds, the latest first. */
-export async function keptPreviousBuilds(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
+export async function retainedPreviousBuilds(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
   return withRelease(await previousBuildOf(store, name)).filter(({ until }) => until > Date.now());
 }
 
@@ -34,7 +34,7 @@ export async function keptRelease(
   name: string,
   other: number,
 ): Promise<Left | undefined> {
-  return (await keptPreviousBuilds(store, name)).find(({ number }) => !sameVersion(number, other));
+  return (await retainedPreviousBuilds(store, name)).find(({ number }) => !sameVersion(number, other));
 }
 
 export async function putPreviousBuild(

@@ -93,8 +93,8 @@ export function openReadModel<B extends Body>(
   const finals = projection.isFinal && finalDocuments<B>(projection.isFinal.bind(projection));
 
   async function get(id: string): Promise<B | undefined> {
-    const asked = refreshed(model);
-    if (asked !== undefined) await asked;
+    const requested = refreshed(model);
+    if (requested !== undefined) await requested;
     const { collection: looked, edition } = model;
     // Documents in memory are used only while the build in use is known, so that repairs and swaps show within a
     // second.
@@ -112,8 +112,8 @@ export function openReadModel<B extends Body>(
 
   async function getMany(ids: readonly string[]): Promise<(B | undefined)[]> {
     if (ids.length === 0) return [];
-    const asked = refreshed(model);
-    if (asked !== undefined) await asked;
+    const requested = refreshed(model);
+    if (requested !== undefined) await requested;
     const { collection: looked } = model;
     const documents = await store.getMany<B>(looked, ids);
     if (documents.includes(undefined) && (await shouldLookAgain(model, looked))) return getMany(ids);
@@ -128,8 +128,8 @@ export function openReadModel<B extends Body>(
     folded: async () => store.checkpoint(checkpointName(await completeCollection(model))),
     async reached(position, timeoutMs, patient) {
       if (timeoutMs > 0 && patient === undefined) hurry?.(position);
-      const asked = refreshed(model);
-      if (asked !== undefined) await asked;
+      const requested = refreshed(model);
+      if (requested !== undefined) await requested;
       const { collection: waited } = model;
       if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
       // A build that went out of use during the wait does not advance.
@@ -161,13 +161,13 @@ function ask<B extends Body>(model: Known<B>): Promise<void> {
 
 async function lookUp<B extends Body>(model: Known<B>): Promise<void> {
   const { store, projection, collection } = model;
-  const asked = performance.now();
+  const requested = performance.now();
   const [active, corrected] = await Promise.all([store.active(projection.name), editionOf(store, projection.name)]);
   model.complete = active !== undefined;
   if (active !== undefined && active !== collection.version)
     model.collection = { ...collection, version: active, indexes: indexesOf(projection, active) };
   model.edition = editionText(model.collection.version, corrected);
-  model.knownAt = asked;
+  model.knownAt = requested;
 }
 
 /** Indexes of a build; a build of a later release counts as having those of this release. */
@@ -190,8 +190,8 @@ function requireComplete<B extends Body>({ complete, projection }: Known<B>): vo
 
 /** The build in use. @throws UnavailableError before any has caught up */
 async function completeCollection<B extends Body>(model: Known<B>): Promise<CollectionSpec> {
-  const asked = refreshed(model);
-  if (asked !== undefined) await asked;
+  const requested = refreshed(model);
+  if (requested !== undefined) await requested;
   if (!model.complete) await ask(model);
   requireComplete(model);
   return model.collection;

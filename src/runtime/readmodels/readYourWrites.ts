@@ -276,14 +276,14 @@ function remoteLook(log: Required<Pick<LogEnds, 'end' | 'lastOf'>>, streams: Pic
     },
     async beyond(known, ids, last) {
       if (ids.length > FEW.remote) return last;
-      const asked = Promise.all(ids.map(async (id) => log.lastOf(streams.of(id)))).then(
+      const requested = Promise.all(ids.map(async (id) => log.lastOf(streams.of(id)))).then(
         (positions) => latest(known, positions),
         (error: unknown) => {
           if (!(error instanceof UnavailableError)) throw error;
           return last;
         },
       );
-      return within(asked, LOG_MS, () => last);
+      return within(requested, LOG_MS, () => last);
     },
     isMuch: () => false,
   };

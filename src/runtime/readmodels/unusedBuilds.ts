@@ -1,7 +1,7 @@
 import { pause } from '../../lib/async/pause.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { rankOf, sameVersion } from './buildNumbers.js';
-import { keptPreviousBuilds } from './previousBuilds.js';
+import { retainedPreviousBuilds } from './previousBuilds.js';
 import { rebuildOf } from './rebuildRecord.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
@@ -19,7 +19,7 @@ export async function dropBuild(store: ReadStore, name: string, number: number):
 export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
   const { name, version } = build.projection;
   while (!signal.aborted && build.state === 'retiring') {
-    const kept = (await keptPreviousBuilds(store, name)).find(({ number }) => number === version);
+    const kept = (await retainedPreviousBuilds(store, name)).find(({ number }) => number === version);
     if (kept === undefined) return;
     await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
   }
@@ -41,7 +41,7 @@ export async function dropUnused(
     const stored = await store.versions(name);
     const [active, previous, rebuild] = await Promise.all([
       store.active(name),
-      keptPreviousBuilds(store, name),
+      retainedPreviousBuilds(store, name),
       rebuildOf(store, name),
     ]);
     const kept = new Set([

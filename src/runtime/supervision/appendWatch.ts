@@ -43,10 +43,10 @@ export function watchAppends(events: EventStore, recentMs = RECENT_MS): AppendWa
   return {
     events: {
       ...events,
-      append: async (...asked) => watched(events.append(...asked)),
+      append: async (...args) => watched(events.append(...args)),
       ...(appendInOrder === undefined
         ? {}
-        : { appendInOrder: async (...asked: Parameters<typeof appendInOrder>) => watched(appendInOrder(...asked)) }),
+        : { appendInOrder: async (...args: Parameters<typeof appendInOrder>) => watched(appendInOrder(...args)) }),
     },
     failing: () => (failed === undefined || performance.now() - failed.at > recentMs ? undefined : failed),
   };

@@ -162,8 +162,8 @@ export function followers({ logger, now = Date.now }: FollowersOptions): Followe
 }
 
 /** A failure whose `publicReason` tells anyone why a follower fails. */
-export class ToldError extends Error {
-  override readonly name: string = 'ToldError';
+export class PublicReasonError extends Error {
+  override readonly name: string = 'PublicReasonError';
   readonly publicReason: string;
   constructor(message: string, publicReason: string, options?: ErrorOptions) {
     super(message, options);
@@ -188,11 +188,11 @@ function healthOf({ part, aside, failures, since, error, wellAt, troubledAt }: S
   if (error === undefined || (wellAt !== undefined && now - wellAt >= SETTLED_MS))
     return { ...named, failing: false, failures: 0 };
   const failing = failures > 1 || (troubledAt !== undefined && now - troubledAt >= TROUBLED_MS);
-  return { ...named, failing, since, failures, why: failureWords(error), error: classOf(error) };
+  return { ...named, failing, since, failures, why: describeFailure(error), error: classOf(error) };
 }
 
 /** Text that follows the follower's name in a message. */
-export function failingWords({
+export function describeFailing({
   since,
   failures,
   why,
@@ -208,9 +208,9 @@ export function failingWords({
 const classOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown');
 
 /** Reason that anyone may see: it contains no path, no address, and nothing from a request. */
-function failureWords(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
   if (error === ENDED) return ENDED.message;
-  if (error instanceof ToldError) return error.publicReason;
+  if (error instanceof PublicReasonError) return error.publicReason;
   return `${error instanceof Error ? error.name : 'an error of no class'}: see the log of that process`;
 }

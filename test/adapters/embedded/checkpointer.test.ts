@@ -73,16 +73,16 @@ test('warns of a thread that died, and starts another', async ({ dir, file, data
   const warned: string[] = [];
   const hear = ({ message }: Error): void => void warned.push(message);
   process.on('warning', hear);
-  const mortal = checkpointer(
+  const crashable = checkpointer(
     database,
     threadData(file),
     new URL(`data:text/javascript,${encodeURIComponent(script)}`),
   );
   await until(() => {
-    mortal.move();
+    crashable.move();
     return readFileSync(deaths, 'utf8').length >= 2;
   });
-  await mortal.close();
+  await crashable.close();
   await until(() => warned.length >= 2);
   process.off('warning', hear);
   assert.is(warned[0], 'dead');

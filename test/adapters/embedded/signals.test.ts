@@ -30,12 +30,12 @@ test('reaches all others of the folder, none of another folder, and none once cl
   const one = openSignals(dir, ({ kind }) => heard.push(`one ${kind}`));
   const two = openSignals(join(dir, '.'), ({ kind }) => heard.push(`two ${kind}`));
   const three = openSignals(join(dir, 'other'), ({ kind }) => heard.push(`three ${kind}`));
-  one.tell({ kind: 'wanted' });
-  two.tell({ kind: 'stored', checkpoints: [] });
+  one.send({ kind: 'wanted' });
+  two.send({ kind: 'stored', checkpoints: [] });
   await until(() => heard.length === 2, 'both signals');
   one.close();
-  one.tell({ kind: 'wanted' });
-  two.tell({ kind: 'wanted' });
+  one.send({ kind: 'wanted' });
+  two.send({ kind: 'wanted' });
   await sleep(50);
   assert.equal(heard.sort(), ['one stored', 'two wanted']);
   two.close();

@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import { eventStoreContract } from '../../contract/eventStore.js';
 import { eventStoreOutageContract } from '../../contract/eventStoreOutages.js';
-import { GIVEN_UP_MS, onDouble, onServer } from '../../support/engines/eventStoreDb.js';
+import { ABANDONED_MS, onDouble, onServer } from '../../support/engines/eventStoreDb.js';
 
 eventStoreContract('EventStoreDB, double', async () => onDouble());
-eventStoreOutageContract('EventStoreDB, double', async () => onDouble(GIVEN_UP_MS));
+eventStoreOutageContract('EventStoreDB, double', async () => onDouble(ABANDONED_MS));
 
 const url = process.env.TEST_EVENTSTORE_URL ?? '';
 if (url === '') {
@@ -16,5 +16,5 @@ if (url === '') {
   server.run();
 } else {
   eventStoreContract('EventStoreDB, server', async () => onServer(url));
-  eventStoreOutageContract('EventStoreDB, server', async () => onServer(url, GIVEN_UP_MS));
+  eventStoreOutageContract('EventStoreDB, server', async () => onServer(url, ABANDONED_MS));
 }

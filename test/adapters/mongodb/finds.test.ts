@@ -12,9 +12,9 @@ const test = suite('MongoDB: sorted finds');
 
 /** Answers 16 MB at most without a cursor, and all with one. */
 function collectionOf(documents: readonly Text[]) {
-  const asked: FindOptions[] = [];
+  const requested: FindOptions[] = [];
   function find(_: object, options: FindOptions) {
-    asked.push(options);
+    requested.push(options);
     const wanted = documents.slice(0, options.limit ?? Number.POSITIVE_INFINITY);
     const found = options.singleBatch === true ? firstAnswer(wanted, options.batchSize ?? 101) : wanted;
     let left = [...found];
@@ -25,7 +25,7 @@ function collectionOf(documents: readonly Text[]) {
       close: async () => (left = []),
     };
   }
-  return { asked, collection: { find } as unknown as Collection<Text> };
+  return { requested, collection: { find } as unknown as Collection<Text> };
 }
 
 function firstAnswer(documents: readonly Text[], most: number): readonly Text[] {
@@ -48,28 +48,28 @@ for (const [what, documents, limit, asks] of [
   ['an answer cut short, without a limit', texts(20, 1_000_000), undefined, 2],
 ] as const)
   test(`finds all: ${what}`, async () => {
-    const { asked, collection } = collectionOf(documents);
+    const { requested, collection } = collectionOf(documents);
     const found = await sortedFind(collection, {}, { sort: { _id: 1 }, limit }, ({ _id }) => _id);
     assert.equal(
       found,
       documents.slice(0, limit).map(({ _id }) => _id),
     );
-    assert.is(asked.length, asks);
+    assert.is(requested.length, asks);
   });
 
 test('the first answer of a sorted find needs no cursor', async () => {
-  const { asked, collection } = collectionOf(texts(3, 10));
+  const { requested, collection } = collectionOf(texts(3, 10));
   await sortedFind(collection, {}, { sort: { _id: 1 } }, ({ _id }) => _id);
   assert.equal(
-    asked.map(({ singleBatch }) => singleBatch),
+    requested.map(({ singleBatch }) => singleBatch),
     [true],
   );
 });
 
 test('a limit of none asks for nothing', async () => {
-  const { asked, collection } = collectionOf(texts(3, 10));
+  const { requested, collection } = collectionOf(texts(3, 10));
   assert.equal(await sortedFind(collection, {}, { sort: { _id: 1 }, limit: 0 }, ({ _id }) => _id), []);
-  assert.is(asked.length, 0);
+  assert.is(requested.length, 0);
 });
 
 test.run();

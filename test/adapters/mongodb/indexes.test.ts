@@ -320,14 +320,14 @@ if (missing === undefined) {
         await fill(store);
         await askAll(store);
         const questions = recording.questions();
-        const asked = new Set(questions.map(({ collection }) => collection));
+        const requested = new Set(questions.map(({ collection }) => collection));
         for (const collection of [
           'records',
           'checkpoints',
           'meta',
           ...Object.keys(QUERIES).map((name) => `doc_${name}_1`),
         ])
-          assert.ok(asked.has(collection), `nothing was asked of ${collection}`);
+          assert.ok(requested.has(collection), `nothing was asked of ${collection}`);
         const db = database.client.db();
         for (const { collection, filter, sort, limit, skip } of questions) {
           const options = {

@@ -74,9 +74,9 @@ test('refuses an index of lookups that is not unique', async () => {
 });
 
 test('asks for majority and primary whatever the address says, in the order of what is contended', async () => {
-  const asked: Document[] = [];
+  const requested: Document[] = [];
   const server = await fake((command) => {
-    asked.push(command);
+    requested.push(command);
     return 'find' in command ? { cursor: { id: 0n, ns: 'x.y', firstBatch: [] } } : { n: 1 };
   });
   try {
@@ -92,15 +92,15 @@ test('asks for majority and primary whatever the address says, in the order of w
     await store.page('x', 10);
     await store.erasures('x', 10);
     await store.close();
-    for (const command of asked) assert.is(command['$db'], 'keys');
-    const reads = asked.filter((command) => 'find' in command);
+    for (const command of requested) assert.is(command['$db'], 'keys');
+    const reads = requested.filter((command) => 'find' in command);
     assert.is(reads.length, 4);
     for (const read of reads)
       assert.equal(
         [read['readConcern'], read['$readPreference'] ?? { mode: 'primary' }],
         [{ level: 'majority' }, { mode: 'primary' }],
       );
-    const [inserts, updates, fences, removals] = asked.filter((command) => !('find' in command)) as [
+    const [inserts, updates, fences, removals] = requested.filter((command) => !('find' in command)) as [
       Document,
       Document,
       Document,

@@ -124,11 +124,11 @@ test('refuses an index of records that is not as it was made', async () => {
 });
 
 test('asks for majority and primary whatever the address says, and leaves nothing open', async () => {
-  const asked: Record<string, unknown>[] = [];
+  const requested: Record<string, unknown>[] = [];
   const server = await startFakeMongo((command) => {
-    asked.push(command);
+    requested.push(command);
     // A database that has nothing yet.
-    if ('listIndexes' in command && asked.filter((one) => 'listIndexes' in one).length === 1)
+    if ('listIndexes' in command && requested.filter((one) => 'listIndexes' in one).length === 1)
       return { ok: 0, code: 26, errmsg: 'ns does not exist: shop.records' };
     return openedWell(command) ?? ('find' in command ? { cursor: { id: 0n, ns: 'x.y', firstBatch: [] } } : { n: 1 });
   });
@@ -139,15 +139,15 @@ test('asks for majority and primary whatever the address says, and leaves nothin
     await store.records.put('key', 1, { expected: 1 });
     await store.activate('gifts', 2);
     await store.close();
-    for (const command of asked) assert.is(command['$db'], 'shop');
-    const reads = asked.filter((command) => 'find' in command);
+    for (const command of requested) assert.is(command['$db'], 'shop');
+    const reads = requested.filter((command) => 'find' in command);
     assert.is(reads.length, 3);
     for (const read of reads)
       assert.equal(
         [read['readConcern'], read['$readPreference'] ?? { mode: 'primary' }],
         [{ level: 'majority' }, { mode: 'primary' }],
       );
-    const writes = asked.filter(
+    const writes = requested.filter(
       (command) => !('find' in command || 'listIndexes' in command || 'listCollections' in command),
     );
     assert.is(writes.length, 4);

@@ -86,22 +86,22 @@ test('makes queries that an index answers', () => {
 });
 
 test('adds a field to the very body that it was taken from, and notes it for its collection', async () => {
-  const asked: unknown[] = [];
+  const requested: unknown[] = [];
   const collection = {
     async findOne(filter: object) {
-      asked.push(filter);
+      requested.push(filter);
       return null;
     },
     find: () => ({ toArray: async () => [{ _id: 'a', p: at(1), b: '{"n":1}' }] }),
-    bulkWrite: async (operations: unknown) => void asked.push(operations),
-    updateOne: async (filter: object) => void asked.push(filter),
+    bulkWrite: async (operations: unknown) => void requested.push(operations),
+    updateOne: async (filter: object) => void requested.push(filter),
   };
   const ask = (work: (database: never) => unknown): unknown =>
     work({ db: { createCollection: async () => undefined }, collection: () => collection } as never);
   const layout = layoutOf(newCollection([['n']]));
   await ensureCollection({ read: ask, write: ask } as unknown as Connection, layout, true);
   const noted = { _id: `fields/${layout.name}` };
-  assert.equal(asked, [
+  assert.equal(requested, [
     noted,
     [{ updateOne: { filter: { _id: 'a', p: at(1) }, update: { $set: { f_n: 1 } } } }],
     noted,
@@ -109,7 +109,7 @@ test('adds a field to the very body that it was taken from, and notes it for its
 });
 
 /** A connection with scripted answers, on demand. */
-function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p: string }[]>): {
+function lookedAt(answer: (requested: readonly string[]) => Promise<{ _id: string; p: string }[]>): {
   readonly connection: Pick<Connection, 'read'>;
   readonly looks: (readonly string[])[];
 } {
@@ -127,7 +127,7 @@ function lookedAt(answer: (asked: readonly string[]) => Promise<{ _id: string; p
 
 test('asks once for thousands of waiters, and never without one', async () => {
   let stored = 0;
-  const { connection, looks } = lookedAt(async (asked) => asked.map((_id) => ({ _id, p: at(stored) })));
+  const { connection, looks } = lookedAt(async (requested) => requested.map((_id) => ({ _id, p: at(stored) })));
   const checkpoints = createCheckpoints(connection);
   const waiting = Array.from({ length: 5_000 }, (_, n) =>
     checkpoints.reached(n % 2 === 0 ? 'a@1' : 'b@1', at(1 + (n % 50)), n % 10 === 0 ? 5 : 5_000),
@@ -171,9 +171,9 @@ test('wakes by its own writes at once, and never goes back to an older answer', 
 
 test('throws a failure to present waiters, and asks again for later ones', async () => {
   let failing = true;
-  const { connection } = lookedAt(async (asked) => {
+  const { connection } = lookedAt(async (requested) => {
     if (failing) throw new UnavailableError('gone');
-    return asked.map((_id) => ({ _id, p: at(1) }));
+    return requested.map((_id) => ({ _id, p: at(1) }));
   });
   const checkpoints = createCheckpoints(connection);
   assert.instance(await rejectionOf(checkpoints.reached('a@1', at(1), 1_000)), UnavailableError);

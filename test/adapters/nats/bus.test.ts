@@ -353,10 +353,10 @@ if (ownMissing === undefined) {
     await one.serve('work', 'q', async () => ({}));
     one.freeze();
     await sleep(50);
-    const asked = assert.rejects(asker.request('work', {}, { timeoutMs: FOR_EVER_MS }), DeadlineError);
+    const requested = assert.rejects(asker.request('work', {}, { timeoutMs: FOR_EVER_MS }), DeadlineError);
     await sleep(100);
     await one.kill();
-    await asked;
+    await requested;
     await assert.rejects(asker.request('work', {}, { timeoutMs: 15_000 }), NoRespondersError);
     await other.close();
     await close();

@@ -87,7 +87,7 @@ export function memoryRecords(now: () => number): MemoryRecords {
 /** The read model of accounts, in memory. */
 export interface MemoryAccounts extends ReadModel<AccountDocument> {
   readonly documents: Map<string, AccountDocument>;
-  readonly asked: string[];
+  readonly requested: string[];
   down: boolean;
   /** Changes a user or a client. */
   change(id: string, change: Partial<UserDocument> & Partial<ClientDocument>): void;
@@ -97,13 +97,13 @@ function memoryAccounts(): MemoryAccounts {
   const documents = new Map<string, AccountDocument>();
   const accounts: MemoryAccounts = {
     documents,
-    asked: [],
+    requested: [],
     down: false,
     change(id, change) {
       documents.set(id, { ...(documents.get(id) as AccountDocument), ...change } as AccountDocument);
     },
     async get(id) {
-      accounts.asked.push(id);
+      accounts.requested.push(id);
       await new Promise((resolve) => setImmediate(resolve));
       if (accounts.down) throw new UnavailableError('the read model is down');
       return documents.get(id);

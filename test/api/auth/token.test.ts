@@ -452,7 +452,7 @@ test('wrong credentials', async ({ here, accounts }) => {
     failed(await here.refresh(refresh_token, id, secret));
   }
   assert.ok(
-    accounts.asked.every((id) => id.length < 100),
+    accounts.requested.every((id) => id.length < 100),
     'what is longer than any id is not looked up',
   );
   for (const bad of ['x', `${refresh_token}x`]) failed(await here.refresh(bad));

@@ -61,13 +61,13 @@ test('answers 304 without a body to a caller that has the present answer', async
 
 test('refuses a request before it looks at its condition', async () => {
   const [path = ''] = PATHS;
-  for (const [asked, status, token] of [
+  for (const [requested, status, token] of [
     [path, 401, 'nonsense'],
     ['/api/v2/products/unknown', 404, undefined],
     ['/api/v2/products?min_price=x', 422, undefined],
     ['/api/v2/tiles/nowhere', 422, undefined],
   ] as const)
-    assert.equal((await get(asked, '*', token)).status, status, asked);
+    assert.equal((await get(requested, '*', token)).status, status, requested);
 });
 
 test('answers anew after an import', async () => {

@@ -26,8 +26,8 @@ test.before(async () => {
 
 const any = (): boolean => true;
 
-async function found(text: string, catalogue = demo, wanted: (product: Product) => boolean = any): Promise<string[]> {
-  return (await search.find(catalogue, text, wanted)).map(({ id }) => id);
+async function found(text: string, catalogue = demo, accepts: (product: Product) => boolean = any): Promise<string[]> {
+  return (await search.find(catalogue, text, accepts)).map(({ id }) => id);
 }
 
 test('a word of the name is found, in any case and with any accents', async () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { coveringGrid, parseBox, placeOf, tileIndex, tilesOf, type Box } from '../../../src/api/catalogue/tileGrid.js';
+import { coveringGrid, parseBox, pointOf, tileIndex, tilesOf, type Box } from '../../../src/api/catalogue/tileGrid.js';
 
 const test = suite('tile grid');
 
@@ -98,7 +98,7 @@ test('a box over the antimeridian goes on at the western edge of the map', () =>
   const size = 2 ** grid.z;
   assert.ok(columns.has(size - 1) && columns.has(0));
   assert.ok(columns.size < size / 2, 'not the long way round');
-  assert.is(tileIndex(grid, placeOf(0, -16.95)), -1);
+  assert.is(tileIndex(grid, pointOf(0, -16.95)), -1);
 });
 
 test('nearly all round the world, each tile once', () => {
@@ -115,11 +115,11 @@ test('every edge of the map has a place on it', () => {
     [180, 90],
     [-180, -90],
   ] as const) {
-    const { x, y } = placeOf(longitude, latitude);
+    const { x, y } = pointOf(longitude, latitude);
     assert.ok(x >= 0 && x < 1 && y >= 0 && y < 1, `${longitude},${latitude}`);
   }
-  assert.equal(placeOf(10, 90), placeOf(10, 85.0511));
-  assert.ok(placeOf(179.99999999999997, 0).x > 0.9, 'just short of the antimeridian is not beyond it');
+  assert.equal(pointOf(10, 90), pointOf(10, 85.0511));
+  assert.ok(pointOf(179.99999999999997, 0).x > 0.9, 'just short of the antimeridian is not beyond it');
   assert.ok(tilesOf(coveringGrid({ west: 180, south: 1, east: 180, north: 1 }))[0]?.id.startsWith('18/262143/'));
 });
 
@@ -152,7 +152,7 @@ test('at most 64 tiles, and no larger zoom would do', () => {
       if (grid.z < 18) {
         // One zoom deeper, counted from the corners' tiles alone.
         const size = 2 ** (grid.z + 1);
-        const [from, to] = [placeOf(area.west, area.north), placeOf(area.east, area.south)];
+        const [from, to] = [pointOf(area.west, area.north), pointOf(area.east, area.south)];
         const columns = Math.floor(to.x * size) - Math.floor(from.x * size) + 1 + (area.west > area.east ? size : 0);
         assert.ok(Math.min(size, columns) * (Math.floor(to.y * size) - Math.floor(from.y * size) + 1) > 64);
       }
@@ -174,7 +174,7 @@ test('the tiles cover the box: every point of it stands in one of them', () => {
           latitude: Math.min(area.north, area.south + up * (area.north - area.south)),
         };
         const grid = coveringGrid(area);
-        const index = tileIndex(grid, placeOf(point.longitude, point.latitude));
+        const index = tileIndex(grid, pointOf(point.longitude, point.latitude));
         const tile = tilesOf(grid)[index];
         assert.ok(tile, `${JSON.stringify(point)} is in no tile of ${JSON.stringify(area)}`);
         const inside = Math.max(-85.0511, Math.min(85.0511, point.latitude));

@@ -224,7 +224,7 @@ test('pins are worked out once for each state, choice of brands and granularity'
 });
 
 /** Anywhere on the globe, its very edges included, many of them close together. */
-const place = fc.oneof(
+const point = fc.oneof(
   fc.record({
     longitude: fc.double({ min: -180, max: 180, noNaN: true }),
     latitude: fc.double({ min: -90, max: 90, noNaN: true }),
@@ -238,7 +238,7 @@ const place = fc.oneof(
     latitude: fc.double({ min: 51.4, max: 51.6, noNaN: true }),
   }),
 );
-const places = fc.array(place, { maxLength: 40 });
+const places = fc.array(point, { maxLength: 40 });
 const granularity = fc.option(fc.integer({ min: 0, max: 20 }), { nil: undefined });
 
 test('each store stands in exactly one tile of the world, and clusters count them all', async () => {

@@ -77,8 +77,8 @@ test('name no gift of others in a refund that was of several', async () => {
   const transaction = (await ask(`/ops/gifts/${own}/history`, 'aud')).json.transaction_id as string;
   const refund = { gift_ids: [own, others[0]], reason: 'bought twice' };
   const token = await service.userToken('sue');
-  const asked = await service.ask('POST', `/ops/transactions/${transaction}/refund`, { token, body: refund });
-  assert.ok(asked.status < 300, asked.text);
+  const refunded = await service.ask('POST', `/ops/transactions/${transaction}/refund`, { token, body: refund });
+  assert.ok(refunded.status < 300, refunded.text);
   const [reply, bundle] = await eventually(async () => {
     const proof = await ask(`/ops/gifts/${own}/proof`, 'aud');
     return proof.status === 200 && proof.text.includes('GiftsRefunded') && ([proof, await checked(proof)] as const);

@@ -446,12 +446,12 @@ test("answers a write once the read models it touches show it, where readers don
   /** The read models that were waited for, while anybody counts. */
   let waited: string[] | undefined;
   const through = (engines: Engines): Engines => {
-    const reached: typeof engines.store.reached = async (collection, ...asked) => {
-      if (waited === undefined) return engines.store.reached(collection, ...asked);
+    const reached: typeof engines.store.reached = async (collection, ...requested) => {
+      if (waited === undefined) return engines.store.reached(collection, ...requested);
       // The scheduler waits by itself, whatever is written.
       if (!collection.startsWith('schedule@')) waited.push(collection);
       await sleep(100);
-      return engines.store.reached(collection, ...asked);
+      return engines.store.reached(collection, ...requested);
     };
     return { ...farLog(engines), store: { ...engines.store, reached } };
   };

@@ -132,8 +132,8 @@ test('an amount that no card can be charged with: 422, nothing is bought; a wall
 test('a card that its provider will never charge again: 402, the gifts are cancelled', async () => {
   await service.import({ payment_methods: [{ reference: 'pm_card_detached', kind: 'card', users: ['ann'] }] });
   const reply = await eventually(async () => {
-    const asked = await purchase(purchaseOf('latte', [{ user_id: 'bob' }], { reference: 'pm_card_detached' }));
-    return asked.status === 422 ? undefined : asked;
+    const requested = await purchase(purchaseOf('latte', [{ user_id: 'bob' }], { reference: 'pm_card_detached' }));
+    return requested.status === 422 ? undefined : requested;
   });
   refused(reply, 402, 'Payment declined.');
 });

@@ -80,10 +80,10 @@ function limited(reply: Reply, name: string, quota: number, windowSeconds: numbe
 }
 
 /** As many look-ups of unknown gifts as are left to the caller, and more where `count` says so. */
-async function guess(asked: Asked, count: number): Promise<Reply[]> {
+async function guess(requested: Asked, count: number): Promise<Reply[]> {
   const replies: Reply[] = [];
   for (let index = 0; index < count; index++)
-    replies.push(await ask(asked.user === undefined ? `/g/${unknown()}` : `/api/v2/gifts/${unknown()}`, asked));
+    replies.push(await ask(requested.user === undefined ? `/g/${unknown()}` : `/api/v2/gifts/${unknown()}`, requested));
   return replies;
 }
 
@@ -101,8 +101,8 @@ test('counts an unknown gift on every route that takes one, by id and by shortco
   let before = leftOf((await guess({ user: 'ann', from: address }, 1))[0] as Reply, 'unknown-gifts')?.left;
   for (const [index, { method, path }] of routes.entries()) {
     const id = index % 2 === 0 ? unknown() : service.shortcodeOf(unknown()).toLowerCase();
-    const asked = path.replace('{giftId}', id).replace(/\{\w+\}/, 'latest');
-    const reply = await ask(asked, {
+    const requested = path.replace('{giftId}', id).replace(/\{\w+\}/, 'latest');
+    const reply = await ask(requested, {
       method: method.toUpperCase(),
       from: address,
       ...(path.startsWith('/api/') ? { user: 'ann' } : {}),
@@ -120,22 +120,22 @@ test('counts an unknown gift on every route that takes one, by id and by shortco
 });
 
 test('refuses a guesser gifts that there are, too, and leaves its other requests alone', async () => {
-  const asked = { user: 'bob', from: '192.0.2.3' };
-  await inOneWindow(leftOf((await guess(asked, 1))[0] as Reply, 'unknown-gifts')?.seconds);
-  const replies = await guess(asked, CALLER);
+  const requested = { user: 'bob', from: '192.0.2.3' };
+  await inOneWindow(leftOf((await guess(requested, 1))[0] as Reply, 'unknown-gifts')?.seconds);
+  const replies = await guess(requested, CALLER);
   for (const reply of replies.slice(0, CALLER - 2)) refused(reply, 404, 'gift not found');
   for (const path of [
     `/api/v2/gifts/${unknown()}`,
     `/api/v2/gifts/${gift}`,
     `/api/v2/gifts/${service.shortcodeOf(gift)}/`,
   ])
-    limited(await ask(path, asked), 'unknown-gifts', CALLER, 900);
-  const redeeming = { ...asked, method: 'POST', body: { location_id: 'bean-soho' } };
+    limited(await ask(path, requested), 'unknown-gifts', CALLER, 900);
+  const redeeming = { ...requested, method: 'POST', body: { location_id: 'bean-soho' } };
   limited(await ask(`/api/v2/gifts/${gift}/redemptions`, redeeming), 'unknown-gifts', CALLER, 900);
-  limited(await ask(`/api/v2/gifts/${gift}`, { ...asked, from: '192.0.2.4' }), 'unknown-gifts', CALLER, 900);
-  assert.equal((await ask('/api/v2/me', asked)).status, 200);
+  limited(await ask(`/api/v2/gifts/${gift}`, { ...requested, from: '192.0.2.4' }), 'unknown-gifts', CALLER, 900);
+  assert.equal((await ask('/api/v2/me', requested)).status, 200);
   assert.equal((await ask(`/g/${service.shortcodeOf(gift)}`, { from: '192.0.2.3' })).status, 200);
-  assert.equal((await ask(`/api/v2/gifts/${gift}`, { ...asked, user: 'ann' })).status, 200);
+  assert.equal((await ask(`/api/v2/gifts/${gift}`, { ...requested, user: 'ann' })).status, 200);
 });
 
 test('counts requests without a valid token by address, and refuses no login, webhook or token for it', async () => {
@@ -150,14 +150,14 @@ test('counts requests without a valid token by address, and refuses no login, we
   refused(await ask('/oauth/token', { from, method: 'POST', body: form }), 400, 'Unsupported grant type.');
   assert.equal(leftOf(await ask('/ops/projections', { from }), 'address')?.left, left - 2, 'the faulty login counts');
   for (let sent = 0; sent < left - 2; sent++) await ask(`/g/${service.shortcodeOf(gift)}`, { from });
-  for (const [asked, method, body] of [
+  for (const [requested, method, body] of [
     [path, 'GET', undefined],
     ['/ops/projections', 'GET', undefined],
     [`/g/${service.shortcodeOf(gift)}`, 'GET', undefined],
     ['/oauth/token', 'POST', form],
     ['/oauth/token', 'POST', []],
   ] as const)
-    limited(await ask(asked, { from, method, body }), 'address', ANONYMOUS, 60);
+    limited(await ask(requested, { from, method, body }), 'address', ANONYMOUS, 60);
   const login = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' };
   assert.equal((await ask('/oauth/token', { from, method: 'POST', body: login })).status, 200);
   assert.equal((await ask(path, { from, user: 'ann' })).status, 200);
@@ -166,10 +166,12 @@ test('counts requests without a valid token by address, and refuses no login, we
 });
 
 test('answers no more guesses than the limit, however many are asked at once', async () => {
-  const asked = { user: 'cat', from: '192.0.2.5' };
-  const { left, seconds } = leftOf((await guess(asked, 1))[0] as Reply, 'unknown-gifts') ?? { left: 0, seconds: 0 };
+  const requested = { user: 'cat', from: '192.0.2.5' };
+  const { left, seconds } = leftOf((await guess(requested, 1))[0] as Reply, 'unknown-gifts') ?? { left: 0, seconds: 0 };
   await inOneWindow(seconds);
-  const replies = await Promise.all(Array.from({ length: 60 }, async () => ask(`/api/v2/gifts/${unknown()}`, asked)));
+  const replies = await Promise.all(
+    Array.from({ length: 60 }, async () => ask(`/api/v2/gifts/${unknown()}`, requested)),
+  );
   const count = (status: number): number => replies.filter((reply) => reply.status === status).length;
   const expected = seconds <= 10 ? CALLER : left;
   assert.deepEqual([count(404), count(429)], [expected, 60 - expected]);
@@ -235,10 +237,10 @@ test('says what is left to user and client, and refuses the user that has nothin
 
 test('keeps the headers on refusals, replays and conditional answers', async () => {
   const token = await service.userToken('ann');
-  const asked = { token, key: 'limits-1', body: {} };
+  const requested = { token, key: 'limits-1', body: {} };
   const own = await buyOne(service, 'latte', undefined, 'ann');
   for (const replayed of [null, 'true']) {
-    const reply = await service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(own)}/claim`, asked);
+    const reply = await service.ask('POST', `/api/v2/gifts/${service.shortcodeOf(own)}/claim`, requested);
     assert.equal(reply.headers.get('idempotent-replayed'), replayed);
     assert.ok(leftOf(reply, 'user') !== undefined);
   }

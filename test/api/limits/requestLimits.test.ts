@@ -39,7 +39,7 @@ test('counts requests without a token for their address, and refuses none with o
   assert.throws(() => ask({ kind: 'anonymous' }, '192.0.2.1'), { message: 'address' });
   ask({ kind: 'anonymous' }, '192.0.2.2');
   ask(userOf('ann'), '192.0.2.1');
-  assert.equal(anonymous.look('192.0.2.2').left, 1);
+  assert.equal(anonymous.peek('192.0.2.2').left, 1);
 });
 
 test('counts for no user what is refused because the client is full', () => {
@@ -49,8 +49,8 @@ test('counts for no user what is refused because the client is full', () => {
   ask(userOf('ann'));
   ask(userOf('ann'));
   for (let n = 0; n < 3; n++) assert.throws(() => ask(userOf('bob')), { message: 'client' });
-  assert.equal(user.look('bob').left, 10);
-  assert.equal(user.look('ann').left, 8);
+  assert.equal(user.peek('bob').left, 10);
+  assert.equal(user.peek('ann').left, 8);
 });
 
 test('counts for no client what is refused because the user is full', () => {
@@ -59,7 +59,7 @@ test('counts for no client what is refused because the user is full', () => {
   ask(userOf('ann'));
   ask(userOf('ann'));
   for (let n = 0; n < 3; n++) assert.throws(() => ask(userOf('ann')), { message: 'user' });
-  assert.equal(client.look('c').left, 8);
+  assert.equal(client.peek('c').left, 8);
 });
 
 test.run();

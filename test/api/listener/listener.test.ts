@@ -19,7 +19,7 @@ interface Asked {
 interface Context {
   listener: Listener;
   /** What the application was given, in order. */
-  asked: Asked[];
+  requested: Asked[];
 }
 
 /** One side of a connection: what it has received so far. */
@@ -34,9 +34,9 @@ interface Caller {
 const test = suite<Context>('HTTP listener');
 
 test.before.each(async (context) => {
-  context.asked = [];
+  context.requested = [];
   context.listener = await listen(0, '127.0.0.1', unexpected);
-  context.listener.serve((request, response) => void context.asked.push({ request, response }));
+  context.listener.serve((request, response) => void context.requested.push({ request, response }));
 });
 test.after.each(({ listener }) => listener.close());
 
@@ -60,12 +60,12 @@ function call({ listener }: Context, text: string, allowHalfOpen = false): Calle
 const post = (body = '{}', more = ''): string =>
   `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-const askedOf = (context: Context, count: number): Promise<Asked[]> =>
-  eventually(async () => (context.asked.length >= count ? context.asked : undefined));
+const requestedOf = (context: Context, count: number): Promise<Asked[]> =>
+  eventually(async () => (context.requested.length >= count ? context.requested : undefined));
 
 /** Answers with this text. */
-function done(asked: Asked | undefined, text: string): void {
-  asked?.response.writeHead(201, { 'Content-Length': text.length }).end(text);
+function done(requested: Asked | undefined, text: string): void {
+  requested?.response.writeHead(201, { 'Content-Length': text.length }).end(text);
 }
 
 /** Until whatever the listener was about to write at once has come. */
@@ -86,9 +86,9 @@ test('answers a whole request before it refuses what follows, then ends the conn
   ];
   for (const [tail, status] of tails) {
     for (const apart of [false, true]) {
-      context.asked.length = 0;
+      context.requested.length = 0;
       const caller = call(context, apart ? post() : post() + tail);
-      const [first] = await askedOf(context, 1);
+      const [first] = await requestedOf(context, 1);
       if (apart) caller.socket.write(tail);
       await settled();
       assert.equal(caller.text(), '', JSON.stringify(tail));
@@ -100,14 +100,14 @@ test('answers a whole request before it refuses what follows, then ends the conn
         JSON.stringify(tail),
       );
       assert.match(caller.text().split('HTTP/1.1').at(-1) ?? '', /Connection: close\r\n/);
-      assert.equal(context.asked.length, 1);
+      assert.equal(context.requested.length, 1);
     }
   }
 });
 
 test('of several requests under way each gets its answer, in their order, before the refusal', async (context) => {
   const caller = call(context, `${post()}${post()}GARBAGE\r\n\r\n`);
-  const [first, second] = await askedOf(context, 2);
+  const [first, second] = await requestedOf(context, 2);
   done(second, 'second');
   await settled();
   assert.equal(caller.text(), '');
@@ -118,7 +118,7 @@ test('of several requests under way each gets its answer, in their order, before
 
 test('finishes a started answer before the refusal, and writes nothing into it', async (context) => {
   const caller = call(context, `${post()}GARBAGE\r\n\r\n`);
-  const [first] = await askedOf(context, 1);
+  const [first] = await requestedOf(context, 1);
   first?.response.writeHead(200, { 'Content-Length': 10 }).write('12345');
   await eventually(async () => caller.text().endsWith('12345'));
   first?.response.end('67890');
@@ -129,14 +129,14 @@ test('finishes a started answer before the refusal, and writes nothing into it',
 test('a later handler takes the requests from then on, while those of the earlier are finished', async (context) => {
   const { listener } = context;
   const early = call(context, post());
-  const [first] = await askedOf(context, 1);
+  const [first] = await requestedOf(context, 1);
   listener.serve((_, response) => response.writeHead(503, { 'Content-Length': 0 }).end());
   let over = false;
   const waiting = listener.settled().then(() => (over = true));
   const late = call(context, post());
   await eventually(async () => late.statuses().length > 0);
   await settled();
-  assert.deepEqual([late.statuses(), early.statuses(), over, context.asked.length], [['503'], [], false, 1]);
+  assert.deepEqual([late.statuses(), early.statuses(), over, context.requested.length], [['503'], [], false, 1]);
   done(first, 'first');
   await waiting;
   await eventually(async () => early.text().endsWith('first'));
@@ -149,16 +149,16 @@ test('a later handler takes the requests from then on, while those of the earlie
 test('refuses a malformed body once, behind the answers before it', async (context) => {
   const chunked = 'POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
   const caller = call(context, post() + chunked);
-  const [first] = await askedOf(context, 2);
+  const [first] = await requestedOf(context, 2);
   await settled();
   assert.equal(caller.text(), '');
   done(first, 'first');
   await caller.closed;
   assert.deepEqual(caller.statuses(), ['201', '400']);
 
-  context.asked.length = 0;
+  context.requested.length = 0;
   const early = call(context, chunked.slice(0, -4));
-  const [only] = await askedOf(context, 1);
+  const [only] = await requestedOf(context, 1);
   done(only, 'refused early');
   await eventually(async () => early.text().includes('refused early'));
   early.socket.write('zz\r\n');
@@ -169,12 +169,12 @@ test('refuses a malformed body once, behind the answers before it', async (conte
 test('starts no request after a refused one: it could not be answered', async (context) => {
   const caller = call(context, `GET /y HTTP/1.1\r\n\r\n${post()}`);
   await caller.closed;
-  assert.deepEqual([caller.statuses(), context.asked.length], [['400'], 0]);
+  assert.deepEqual([caller.statuses(), context.requested.length], [['400'], 0]);
 });
 
 test('after an answer that was to be the last nothing else is said', async (context) => {
   const caller = call(context, `${post('{}', 'Connection: close\r\n')}GARBAGE\r\n\r\n`);
-  const [first] = await askedOf(context, 1);
+  const [first] = await requestedOf(context, 1);
   done(first, 'bought');
   await caller.closed;
   assert.deepEqual(caller.statuses(), ['201']);
@@ -182,7 +182,7 @@ test('after an answer that was to be the last nothing else is said', async (cont
 
 test('a caller who has gone before the answer leaves nothing behind', async (context) => {
   const caller = call(context, `${post()}GARBAGE\r\n\r\n`);
-  const [first] = await askedOf(context, 1);
+  const [first] = await requestedOf(context, 1);
   await settled();
   caller.socket.resetAndDestroy();
   await new Promise<void>((resolve) => {
@@ -196,13 +196,13 @@ test('a client that ends its side after the request gets the answer, then the en
     [post(), 1],
     [post() + post(), 2],
   ] as const) {
-    context.asked.length = 0;
+    context.requested.length = 0;
     const caller = call(context, text, true);
     caller.socket.end();
-    const asked = await askedOf(context, count);
-    const [first] = asked;
+    const requested = await requestedOf(context, count);
+    const [first] = requested;
     await eventually(async () => first?.request.socket.readableEnded === true);
-    for (const one of asked) done(one, 'bought');
+    for (const one of requested) done(one, 'bought');
     await caller.closed;
     assert.deepEqual(caller.statuses(), Array(count).fill('201'));
   }
@@ -233,19 +233,19 @@ test('ends connections with its answers while it closes, and starts no later req
   const waiting = call(context, post());
   const pipelined = call(context, `${post()}${post()}`);
   const half = call(context, post('{}').slice(0, -1));
-  const [one, two, three, four] = await askedOf(context, 4);
+  const [one, two, three, four] = await requestedOf(context, 4);
   const closed = context.listener.close();
   for (const { socket } of [waiting, pipelined]) socket.write(post());
   half.socket.write('}');
   await settled();
-  assert.equal(context.asked.length, 4, "nothing behind an answer that is its connection's last");
-  for (const [asked, text] of [
+  assert.equal(context.requested.length, 4, "nothing behind an answer that is its connection's last");
+  for (const [requested, text] of [
     [one, 'first'],
     [two, 'second'],
     [three, 'third'],
     [four, 'fourth'],
   ] as const)
-    done(asked, text);
+    done(requested, text);
   await Promise.all([closed, waiting.closed, pipelined.closed, half.closed]);
   const all = [waiting, pipelined, half].map((caller) =>
     caller
@@ -310,29 +310,30 @@ test('starts no request behind a last answer, be it in the rest of the body or a
     'POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n12345',
     true,
   );
-  const [first] = await askedOf(context, 1);
+  const [first] = await requestedOf(context, 1);
   first?.response.writeHead(401, { 'Content-Length': 2 }).end('no');
   await eventually(async () => caller.text().endsWith('no'));
   caller.socket.write(`67890${post()}`);
   await settled();
   caller.socket.end();
   await caller.closed;
-  assert.deepEqual([caller.statuses(), context.asked.length], [['401'], 1]);
+  assert.deepEqual([caller.statuses(), context.requested.length], [['401'], 1]);
 });
 
 test('a caller who waits to be asked for the body is asked only when it is read', async (context) => {
   const head = 'POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5000000\r\n\r\n';
   const refused = call(context, head);
-  const [first] = await askedOf(context, 1);
+  const [first] = await requestedOf(context, 1);
   first?.response.writeHead(401, { 'Content-Length': 2 }).end('no');
   await refused.closed;
   assert.deepEqual(refused.statuses(), ['401']);
   const old = call(context, head.replace('HTTP/1.1', 'HTTP/1.0'));
-  const [, second] = await askedOf(context, 2);
+  const [, second] = await requestedOf(context, 2);
   const read = call(context, head.replace('5000000', '2'));
-  const [, , third] = await askedOf(context, 3);
-  for (const asked of [second, third]) {
-    if (asked !== undefined) for (let times = 0; times < 2; times++) askForBody(asked.request, asked.response);
+  const [, , third] = await requestedOf(context, 3);
+  for (const requested of [second, third]) {
+    if (requested !== undefined)
+      for (let times = 0; times < 2; times++) askForBody(requested.request, requested.response);
   }
   await eventually(async () => read.statuses().length > 0);
   read.socket.write('{}');
@@ -350,14 +351,14 @@ test('waits 5 s for a silent client behind a last answer, and holds nothing', as
   const callers = ['Connection: close\r\n', ''].map((more) =>
     call(context, `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: 10\r\n\r\n12345`, true),
   );
-  const asked = await askedOf(context, 2);
-  const closed = asked.map(
+  const requested = await requestedOf(context, 2);
+  const closed = requested.map(
     ({ request: { socket } }) =>
       new Promise<void>((resolve) => {
         socket.once('close', () => resolve());
       }),
   );
-  for (const { response } of asked) response.writeHead(401, { 'Content-Length': 2 }).end('no');
+  for (const { response } of requested) response.writeHead(401, { 'Content-Length': 2 }).end('no');
   const began = performance.now();
   await Promise.all(closed);
   const took = performance.now() - began;
@@ -394,7 +395,7 @@ const REFUSED = /^HTTP\/1\.1 503 Service Unavailable\r\n[^]*Error-Code: unavaila
 test('refuses connections beyond the share of their address with 503, and takes others once some have ended', async () => {
   const few = await listen(0, '127.0.0.1', unexpected, LIMITS);
   few.serve((_, response) => void response.end('ok'));
-  const context = { listener: few, asked: [] };
+  const context = { listener: few, requested: [] };
   try {
     const silent = [call(context, ''), call(context, '')];
     await eventually(async () => few.connections().open === 2);
@@ -416,7 +417,7 @@ test('refuses connections beyond the share of their address with 503, and takes 
 test('gives trusted proxies more than the share of an address, and nobody more than all', async () => {
   const few = await listen(0, '127.0.0.1', unexpected, { ...LIMITS, networkOf: peerNetwork(['127.0.0.0/8']) });
   few.serve((_, response) => void response.end('ok'));
-  const context = { listener: few, asked: [] };
+  const context = { listener: few, requested: [] };
   try {
     const silent = Array.from({ length: 3 }, () => call(context, ''));
     await eventually(async () => few.connections().open === 3);
@@ -433,7 +434,7 @@ test('gives trusted proxies more than the share of an address, and nobody more t
 test('ends a connection whose headers do not come, silent ones too', async () => {
   const hasty = await listen(0, '127.0.0.1', unexpected, { headersMs: 100 });
   hasty.serve((_, response) => void response.end('ok'));
-  const context = { listener: hasty, asked: [] };
+  const context = { listener: hasty, requested: [] };
   try {
     const slow = ['', 'GET / HTTP/1.1\r\nHost: x\r\n'].map((text) => call(context, text));
     for (const { closed, statuses } of slow) {

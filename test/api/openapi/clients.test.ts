@@ -35,7 +35,7 @@ interface Redocly {
   createConfig(this: void, rules: { readonly extends: readonly string[] }): Promise<object>;
   lintFromString(
     this: void,
-    asked: { readonly source: string; readonly absoluteRef: string; readonly config: object },
+    requested: { readonly source: string; readonly absoluteRef: string; readonly config: object },
   ): Promise<
     readonly {
       readonly ruleId: string;

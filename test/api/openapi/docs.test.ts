@@ -175,8 +175,8 @@ if (CHROMIUM === undefined) {
     await onPage(async (page) => {
       const elsewhere: string[] = [];
       const faults: string[] = [];
-      page.on('request', (asked) => {
-        if (!asked.url().startsWith(base) && !asked.url().startsWith('data:')) elsewhere.push(asked.url());
+      page.on('request', (requested) => {
+        if (!requested.url().startsWith(base) && !requested.url().startsWith('data:')) elsewhere.push(requested.url());
       });
       page.on('console', (message) => {
         if (message.type() === 'error') faults.push(message.text());

@@ -270,19 +270,19 @@ test("has an example that the service would answer: a tile's bounds", () => {
 });
 
 test('the example of an answer is one to the example of its request', ({ document }) => {
-  const examplesOf = (path: string): { readonly asked: Json; readonly answered: Json } => {
+  const examplesOf = (path: string): { readonly requested: Json; readonly answered: Json } => {
     const operation = (document as Json).paths[path].post;
     const [[, answer]] = Object.entries(operation.responses as Record<string, Json>).filter(([status]) =>
       status.startsWith('2'),
     ) as [[string, Json]];
     return {
-      asked: operation.requestBody?.content['application/json'].example,
+      requested: operation.requestBody?.content['application/json'].example,
       answered: answer.content['application/json'].example,
     };
   };
   const bought = examplesOf('/api/v2/transactions');
   const { data, embedded } = bought.answered;
-  const { purchase } = bought.asked;
+  const { purchase } = bought.requested;
   assert.is(data.gifts.length, purchase.receivers.length);
   assert.is(data.retail, ((embedded.products[0].sale_price * purchase.receivers.length) / 100).toFixed(2));
   assert.equal(
@@ -300,7 +300,7 @@ test('the example of an answer is one to the example of its request', ({ documen
   ])
     assert.equal([gift.gift_status, gift.status_code, gift.status, gift.redeemed_id], ['sent', 'SE', 5, null]);
   const token = examplesOf('/oauth/token');
-  assert.equal([token.asked.grant_type, 'refresh_token' in token.answered], ['client_credentials', false]);
+  assert.equal([token.requested.grant_type, 'refresh_token' in token.answered], ['client_credentials', false]);
 });
 
 test('it is said when `embedded` is there', ({ document }) => {

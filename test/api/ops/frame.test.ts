@@ -129,7 +129,7 @@ test('a record says who saw what, and is there before the answer', async () => {
   assert.deepEqual([event?.type, event?.stream], ['RecordsShown', 'access-2026-05-04']);
   assert.deepEqual(event?.data, {
     what: 'GET /ops/things/:id',
-    asked: { id: '7', day: 'today' },
+    requested: { id: '7', day: 'today' },
     personal: false,
     reason: null,
     count: 2,
@@ -147,14 +147,14 @@ test('refuses an unknown parameter instead of ignoring it', async () => {
     },
   };
   const ask = await served(route({ query, handle: async (call) => ({ status: 200, body: call.query, shown: 1 }) }));
-  for (const [asked, error] of [
+  for (const [requested, error] of [
     ['merchantid=m1', 'merchantid is not a parameter here; known are merchant, ids[]'],
     ['merchant[]=m1', 'merchant[] is not a parameter here; known are merchant, ids[]'],
     ['merchant=m1&merchant_id=m2', 'merchant must be given only once'],
     ['ids[a]=1', 'ids[a] is not a parameter here; known are merchant, ids[]'],
     ['__proto__=1', '__proto__ is not a parameter here; known are merchant, ids[]'],
   ] as const) {
-    const reply = await ask(`/ops/things/7?${asked}`);
+    const reply = await ask(`/ops/things/7?${requested}`);
     assert.deepEqual([reply.status, reply.json], [422, { error }]);
   }
   assert.equal(events.log.length, 0);
@@ -241,7 +241,7 @@ test('records the reason in a body with the rest of the body', async () => {
   const [event] = events.log;
   assert.deepEqual(event?.data, {
     what: 'POST /ops/things/:id',
-    asked: { id: '7', days: 3 },
+    requested: { id: '7', days: 3 },
     personal: false,
     reason: 'late',
     count: 2,
@@ -279,7 +279,7 @@ test('records an answer that is repeated for its key, and does not send it unrec
   const [first, second] = events.log;
   assert.deepEqual(second?.data, {
     what: 'POST /ops/things/:id',
-    asked: { id: '7' },
+    requested: { id: '7' },
     personal: false,
     reason: 'ticket 9',
     count: 2,
@@ -380,13 +380,13 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
 });
 
 test('ends the record of an unread stream: HEAD, a caller that has left', async () => {
-  let asked = 0;
+  let requested = 0;
   const ask = await served(
     route({
       handle: async () =>
         stream(0, {
           async *records() {
-            asked += 1;
+            requested += 1;
             yield { text: '{}\n', count: 1, position: '0' };
           },
         }),
@@ -410,7 +410,7 @@ test('ends the record of an unread stream: HEAD, a caller that has left', async 
   );
   for (let wait = 0; wait < 200 && events.log.length < 4; wait++) await sleep(10);
   assert.deepEqual(types().slice(2), ['OperationStarted undefined', 'OperationEnded false']);
-  assert.equal(asked, 0, 'nothing was read for nobody');
+  assert.equal(requested, 0, 'nothing was read for nobody');
 });
 
 test("harms no other request when the end of a stream can't be recorded", async () => {
@@ -483,10 +483,13 @@ test("harms no other request when a caller leaves early and the end can't be rec
     if (tried > 1) throw new UnavailableError('down');
   };
   const leaving = new AbortController();
-  const asked = fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' }, signal: leaving.signal });
+  const requested = fetch(`${ask.url}/ops/things/7`, {
+    headers: { authorization: 'Bearer x' },
+    signal: leaving.signal,
+  });
   for (let wait = 0; wait < 200 && going < 1; wait++) await sleep(5);
   leaving.abort();
-  await assert.rejects(asked, /aborted/);
+  await assert.rejects(requested, /aborted/);
   for (let wait = 0; wait < 200 && tried < 2; wait++) await sleep(10);
   assert.equal(tried, 2);
   events.beforeAppend = () => undefined;

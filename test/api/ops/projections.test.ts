@@ -23,8 +23,8 @@ import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js'
 import { transactionsProjection } from '../../../src/projections/transactions.js';
 import { PROJECTIONS } from '../../../src/projections/index.js';
 import { buy, refused } from '../../support/service/giftFlow.js';
-import { installation, settled, silent } from '../../support/fixtures/projecting.js';
-import { ASKED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../support/fixtures/rebuilding.js';
+import { newInstallation, settled, silent } from '../../support/fixtures/projecting.js';
+import { REQUESTED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../support/fixtures/rebuilding.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 import { eventually } from '../../support/assertions/until.js';
 
@@ -52,10 +52,10 @@ const served = async (): Promise<typeof giftsProjection> => ({
 async function recorded(path: string, name?: string): Promise<unknown[][]> {
   const all = await seen();
   return all
-    .filter(({ what, asked }) => what === `POST /ops/projections/${path}` && asked.name === name)
-    .map(({ asked, reason, operation_id: id }) => {
+    .filter(({ what, requested }) => what === `POST /ops/projections/${path}` && requested.name === name)
+    .map(({ requested, reason, operation_id: id }) => {
       const end = all.find((one) => one.operation_id === id && one.what === undefined);
-      return [asked, reason, end?.count, end?.complete];
+      return [requested, reason, end?.count, end?.complete];
     });
 }
 const repairsRecorded = async (name: string): Promise<unknown[][]> => recorded(':name/repair', name);
@@ -162,7 +162,7 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
 
 test('while another builds it is refused with who that is; aborted, it is gone', async () => {
   const lease = await buildLease('gifts', 'cli:ann@till (process 7)');
-  const { value } = await requestRebuild(store, GIFTS_PROJECTION, ASKED);
+  const { value } = await requestRebuild(store, GIFTS_PROJECTION, REQUESTED);
   assert.equal((await ask('POST', '/gifts/rebuild')).headers.get('retry-after'), '5');
   refused(
     await ask('POST', '/gifts/rebuild'),
@@ -172,7 +172,7 @@ test('while another builds it is refused with who that is; aborted, it is gone',
   refused(
     await ask('POST', '/gifts/rollback'),
     409,
-    `gifts is being rebuilt, as sue asked at ${ASKED.at}: wait for it, or abort it`,
+    `gifts is being rebuilt, as sue asked at ${REQUESTED.at}: wait for it, or abort it`,
   );
   const { rebuild } = (await ask('GET', '/gifts')).json.data as Json;
   assert.deepEqual([rebuild.state, rebuild.holder, rebuild.reason], ['building', 'cli:ann@till (process 7)', 'a test']);
@@ -354,7 +354,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   );
   await lease?.release();
   const rolledBack = {
-    ...ASKED,
+    ...REQUESTED,
     target: transactionsProjection.version,
     from: transactionsProjection.version,
     kind: 'rollback',
@@ -364,7 +364,7 @@ test('all are rebuilt at one call, or none where one can not be', async () => {
   refused(
     await ask('POST', '/rebuild', { reason: 'ticket 4713' }),
     409,
-    `transactions is being rolled back, as sue asked at ${ASKED.at}: wait for it, or abort it`,
+    `transactions is being rolled back, as sue asked at ${REQUESTED.at}: wait for it, or abort it`,
   );
   await store.records.delete('rebuild/transactions');
   assert.deepEqual([await under(), await active()], [false, before]);
@@ -409,9 +409,9 @@ const ALTERED_LOG: SignedLog = {
  */
 async function routesOfRebuilds(open: Resources, signedLog = ALTERED_LOG) {
   const projection = transactionsProjection as unknown as Projection;
-  const house = open.add(await installation(), (one) => one.destroy());
-  const { events, store: own } = house;
-  await settled(await house.project({ projections: [projection] }), events);
+  const installation = open.add(await newInstallation(), (one) => one.destroy());
+  const { events, store: own } = installation;
+  await settled(await installation.project({ projections: [projection] }), events);
   const { records } = own;
   open.add(
     startMaintenance({
@@ -422,9 +422,9 @@ async function routesOfRebuilds(open: Resources, signedLog = ALTERED_LOG) {
     }),
   );
   const options: RebuildRoutesOptions = {
-    of: () => ({ projection, asked: ASKED }),
+    of: () => ({ projection, requested: REQUESTED }),
     exists: async () => undefined,
-    asking: () => ASKED,
+    asking: () => REQUESTED,
     orders: open.add(awaitedOrders(records, silent)),
     records,
     store: own,
@@ -478,7 +478,7 @@ test('answers while a large log is verified, and says afterwards that nothing is
   const last = async (): Promise<Json> =>
     ((await lastOf!.handle(call, { personal: false }, started)) as { body: { data: Json } }).body.data;
   const under = await last();
-  assert.deepEqual([under.kind, under.state, under.by, ends], ['rebuild', 'running', ASKED.by, []]);
+  assert.deepEqual([under.kind, under.state, under.by, ends], ['rebuild', 'running', REQUESTED.by, []]);
   await assert.rejects(one!.handle(call, { personal: false }, started), { code: 'projection_busy' });
   held.resolve();
   const over = await eventually(async () => ((await last()).state === 'running' ? undefined : last()));
@@ -499,7 +499,7 @@ test("records who asks and why before anything is done; does nothing that it can
     await own.versions(name),
     (await rebuildOf(own, name))?.value.target,
   ];
-  await requestRebuild(own, transactionsProjection as unknown as Projection, ASKED);
+  await requestRebuild(own, transactionsProjection as unknown as Projection, REQUESTED);
   const before = await status();
   for (const { path, handle } of routes.filter(({ method }) => method === 'POST')) {
     const failed = await handle({ body: {} } as Call, { personal: false }, async () =>

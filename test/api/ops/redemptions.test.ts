@@ -166,7 +166,7 @@ test('totals, with the check', async () => {
 
 test('stops folding totals when the caller leaves, and records that nothing was shown', async () => {
   let told: () => void = () => undefined;
-  const asked = new Promise<void>((resolve) => {
+  const requested = new Promise<void>((resolve) => {
     told = resolve;
   });
   let stopped = false;
@@ -197,7 +197,7 @@ test('stops folding totals when the caller leaves, and records that nothing was 
       headers: { authorization: `Bearer ${token}` },
       signal: leaving.signal,
     });
-    await asked;
+    await requested;
     leaving.abort();
     await assert.rejects(asking, { name: 'AbortError' });
     const line = await eventually(async () => other.log.find((one) => one.includes('"status":499')));

@@ -58,13 +58,13 @@ test('compresses large answers of the catalogue and the description where asked 
     const plain = await raw(path, undefined);
     assert.equal(plain.head.headers['content-encoding'], undefined);
     assert.match(plain.head.headers.vary ?? '', /Accept-Encoding/);
-    for (const [asked, coding] of [
+    for (const [requested, coding] of [
       ['gzip', 'gzip'],
       ['br', 'br'],
       ['br;q=0.5, gzip;q=0.1', 'br'],
     ] as const) {
-      const { head, bytes } = await raw(path, asked);
-      assert.deepEqual([head.statusCode, head.headers['content-encoding']], [200, coding], `${path} ${asked}`);
+      const { head, bytes } = await raw(path, requested);
+      assert.deepEqual([head.statusCode, head.headers['content-encoding']], [200, coding], `${path} ${requested}`);
       assert.equal(Number(head.headers['content-length'] ?? bytes.length), bytes.length);
       assert.ok(bytes.length < plain.bytes.length / 2, path);
       assert.ok(PLAIN[coding](bytes).equals(plain.bytes), path);
@@ -75,13 +75,13 @@ test('compresses large answers of the catalogue and the description where asked 
 });
 
 test('sends small answers as they are, and all where no known coding is asked for', async () => {
-  for (const [path, asked] of [
+  for (const [path, requested] of [
     [SMALL, 'gzip'],
     [LIST, 'identity'],
     [CATEGORY, 'gzip;q=0, deflate'],
   ] as const) {
-    const { head, bytes } = await raw(path, asked);
-    assert.deepEqual([head.statusCode, head.headers['content-encoding']], [200, undefined], asked);
+    const { head, bytes } = await raw(path, requested);
+    assert.deepEqual([head.statusCode, head.headers['content-encoding']], [200, undefined], requested);
     JSON.parse(bytes.toString());
     assert.match(head.headers.vary ?? '', /Accept-Encoding/);
   }

@@ -891,7 +891,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   SpoiltTilesError: 'ends a run of the keeper of the tree',
   StoppedError: 'ends a command of the command line',
   StreamDeletedError: '500: a stream of the log is gone for good',
-  ToldError: 'ends a run of a follower',
+  PublicReasonError: 'ends a run of a follower',
   TimeError: '422, with its message',
   OtherTileError: 'ends a run of the keeper of the tree',
   UnresolvedNameError: 'ends an attempt to deliver a webhook',

@@ -403,10 +403,10 @@ test('answers a write where the read store is lost meanwhile, and does not wait 
   let answer = (): void => undefined;
   const silence = new Promise<void>((resolve) => (answer = resolve));
   const through = (engines: Engines): Engines => {
-    const reached: typeof engines.store.reached = async (...asked) => {
+    const reached: typeof engines.store.reached = async (...requested) => {
       if (lost === 'silent') await silence;
       if (lost !== undefined) throw new UnavailableError('the read store is lost');
-      return engines.store.reached(...asked);
+      return engines.store.reached(...requested);
     };
     return { ...farLog(engines), store: { ...engines.store, reached } };
   };
@@ -452,9 +452,9 @@ test("keeps a write's answer for its key while its read model is waited for", as
       if ((value as { readonly state?: string }).state === 'done') order.push('kept');
       return store.records.put(key, value, options);
     };
-    const reached: typeof store.reached = async (...asked) => {
-      if (asked[0].startsWith('webhook_endpoints@')) order.push('waited');
-      return store.reached(...asked);
+    const reached: typeof store.reached = async (...requested) => {
+      if (requested[0].startsWith('webhook_endpoints@')) order.push('waited');
+      return store.reached(...requested);
     };
     return { ...farLog(engines), store: { ...store, reached, records: { ...store.records, put } } };
   };

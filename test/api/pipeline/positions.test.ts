@@ -63,50 +63,50 @@ test('one that was stored with an answer counts as absent where it is none of th
 
 /** Which read models were waited for, and how long; `late`: the ones that are behind. */
 function told(late: readonly string[] = []) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const followers = Object.fromEntries(
     Object.keys(FOLLOWERS).map((name) => [
       name,
       {
         async reached(position: string, timeoutMs: number) {
-          asked.push(`${name} ${position} ${timeoutMs}`);
+          requested.push(`${name} ${position} ${timeoutMs}`);
           return !late.includes(name);
         },
       },
     ]),
   ) as typeof FOLLOWERS;
-  return { asked, gate: positionGate(log, followers) };
+  return { requested, gate: positionGate(log, followers) };
 }
 
 test('waits for read models that all routes read, and for others where a route reads them', async () => {
-  const { asked, gate } = told(['redemptions']);
+  const { requested, gate } = told(['redemptions']);
   await gate.wait('7');
   const all = ['accounts 7 1000', 'catalogue 7 1000', 'gifts 7 1000', 'transactions 7 1000'];
-  assert.deepEqual(asked.splice(0).sort(), all);
+  assert.deepEqual(requested.splice(0).sort(), all);
   await gate.wait('7', ['parked', 'voucherCodes']);
-  assert.deepEqual(asked.splice(0).sort(), [...all, 'parked 7 1000', 'voucherCodes 7 1000'].sort());
+  assert.deepEqual(requested.splice(0).sort(), [...all, 'parked 7 1000', 'voucherCodes 7 1000'].sort());
   await assert.rejects(gate.wait('7', ['redemptions']), UnavailableError);
   await assert.rejects(told(['gifts']).gate.wait('7'), UnavailableError);
 });
 
 test('waits a moment where gifts are read singly, and refuses only what the log has not reached', async () => {
-  const { asked, gate } = told(['gifts']);
+  const { requested, gate } = told(['gifts']);
   end = '7';
   await gate.wait('7', [], true);
-  assert.ok(asked.includes('gifts 7 100'));
+  assert.ok(requested.includes('gifts 7 100'));
   await assert.rejects(gate.wait('8', [], true), UnavailableError);
-  assert.ok(asked.includes('gifts 8 900'), 'for the rest of the second, where the log may reach it');
+  assert.ok(requested.includes('gifts 8 900'), 'for the rest of the second, where the log may reach it');
 });
 
 test("waits for the log's present end; an empty log has none, and an unknown end is refused", async () => {
-  const { asked, gate } = told(['parked']);
+  const { requested, gate } = told(['parked']);
   end = undefined;
   await gate.waitForEnd(['catalogue']);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requested, []);
   end = '9';
   await gate.waitForEnd(['catalogue']);
   await assert.rejects(gate.waitForEnd(['catalogue', 'parked']), UnavailableError);
-  assert.deepEqual(asked, ['catalogue 9 1000', 'catalogue 9 1000', 'parked 9 1000']);
+  assert.deepEqual(requested, ['catalogue 9 1000', 'catalogue 9 1000', 'parked 9 1000']);
   const silent = positionGate({ ...log, end: async () => new Promise(() => undefined) }, FOLLOWERS);
   await assert.rejects(silent.waitForEnd(['catalogue']), UnavailableError);
 });

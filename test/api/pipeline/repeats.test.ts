@@ -35,16 +35,16 @@ test('refuses a gift whose charge is under way with Retry-After; the same key re
   );
   assert.equal(bought.status, 201, bought.text);
   const [redeemed = '', claimed = '', vouchered = ''] = bought.json.data.gifts as string[];
-  const asked: (() => Promise<Reply>)[] = [
+  const requested: (() => Promise<Reply>)[] = [
     async () => redeem(service, redeemed, 'ann', 'bean-soho', { key: 'waits-redeem' }),
     async () => post(`gifts/${service.shortcodeOf(claimed)}/claim`, 'bob', 'waits-claim'),
     async () => post(`gifts/${vouchered}/voucher`, 'ann', 'waits-voucher'),
   ];
-  for (const reply of await Promise.all(asked.map(async (ask) => ask()))) {
+  for (const reply of await Promise.all(requested.map(async (ask) => ask()))) {
     refused(reply, 405, 'gift is not paid for yet.');
     assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
   }
-  for (const ask of asked) {
+  for (const ask of requested) {
     const done = await eventually(async () => {
       const reply = await ask();
       return reply.status < 300 && reply;

@@ -33,7 +33,7 @@ function open(
   const [route] = webhookRoutes({
     events,
     read: options.read ?? stripeEvents(SECRET, 'simulated'),
-    questions: { transactionOf: options.transactionOf ?? (async () => undefined), givenBackByOthers: async () => 0 },
+    questions: { transactionOf: options.transactionOf ?? (async () => undefined), refundedByOthers: async () => 0 },
     simulated: true,
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
     now: () => '2026-03-01T09:00:00.000Z',
@@ -188,35 +188,35 @@ test('without a secret there is no such route', async () => {
 });
 
 test('asks the provider once for all who look at one payment at a time', async () => {
-  const asked: {
+  const requested: {
     readonly payload: object;
     readonly answer: (reply: object) => void;
     readonly fail: (error: Error) => void;
   }[] = [];
   const questions = paymentQuestions({
     request: async (_: string, payload: object) =>
-      new Promise<object>((answer, fail) => void asked.push({ payload, answer, fail })),
+      new Promise<object>((answer, fail) => void requested.push({ payload, answer, fail })),
   } as unknown as Bus);
   const looks = Array.from({ length: 50 }, () => questions.action('t', 'p'));
   const other = questions.action('t2', 'p');
   assert.deepEqual(
-    asked.map(({ payload }) => payload),
+    requested.map(({ payload }) => payload),
     [
       { transaction_id: 't', payment_id: 'p' },
       { transaction_id: 't2', payment_id: 'p' },
     ],
   );
-  asked[1]?.answer({ outcome: 'unknown' });
+  requested[1]?.answer({ outcome: 'unknown' });
   assert.equal(await other, undefined);
-  asked[0]?.answer({ outcome: 'action', client_secret: 's', waiting: true });
+  requested[0]?.answer({ outcome: 'action', client_secret: 's', waiting: true });
   for (const look of looks) assert.deepEqual(await look, { clientSecret: 's', waiting: true });
 
   const failing = [questions.action('t', 'p'), questions.action('t', 'p')];
-  assert.equal(asked.length, 3);
-  asked[2]?.fail(new NoRespondersError('x'));
+  assert.equal(requested.length, 3);
+  requested[2]?.fail(new NoRespondersError('x'));
   for (const one of failing) await assert.rejects(one, UnavailableError);
   const anew = questions.action('t', 'p');
-  asked[3]?.answer({ outcome: 'action', client_secret: 's', waiting: false });
+  requested[3]?.answer({ outcome: 'action', client_secret: 's', waiting: false });
   assert.deepEqual(await anew, { clientSecret: 's', waiting: false });
 });
 
@@ -226,8 +226,7 @@ test('asking the provider: what it says, or that it cannot be asked', async () =
   const found = answering(async () => ({ outcome: 'action', client_secret: 's', waiting: true }));
   assert.deepEqual(await found.action('t', 'p'), { clientSecret: 's', waiting: true });
   assert.equal(await answering(async () => ({ outcome: 'found', transaction_id: 't' })).transactionOf('p'), 't');
-  const others = async (reply: object): Promise<number> =>
-    answering(async () => reply).givenBackByOthers('stripe', 'p');
+  const others = async (reply: object): Promise<number> => answering(async () => reply).refundedByOthers('stripe', 'p');
   assert.deepEqual(
     [
       await others({ outcome: 'never', others: 5 }),

@@ -60,7 +60,9 @@ const answered = (reply: Reply, outcome: string): void =>
 
 test('a message that could not be delivered is noted once, after it was sent, by Twilio', async () => {
   const { gift, sid } = await told('+447700900501');
-  const create = server.asked.find(({ method, body }) => method === 'POST' && body.includes(service.shortcodeOf(gift)));
+  const create = server.requested.find(
+    ({ method, body }) => method === 'POST' && body.includes(service.shortcodeOf(gift)),
+  );
   assert.equal(new URLSearchParams(create?.body).get('StatusCallback'), `${PUBLIC_URL}/webhooks/twilio?gift=${gift}`);
   answered(await tell(gift, { MessageSid: sid, MessageStatus: 'sent' }), 'known');
   const failed = { MessageSid: sid, MessageStatus: 'undelivered', ErrorCode: '30005' };
@@ -158,14 +160,14 @@ for (const attempt of [1, 2]) {
     if (started === undefined) throw new Error('nobody was told');
     // As a process that is frozen leaves it.
     const other = `${gift.slice(0, -4)}${gift.endsWith('0000') ? '1111' : '0000'}`;
-    const asked = { attempt, asked_by: 'an-ask' };
+    const requested = { attempt, asked_by: 'an-ask' };
     await service.events.append(
       `notification-${other}`,
       [
         {
           id: randomUUID(),
           type: 'NotificationStarted',
-          data: { ...started.data, ...asked },
+          data: { ...started.data, ...requested },
           at: started.at,
           metadata: started.metadata,
         },
@@ -179,13 +181,13 @@ for (const attempt of [1, 2]) {
     const [, ended, ...more] = await service.events.read(`notification-${other}`);
     assert.deepEqual(
       [ended?.type, ended?.data, ended?.metadata.by, more],
-      ['NotificationFailed', { cause: 'not delivered (Twilio 30005)', ...asked }, { user: 'system:twilio' }, []],
+      ['NotificationFailed', { cause: 'not delivered (Twilio 30005)', ...requested }, { user: 'system:twilio' }, []],
     );
     // What that process appends once it goes on.
     const late = {
       id: randomUUID(),
       type: 'NotificationSent',
-      data: { provider: 'twilio', message_id: failed.MessageSid, simulated: false, ...asked },
+      data: { provider: 'twilio', message_id: failed.MessageSid, simulated: false, ...requested },
       at: started.at,
       metadata: started.metadata,
     };

@@ -167,13 +167,13 @@ test('with --gift takes only every event of that gift up to the latest one, and 
     [events.toSpliced(2, 1), id, 2],
     [events, 'fedcba9876543210', 0],
   ];
-  for (const [kept, asked, missing] of rows) {
+  for (const [kept, requested, missing] of rows) {
     writeFileSync(changed, JSON.stringify({ ...bundle, events: kept }));
-    const checked = await check(changed, '--key', LOG_VKEY, '--gift', asked);
-    for (const said of [checked, script('--gift', asked, changed, LOG_VKEY)]) {
+    const checked = await check(changed, '--key', LOG_VKEY, '--gift', requested);
+    for (const said of [checked, script('--gift', requested, changed, LOG_VKEY)]) {
       assert.equal(said.code, missing === undefined ? 0 : 1, said.err);
       if (missing !== undefined)
-        assert.ok(said.err.includes(`revision ${missing} of gift-${asked} is not in`), said.err);
+        assert.ok(said.err.includes(`revision ${missing} of gift-${requested} is not in`), said.err);
     }
     if (missing === undefined) assert.match(checked.out, /every event of the gift 0123456789abcdef is there up to/);
   }

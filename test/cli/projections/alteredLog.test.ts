@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { gift, type Ran } from '../../support/service/cli.js';
-import { type KeptLog, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
+import { type StoredLog, KEYS, storedLog } from '../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog }>('cli/projections of an altered log');
+const test = suite<{ log: StoredLog }>('cli/projections of an altered log');
 
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(5, 'tested-a');
   await context.log.keepUntilSigned();
 });
 test.after.each(({ log }) => log.close());
 
-const projections = ({ dir }: KeptLog, ...args: readonly string[]): Promise<Ran> =>
+const projections = ({ dir }: StoredLog, ...args: readonly string[]): Promise<Ran> =>
   gift({ DATA_DIR: dir, SEAL_KEY: KEYS[0] ?? '', SEAL_DIR: `${dir}/none` }, ['projections', ...args]);
-const alter = (log: KeptLog): Promise<void> =>
+const alter = (log: StoredLog): Promise<void> =>
   log.tamper((database) => database.prepare(`UPDATE events SET data = '{"n":9}' WHERE position = 2`).run());
 const REFUSED =
   /^gift: the log is not what was signed, and would be carried into the read model: one or more of the events 1 to \d+ were altered/;
@@ -38,7 +38,8 @@ test('a rebuild of a log that was altered is refused, and made for a reason', as
   const records = (await log.events.read(`access-${day}`)).map(({ data }) => data as Record<string, unknown>);
   assert.ok(
     records.some(
-      ({ asked, reason }) => JSON.stringify(asked) === '{"name":"parked","altered":true}' && reason === 'looked into',
+      ({ requested, reason }) =>
+        JSON.stringify(requested) === '{"name":"parked","altered":true}' && reason === 'looked into',
     ),
   );
 });

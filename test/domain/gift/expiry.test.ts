@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { expiryNews } from '../../../src/domain/gift/expiry.js';
+import { expiryEvents } from '../../../src/domain/gift/expiry.js';
 import type { GiftEvent, GiftExtended, GiftIssued } from '../../../src/domain/gift/events.js';
 import { giftAggregate, type IssuedGift } from '../../../src/domain/gift/state.js';
 import { given, happened } from '../../support/assertions/givenWhenThen.js';
@@ -18,7 +18,7 @@ const extended = (expires_on: string, on: string) =>
   happened<GiftExtended>({ type: 'GiftExtended', data: { expires_on, voucher_expires_at: null, reason: '' } }, on);
 
 const newsOn = (today: string, ...events: Parameters<typeof given<unknown, GiftEvent>>[1][]) =>
-  expiryNews(given(giftAggregate, issued, ...events).state as IssuedGift, today);
+  expiryEvents(given(giftAggregate, issued, ...events).state as IssuedGift, today);
 
 test('thirty days before its last valid day a gift expires soon, and after it has expired, each said once', () => {
   assert.equal(newsOn('2026-05-30'), []);

@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Happened } from '../../../src/domain/decider.js';
 import {
-  evolveGivenBack,
-  type GivenBack,
-  type GivenBackEvent,
+  evolveRefundedMoney,
+  type RefundedMoney,
+  type RefundedMoneyEvent,
   transactionStatus,
 } from '../../../src/domain/purchase/status.js';
 import type { GiftsRefunded } from '../../../src/domain/refund.js';
@@ -22,30 +22,30 @@ const refunded = (refund_id: string, gifts: number, amount = gifts * 350): Gifts
     refund_ref: 're',
   },
 });
-const failed = (refund_id: string): GivenBackEvent => ({
+const failed = (refund_id: string): RefundedMoneyEvent => ({
   type: 'RefundFailed',
   data: { ...refunded(refund_id, 1).data, code: 'account_closed' },
 });
-const external = (total: number): GivenBackEvent => ({
+const external = (total: number): RefundedMoneyEvent => ({
   type: 'RefundedAtProvider',
   data: { provider: 'simulated', charge_id: 'ch', amount: 1, total },
 });
-const opened = (dispute_id: string): GivenBackEvent => ({
+const opened = (dispute_id: string): RefundedMoneyEvent => ({
   type: 'DisputeOpened',
   data: { provider: 'simulated', dispute_id, amount: 700, reason: 'fraudulent' },
 });
-const closed = (dispute_id: string, outcome: 'won' | 'lost'): GivenBackEvent => ({
+const closed = (dispute_id: string, outcome: 'won' | 'lost'): RefundedMoneyEvent => ({
   type: 'DisputeClosed',
   data: { provider: 'simulated', dispute_id, outcome },
 });
 
-function after(...events: readonly GivenBackEvent[]): GivenBack | undefined {
-  let state: GivenBack | undefined;
-  for (const event of events) state = evolveGivenBack(state, event as Happened<GivenBackEvent>);
+function after(...events: readonly RefundedMoneyEvent[]): RefundedMoney | undefined {
+  let state: RefundedMoney | undefined;
+  for (const event of events) state = evolveRefundedMoney(state, event as Happened<RefundedMoneyEvent>);
   return state;
 }
 const two = { payment: 'charged', total: 700, count: 2 } as const;
-const statusAfter = (...events: readonly GivenBackEvent[]): string => transactionStatus(two, after(...events));
+const statusAfter = (...events: readonly RefundedMoneyEvent[]): string => transactionStatus(two, after(...events));
 
 test('says what the charge came to where nothing was given back', () => {
   for (const payment of ['pending', 'charged', 'declined'] as const)

@@ -9,34 +9,34 @@ const test = suite('one question at a time');
 /** Questions that are answered by hand, each with its number. */
 function questions() {
   const open: { answer: () => void; fail: () => void }[] = [];
-  let asked = 0;
+  let requested = 0;
   const ask = inTurns(async () => {
-    asked += 1;
-    const number = asked;
+    requested += 1;
+    const number = requested;
     return new Promise<number>((resolve, reject) =>
       open.push({ answer: () => resolve(number), fail: () => reject(new Error(`no ${number}`)) }),
     );
   });
-  return { ask, open, asked: () => asked };
+  return { ask, open, requested: () => requested };
 }
 
 test('asks one question for all callers of a turn, after them', async () => {
-  const { ask, open, asked } = questions();
+  const { ask, open, requested } = questions();
   const both = Promise.all([ask(), ask()]);
-  assert.is(asked(), 0);
+  assert.is(requested(), 0);
   await sleep(1);
-  assert.is(asked(), 1);
+  assert.is(requested(), 1);
   open[0]?.answer();
   assert.equal(await both, [1, 1]);
 });
 
 test('gives callers during a question the answer to the next, never to that one', async () => {
-  const { ask, open, asked } = questions();
+  const { ask, open, requested } = questions();
   const first = ask();
   await sleep(1);
   const later = Promise.all([ask(), ask()]);
   await sleep(1);
-  assert.is(asked(), 1);
+  assert.is(requested(), 1);
   open[0]?.answer();
   assert.is(await first, 1);
   await sleep(1);

@@ -5,7 +5,7 @@ import { findGifts } from '../../../src/ops/people/findGifts.js';
 import { findPeople } from '../../../src/ops/people/findPeople.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
 import { memorySubjects } from '../../support/fixtures/memorySubjects.js';
-import { eventOf } from '../../support/service/house.js';
+import { eventOf } from '../../support/service/installation.js';
 
 const test = suite('finding people');
 

@@ -63,14 +63,14 @@ test('keeps the position of a past time while the log grows, though times fall',
         'any',
       );
       // Whatever is appended from now on is later than this.
-      const asked = Array.from({ length: n * 2 }, (_, ms) => time(ms));
-      for (const one of asked) {
+      const requested = Array.from({ length: n * 2 }, (_, ms) => time(ms));
+      for (const one of requested) {
         const found = [await positionAt(events, one), await positionAt(readable, one)];
         assert.equal(found, places.get(one) ?? found, `${one} after ${n + 1} events`);
         places.set(one, found);
       }
       for (const engine of [0, 1]) {
-        const inOrder = asked.map((one) => places.get(one)?.[engine] ?? '');
+        const inOrder = requested.map((one) => places.get(one)?.[engine] ?? '');
         assert.equal(inOrder, inOrder.toSorted(), 'a later time has no earlier place');
       }
     }

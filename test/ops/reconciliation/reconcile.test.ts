@@ -4,12 +4,12 @@ import { dayOf, reconcileDay } from '../../../src/ops/reconciliation/reconcileDa
 import type { LedgerEntry, PaymentLedger } from '../../../src/ports/paymentLedger.js';
 import { stripeLedger } from '../../../src/providers/payments/stripeLedger.js';
 import { RetryLaterError } from '../../../src/messages/workerFailure.js';
-import type { House } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import type { TestInstallation } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';
 import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
 
-const test = houseSuite('reconciliation');
+const test = installationSuite('reconciliation');
 
 const DAY_MS = 86_400_000;
 const HOUR = 3_600_000;
@@ -50,22 +50,27 @@ const entry = (
   ...more,
 });
 async function charged(
-  house: House,
+  installation: TestInstallation,
   transaction: string,
   id: string,
   amount: number,
   ms: number,
   provider = 'p',
 ): Promise<void> {
-  await house.append(`transaction-${transaction}`, 'PaymentCharged', { amount, provider, charge_id: id }, at(ms));
+  await installation.append(
+    `transaction-${transaction}`,
+    'PaymentCharged',
+    { amount, provider, charge_id: id },
+    at(ms),
+  );
 }
 async function run(
-  house: House,
+  installation: TestInstallation,
   ledger: PaymentLedger,
 ): Promise<{ reconciled: Reconciled; told: string[]; all: Difference[]; others: unknown }> {
   const all: Difference[] = [];
   const { reconciled, others } = await reconcile(
-    house.events,
+    installation.events,
     ledger,
     { from: DAY, to: DAY + DAY_MS },
     (one) => void all.push(one),
@@ -73,21 +78,21 @@ async function run(
   return { reconciled, all, told: all.map(({ what, id }) => `${what} ${id}`).toSorted(), others: [...others] };
 }
 
-test('what agrees, agrees: whichever clock is ahead, on whichever side of midnight', async ({ house }) => {
-  await charged(house, 'early', 'c0', 1, -HOUR);
-  await charged(house, 'before', 'c1', 250, 2_000);
-  await charged(house, 'same', 'c2', 300, 12 * HOUR);
-  await house.append(
+test('what agrees, agrees: whichever clock is ahead, on whichever side of midnight', async ({ installation }) => {
+  await charged(installation, 'early', 'c0', 1, -HOUR);
+  await charged(installation, 'before', 'c1', 250, 2_000);
+  await charged(installation, 'same', 'c2', 300, 12 * HOUR);
+  await installation.append(
     'transaction-same',
     'GiftsRefunded',
     { refund_id: 'r', attempt: 1, gift_ids: [], amount: 100, provider: 'p', refund_ref: 'r1' },
     at(13 * HOUR),
   );
-  await charged(house, 'slow', 'c3', 400, 18 * HOUR);
-  await charged(house, 'free', 'free_1', 0, 19 * HOUR);
-  await charged(house, 'invoiced', 'i1', 77, 19 * HOUR, 'invoice');
-  await charged(house, 'after', 'c4', 500, DAY_MS + 2_000);
-  await charged(house, 'late', 'c5', 1, DAY_MS + HOUR);
+  await charged(installation, 'slow', 'c3', 400, 18 * HOUR);
+  await charged(installation, 'free', 'free_1', 0, 19 * HOUR);
+  await charged(installation, 'invoiced', 'i1', 77, 19 * HOUR, 'invoice');
+  await charged(installation, 'after', 'c4', 500, DAY_MS + 2_000);
+  await charged(installation, 'late', 'c5', 1, DAY_MS + HOUR);
   const ledger = ledgerOf([
     entry('charge', 'c1', 'before', 250, -2_000),
     entry('charge', 'c2', 'same', 300, 12 * HOUR - 3_000),
@@ -96,7 +101,7 @@ test('what agrees, agrees: whichever clock is ahead, on whichever side of midnig
     entry('charge', 'declined', 'x', 400, 9 * HOUR, { moved: false, status: 'failed' }),
     entry('charge', 'c4', 'after', 500, DAY_MS - 2_000),
   ]);
-  const { reconciled, told, others } = await run(house, ledger);
+  const { reconciled, told, others } = await run(installation, ledger);
   assert.equal(told, []);
   assert.equal(reconciled, {
     provider: 'p',
@@ -110,15 +115,15 @@ test('what agrees, agrees: whichever clock is ahead, on whichever side of midnig
   assert.equal(ledger.looked.toSorted(), ['c1', 'c3']);
 });
 
-test('reports every difference with what is known of it', async ({ house }) => {
-  await charged(house, 'amount', 'c1', 250, HOUR);
-  await charged(house, 'currency', 'c2', 250, HOUR);
-  await charged(house, 'gone', 'c3', 250, HOUR);
-  await charged(house, 'failed', 'c4', 250, HOUR);
-  await charged(house, 'twice', 'c5', 250, HOUR);
-  await house.append('transaction-pending', 'ChargeStarted', {}, at(HOUR));
-  await house.append('transaction-declined', 'PaymentDeclined', {}, at(HOUR));
-  await house.append(
+test('reports every difference with what is known of it', async ({ installation }) => {
+  await charged(installation, 'amount', 'c1', 250, HOUR);
+  await charged(installation, 'currency', 'c2', 250, HOUR);
+  await charged(installation, 'gone', 'c3', 250, HOUR);
+  await charged(installation, 'failed', 'c4', 250, HOUR);
+  await charged(installation, 'twice', 'c5', 250, HOUR);
+  await installation.append('transaction-pending', 'ChargeStarted', {}, at(HOUR));
+  await installation.append('transaction-declined', 'PaymentDeclined', {}, at(HOUR));
+  await installation.append(
     'transaction-late',
     'RefundStarted',
     {
@@ -134,7 +139,7 @@ test('reports every difference with what is known of it', async ({ house }) => {
     at(HOUR),
   );
   const { told, all, reconciled } = await run(
-    house,
+    installation,
     ledgerOf([
       entry('charge', 'c1', 'amount', 251, HOUR),
       entry('charge', 'c2', 'currency', 250, HOUR, { currency: 'usd' }),
@@ -196,13 +201,15 @@ test('reports every difference with what is known of it', async ({ house }) => {
   });
 });
 
-test('matches refunds made at the provider with its reports of them, and each report only once', async ({ house }) => {
-  await charged(house, 't', 'c1', 1_000, HOUR);
+test('matches refunds made at the provider with its reports of them, and each report only once', async ({
+  installation,
+}) => {
+  await charged(installation, 't', 'c1', 1_000, HOUR);
   const outside = (amount: number, total: number, ms: number, provider = 'p'): Promise<unknown> =>
-    house.append('transaction-t', 'RefundedAtProvider', { provider, charge_id: 'c1', amount, total }, at(ms));
+    installation.append('transaction-t', 'RefundedAtProvider', { provider, charge_id: 'c1', amount, total }, at(ms));
   await outside(100, 100, 3 * HOUR);
   await outside(300, 400, 6 * HOUR);
-  await house.append(
+  await installation.append(
     'transaction-u',
     'RefundedAtProvider',
     { provider: 'other', charge_id: 'c2', amount: 7, total: 7 },
@@ -213,7 +220,7 @@ test('matches refunds made at the provider with its reports of them, and each re
     entry('refund', id, 't', amount, ms, more);
   const charge = entry('charge', 'c1', 't', 1_000, HOUR);
   const { told, reconciled, others } = await run(
-    house,
+    installation,
     ledgerOf([
       charge,
       refund('first', 100, 2 * HOUR),
@@ -234,7 +241,7 @@ test('matches refunds made at the provider with its reports of them, and each re
   assert.equal(others, [['other', { charges: 0, charged: 0, refunds: 1, refunded: 7 }]]);
   // The same amount, which the provider has told of once; later than all that it told; more; in another currency.
   const wrong = await run(
-    house,
+    installation,
     ledgerOf([
       charge,
       refund('first', 100, 2 * HOUR),
@@ -245,37 +252,39 @@ test('matches refunds made at the provider with its reports of them, and each re
   );
   assert.equal(wrong.told, ['currency usd', 'missing_here again', 'missing_here more']);
   assert.equal(
-    (await run(house, ledgerOf([charge, refund('untold', 1, DAY_MS - 1), refund('last', 40, 20 * HOUR)]))).told,
+    (await run(installation, ledgerOf([charge, refund('untold', 1, DAY_MS - 1), refund('last', 40, 20 * HOUR)]))).told,
     ['missing_here untold'],
   );
 });
 
-test("compares what the provider's clock puts a quarter of an hour later, without a look-up", async ({ house }) => {
+test("compares what the provider's clock puts a quarter of an hour later, without a look-up", async ({
+  installation,
+}) => {
   const quarter = 15 * 60_000;
-  for (const id of ['same', 'more']) await charged(house, id, id, 100, quarter - 1_000);
+  for (const id of ['same', 'more']) await charged(installation, id, id, 100, quarter - 1_000);
   const ledger = ledgerOf([
     entry('charge', 'same', 'same', 100, quarter + 1_000),
     entry('charge', 'more', 'more', 101, quarter + 1_000),
   ]);
-  const { told, reconciled } = await run(house, ledger);
+  const { told, reconciled } = await run(installation, ledger);
   assert.equal(told, ['amount more']);
   assert.equal([reconciled.looked_up, ledger.looked], [0, []]);
 });
 
-test('looks a wallet entry up in the wallet that the log recorded after midnight', async ({ house }) => {
-  house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
+test('looks a wallet entry up in the wallet that the log recorded after midnight', async ({ installation }) => {
+  installation.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
   const [paid, other] = await Promise.all([
-    house.buy([{}], { price: 125, reference: 'prepaid' }),
-    house.buy([{}], { price: 125, reference: 'prepaid' }),
+    installation.buy([{}], { price: 125, reference: 'prepaid' }),
+    installation.buy([{}], { price: 125, reference: 'prepaid' }),
   ]);
   for (const { transactionId } of [paid, other]) {
-    await house.append(
+    await installation.append(
       'wallet-prepaid',
       'WalletDebited',
       { transaction_id: transactionId, amount: 125 },
       at(-20 * 60_000),
     );
-    await house.append(
+    await installation.append(
       `transaction-${transactionId}`,
       'PaymentCharged',
       {
@@ -287,28 +296,28 @@ test('looks a wallet entry up in the wallet that the log recorded after midnight
     );
   }
   const refund = { gift_ids: [], provider: 'wallet', attempt: 1, amount: 25 };
-  await house.append(
+  await installation.append(
     'wallet-prepaid',
     'WalletCredited',
     { transaction_id: paid.transactionId, amount: 25, cause: 'back' },
     at(-20 * 60_000),
   );
-  await house.append(
+  await installation.append(
     `transaction-${paid.transactionId}`,
     'GiftsRefunded',
     { ...refund, refund_id: 'back', refund_ref: 'wallet-back' },
     at(2_000),
   );
-  await house.append(
+  await installation.append(
     `transaction-${paid.transactionId}`,
     'GiftsRefunded',
     { ...refund, refund_id: 'never', refund_ref: 'wallet-never' },
     at(3_000),
   );
-  await charged(house, 'unknown', 'wallet-unknown', 7, 4_000, 'wallet');
+  await charged(installation, 'unknown', 'wallet-unknown', 7, 4_000, 'wallet');
   const found: Difference[] = [];
   const { ledgers } = await reconcileDay(
-    { events: house.events, ledger: ledgerOf([]) },
+    { events: installation.events, ledger: ledgerOf([]) },
     { from: DAY, to: DAY + DAY_MS },
     (one) => void found.push(one),
   );
@@ -319,13 +328,13 @@ test('looks a wallet entry up in the wallet that the log recorded after midnight
   assert.is(ledgers.find(({ provider }) => provider === 'wallet')?.looked_up, 3);
 });
 
-test('a long day of a wallet is compared whole', async ({ house }) => {
+test('a long day of a wallet is compared whole', async ({ installation }) => {
   for (let n = 0; n < 501; n++) {
-    await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: `t${n}`, amount: 1 }, at(HOUR + n));
-    await charged(house, `t${n}`, `wallet-t${n}`, 1, HOUR + n, 'wallet');
+    await installation.append('wallet-prepaid', 'WalletDebited', { transaction_id: `t${n}`, amount: 1 }, at(HOUR + n));
+    await charged(installation, `t${n}`, `wallet-t${n}`, 1, HOUR + n, 'wallet');
   }
   const { ledgers } = await reconcileDay(
-    { events: house.events, ledger: ledgerOf([]) },
+    { events: installation.events, ledger: ledgerOf([]) },
     { from: DAY, to: DAY + DAY_MS },
     () => assert.unreachable(),
   );
@@ -336,14 +345,29 @@ test('a long day of a wallet is compared whole', async ({ house }) => {
   );
 });
 
-test('compares a wallet entry just before midnight, also behind one just after it', async ({ house }) => {
-  await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'next', amount: 4 }, at(DAY_MS + 2_000));
-  await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'last', amount: 2 }, at(DAY_MS - 3_000));
-  await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'lost', amount: 1 }, at(DAY_MS - 2_000));
-  await charged(house, 'last', 'wallet-last', 2, DAY_MS - 1_000, 'wallet');
+test('compares a wallet entry just before midnight, also behind one just after it', async ({ installation }) => {
+  await installation.append(
+    'wallet-prepaid',
+    'WalletDebited',
+    { transaction_id: 'next', amount: 4 },
+    at(DAY_MS + 2_000),
+  );
+  await installation.append(
+    'wallet-prepaid',
+    'WalletDebited',
+    { transaction_id: 'last', amount: 2 },
+    at(DAY_MS - 3_000),
+  );
+  await installation.append(
+    'wallet-prepaid',
+    'WalletDebited',
+    { transaction_id: 'lost', amount: 1 },
+    at(DAY_MS - 2_000),
+  );
+  await charged(installation, 'last', 'wallet-last', 2, DAY_MS - 1_000, 'wallet');
   const found: string[] = [];
   const { ledgers } = await reconcileDay(
-    { events: house.events, ledger: ledgerOf([]) },
+    { events: installation.events, ledger: ledgerOf([]) },
     { from: DAY, to: DAY + DAY_MS },
     ({ what, id }) => void found.push(`${what} ${id}`),
   );
@@ -351,52 +375,57 @@ test('compares a wallet entry just before midnight, also behind one just after i
   assert.is(ledgers.find(({ provider }) => provider === 'wallet')?.there.charged, 3);
 });
 
-test('compares the rest of a day in which a clock was ahead for a while', async ({ house }) => {
-  const bought = await house.buy([{}], { reference: 'prepaid' });
+test('compares the rest of a day in which a clock was ahead for a while', async ({ installation }) => {
+  const bought = await installation.buy([{}], { reference: 'prepaid' });
   const booked = (ms: number, cause: string): Promise<void> =>
-    house.append(
+    installation.append(
       'wallet-prepaid',
       'WalletCredited',
       { transaction_id: bought.transactionId, amount: 1, cause },
       at(ms),
     );
-  await charged(house, 'same', 'c1', 100, HOUR);
-  await charged(house, 'ahead', 'c2', 200, DAY_MS + 5 * HOUR);
+  await charged(installation, 'same', 'c1', 100, HOUR);
+  await charged(installation, 'ahead', 'c2', 200, DAY_MS + 5 * HOUR);
   await booked(DAY_MS + 6 * HOUR, 'ahead');
   await booked(2 * HOUR, 'never refunded');
-  await charged(house, 'agrees', 'c3', 300, 2 * HOUR);
-  await charged(house, 'gone', 'c4', 400, 3 * HOUR);
-  for (let hours = 1; hours < 6; hours++) await charged(house, `next ${hours}`, `n${hours}`, 1, DAY_MS + hours * HOUR);
+  await charged(installation, 'agrees', 'c3', 300, 2 * HOUR);
+  await charged(installation, 'gone', 'c4', 400, 3 * HOUR);
+  for (let hours = 1; hours < 6; hours++)
+    await charged(installation, `next ${hours}`, `n${hours}`, 1, DAY_MS + hours * HOUR);
   // However much later it stands: it is of this day by its own time.
-  await charged(house, 'far behind', 'c5', 500, 4 * HOUR);
+  await charged(installation, 'far behind', 'c5', 500, 4 * HOUR);
   const ledger = ledgerOf([
     entry('charge', 'c1', 'same', 100, HOUR),
     entry('charge', 'c2', 'ahead', 200, HOUR + 1),
     entry('charge', 'c3', 'agrees', 300, 2 * HOUR),
   ]);
-  const { told, reconciled } = await run(house, ledger);
+  const { told, reconciled } = await run(installation, ledger);
   assert.equal(
     [told, reconciled.here, reconciled.looked_up],
     [['missing_there c4', 'missing_there c5'], { charges: 4, charged: 1_300, refunds: 0, refunded: 0 }, 1],
   );
   const all: string[] = [];
   await reconcileDay(
-    { events: house.events, ledger },
+    { events: installation.events, ledger },
     { from: DAY, to: DAY + DAY_MS },
     ({ what, id }) => void all.push(`${what} ${id}`),
   );
   assert.equal(all.toSorted(), ['missing_here wallet-never refunded', 'missing_there c4', 'missing_there c5']);
 });
 
-test('a broken-off comparison ends', async ({ house }) => {
+test('a broken-off comparison ends', async ({ installation }) => {
   const abort = new AbortController();
   abort.abort(new Error('enough'));
   let error: unknown;
-  await reconcile(house.events, ledgerOf([]), { from: DAY, to: DAY + DAY_MS }, () => undefined, abort.signal).catch(
-    (thrown: unknown) => {
-      error = thrown;
-    },
-  );
+  await reconcile(
+    installation.events,
+    ledgerOf([]),
+    { from: DAY, to: DAY + DAY_MS },
+    () => undefined,
+    abort.signal,
+  ).catch((thrown: unknown) => {
+    error = thrown;
+  });
   assert.match(String(error), 'enough');
 });
 
@@ -418,41 +447,43 @@ test('a day is a day of its zone, and ends now where it is not over', () => {
   assert.throws(() => dayOf('2026-05-02', 'UTC', simulated), /48 h only/);
 });
 
-test("Stripe's list, page by page, as the log says; then with everything that can be wrong", async ({ house }) => {
+test("Stripe's list, page by page, as the log says; then with everything that can be wrong", async ({
+  installation,
+}) => {
   const stripe: StripeServer = await openStripeServer();
   try {
     const { stripePayments } = await import('../../../src/providers/payments/stripe.js');
     const settings = { secretKey: stripe.secretKey, apiUrl: stripe.url };
-    house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
-    await house.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: 'a', amount: 1_000 });
+    installation.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
+    await installation.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: 'a', amount: 1_000 });
     const from = Date.now() - 1_000;
-    const logger = house.deps.logger;
-    await house.work({ payments: stripePayments(settings, { logger, now: Date.now }) });
-    house.process();
+    const logger = installation.deps.logger;
+    await installation.work({ payments: stripePayments(settings, { logger, now: Date.now }) });
+    installation.process();
     const bought = await Promise.all(
       Array.from({ length: 120 }, (_, n) =>
-        house.buy([{}, {}], {
+        installation.buy([{}, {}], {
           price: 125,
           reference: n % 10 === 9 ? 'pm_card_chargeDeclined' : n === 0 ? 'prepaid' : 'pm_card_visa',
         }),
       ),
     );
-    await house.until(async () => (await house.all('PaymentCharged', 'PaymentDeclined')).length === 120);
+    await installation.until(async () => (await installation.all('PaymentCharged', 'PaymentDeclined')).length === 120);
     const refunded = bought.slice(0, 3);
     for (const [n, { transactionId, giftIds }] of refunded.entries()) {
-      await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+      await installation.append(`transaction-${transactionId}`, 'RefundRequested', {
         refund_id: `r${n}`,
         gift_ids: giftIds.slice(0, 1),
         voided: false,
         reason: 'x',
       });
     }
-    await house.until(async () => (await house.all('GiftsRefunded')).length === 3);
+    await installation.until(async () => (await installation.all('GiftsRefunded')).length === 3);
     const check = async (): Promise<{ differences: string[]; report: Awaited<ReturnType<typeof reconcileDay>> }> => {
       const found: Difference[] = [];
       const now = Date.now() + 1_000;
       const report = await reconcileDay(
-        { events: house.events, ledger: stripeLedger(settings) },
+        { events: installation.events, ledger: stripeLedger(settings) },
         { from, to: now },
         (one) => void found.push(one),
       );
@@ -470,7 +501,7 @@ test("Stripe's list, page by page, as the log says; then with everything that ca
       uncompared: [],
     });
     assert.ok(
-      stripe.asked.some(({ path, query }) => path === '/v1/charges' && query.has('starting_after')),
+      stripe.requested.some(({ path, query }) => path === '/v1/charges' && query.has('starting_after')),
       'more than a page',
     );
     const ledger = stripeLedger(settings);
@@ -510,7 +541,7 @@ test("Stripe's list, page by page, as the log says; then with everything that ca
     if (undelivered === undefined) throw new Error('no second refund');
     for (const one of [refund, undelivered]) one.status = 'failed';
     const { refund_id, transaction_id } = undelivered.metadata;
-    await house.append(`transaction-${transaction_id}`, 'RefundFailed', {
+    await installation.append(`transaction-${transaction_id}`, 'RefundFailed', {
       refund_id,
       attempt: 1,
       gift_ids: [],
@@ -519,7 +550,7 @@ test("Stripe's list, page by page, as the log says; then with everything that ca
       refund_ref: undelivered.id,
       code: 'lost_card',
     });
-    await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'nobody', amount: 5 });
+    await installation.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'nobody', amount: 5 });
     const bad = await check();
     assert.equal(
       bad.report.ledgers[0]?.here.refunds,
@@ -541,20 +572,20 @@ test("Stripe's list, page by page, as the log says; then with everything that ca
   }
 });
 
-test('Stripe that wants its list read later is waited for', async ({ house }) => {
+test('Stripe that wants its list read later is waited for', async ({ installation }) => {
   const stripe = await openStripeServer();
   try {
     let limited = 0;
     stripe.fault = () => (limited++ < 2 ? { kind: 'limited', retryAfter: '0' } : undefined);
     const ledger = stripeLedger({ secretKey: stripe.secretKey, apiUrl: stripe.url });
-    const { reconciled } = await run(house, ledger);
+    const { reconciled } = await run(installation, ledger);
     assert.is(reconciled.differences, 0);
     assert.ok(limited > 2);
     assert.is(await ledger.find('refund', 're_unknown', 't'), undefined);
     assert.is(await ledger.find('charge', 'pi_unknown', 't'), undefined);
     stripe.fault = () => ({ kind: 'limited', retryAfter: '600' });
     assert.is(
-      (await rejects(run(house, ledger), RetryLaterError, /limits our requests/)).afterMs,
+      (await rejects(run(installation, ledger), RetryLaterError, /limits our requests/)).afterMs,
       600_000,
       'nobody waits for so long',
     );

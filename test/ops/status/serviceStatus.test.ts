@@ -9,7 +9,7 @@ import type { RecordedEvent } from '../../../src/ports/eventStore.js';
 import type { FailingPart, ProcessManagerStatus, ReadModelStatus } from '../../../src/ops/status/status.js';
 import { failingParts, reportFailing } from '../../../src/ops/status/failingParts.js';
 import { openServiceStatus } from '../../../src/ops/status/serviceStatus.js';
-import { eventOf, type House, openHouse, phone } from '../../support/service/house.js';
+import { eventOf, type TestInstallation, openInstallation, phone } from '../../support/service/installation.js';
 import { buy, installed, settled, silent } from '../../support/fixtures/projecting.js';
 import type { FollowerHealth } from '../../../src/runtime/supervision/followers.js';
 import { until } from '../../support/assertions/until.js';
@@ -131,100 +131,114 @@ test(
 );
 
 /** How the process managers stand, by name, with this event as their checkpoint: as it is while older work is open. */
-async function statusAt(house: House, event: RecordedEvent | undefined): Promise<Map<string, ProcessManagerStatus>> {
-  const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
-  await house.reads.records.put(PROCESS_CHECKPOINT, {
+async function statusAt(
+  installation: TestInstallation,
+  event: RecordedEvent | undefined,
+): Promise<Map<string, ProcessManagerStatus>> {
+  const saved = (await installation.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
+  await installation.reads.records.put(PROCESS_CHECKPOINT, {
     ...saved,
     position: event!.position,
   } satisfies ProcessCheckpoint);
-  const look = openServiceStatus({ events: house.events, store: house.reads, projections: [] });
+  const look = openServiceStatus({ events: installation.events, store: installation.reads, projections: [] });
   const found = await look.look();
   await look.close();
   return new Map(found.flatMap((one) => (one.kind === 'process' ? [[one.name, one] as const] : [])));
 }
 
 test('a purchase that is done is not in flight where the checkpoint lies within it', async () => {
-  const house = await openHouse();
+  const installation = await openInstallation();
   try {
-    const worker = await house.work();
-    const processors = house.process();
-    const { transactionId } = await house.buy([phone(1), {}]);
-    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 1);
+    const worker = await installation.work();
+    const processors = installation.process();
+    const { transactionId } = await installation.buy([phone(1), {}]);
+    await installation.until(
+      async () => processors.status().open === 0 && (await installation.all('NotificationSent')).length === 1,
+    );
     await worker.close();
-    const { transactionId: waiting } = await house.buy([phone(2)]);
-    await house.until(async () => (await house.types(`transaction-${waiting}`)).includes('ChargeStarted'));
+    const { transactionId: waiting } = await installation.buy([phone(2)]);
+    await installation.until(async () =>
+      (await installation.types(`transaction-${waiting}`)).includes('ChargeStarted'),
+    );
     await processors.close();
     // The checkpoint that is stored while older work is open lies after this one's first event.
-    const [, started] = await house.events.read(`transaction-${transactionId}`);
-    const status = await statusAt(house, started);
+    const [, started] = await installation.events.read(`transaction-${transactionId}`);
+    const status = await statusAt(installation, started);
     const [purchase, notification] = [status.get('purchase'), status.get('notification')];
     assert.equal([purchase?.kind, purchase?.in_flight, notification?.in_flight], ['process', 1, 0]);
-    const [begun] = await house.events.read(`transaction-${waiting}`);
+    const [begun] = await installation.events.read(`transaction-${waiting}`);
     assert.ok(
-      purchase!.position! >= (await house.all('NotificationSent')).at(-1)!.position &&
+      purchase!.position! >= (await installation.all('NotificationSent')).at(-1)!.position &&
         purchase!.position! < begun!.position,
       'what is open holds back, and nothing else',
     );
     assert.is(purchase!.lag_events, 2);
   } finally {
-    await house.close();
+    await installation.close();
   }
 });
 
 test('a resend that is done is not in flight where older work holds the checkpoint back', async () => {
-  const house = await openHouse();
+  const installation = await openInstallation();
   try {
-    await house.work();
-    const processors = house.process();
+    await installation.work();
+    const processors = installation.process();
     const {
       transactionId,
       giftIds: [giftId = ''],
-    } = await house.buy([phone(1)]);
-    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 1);
+    } = await installation.buy([phone(1)]);
+    await installation.until(
+      async () => processors.status().open === 0 && (await installation.all('NotificationSent')).length === 1,
+    );
     const requested = { transaction_id: transactionId, attempt: 2, gift_revision: 0, reason: 'did not arrive' };
-    await house.events.append(
+    await installation.events.append(
       `notification-${giftId}`,
       [{ ...eventOf('NotificationRequested', requested), id: randomUUID() }],
       1,
     );
-    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 2);
+    await installation.until(
+      async () => processors.status().open === 0 && (await installation.all('NotificationSent')).length === 2,
+    );
     await processors.close();
-    const [bought] = await house.events.read(`transaction-${transactionId}`);
-    const notification = (await statusAt(house, bought)).get('notification');
+    const [bought] = await installation.events.read(`transaction-${transactionId}`);
+    const notification = (await statusAt(installation, bought)).get('notification');
     assert.equal([notification?.in_flight, notification?.lag_events], [0, 0]);
   } finally {
-    await house.close();
+    await installation.close();
   }
 });
 
 test('a lost dispute is not in flight where older work holds the checkpoint back', async () => {
-  const house = await openHouse();
+  const installation = await openInstallation();
   try {
-    await house.work();
-    const processors = house.process();
-    const { transactionId } = await house.buy([phone(1)]);
+    await installation.work();
+    const processors = installation.process();
+    const { transactionId } = await installation.buy([phone(1)]);
     const done = async (count: number): Promise<void> =>
-      house.until(
+      installation.until(
         async () =>
-          processors.status().open === 0 && (await house.all('NotificationSent', 'DisputeSettled')).length === count,
+          processors.status().open === 0 &&
+          (await installation.all('NotificationSent', 'DisputeSettled')).length === count,
       );
     await done(1);
     const dispute = { provider: 'simulated', dispute_id: 'dp_1' };
-    await house.append(`transaction-${transactionId}`, 'DisputeOpened', {
+    await installation.append(`transaction-${transactionId}`, 'DisputeOpened', {
       ...dispute,
       amount: 250,
       reason: 'fraudulent',
     });
     await done(2);
-    await house.append(`transaction-${transactionId}`, 'DisputeClosed', { ...dispute, outcome: 'lost' });
-    const [closed] = await house.all('DisputeClosed');
-    await house.until(async () => processors.status().open === 0 && processors.status().position === closed?.position);
+    await installation.append(`transaction-${transactionId}`, 'DisputeClosed', { ...dispute, outcome: 'lost' });
+    const [closed] = await installation.all('DisputeClosed');
+    await installation.until(
+      async () => processors.status().open === 0 && processors.status().position === closed?.position,
+    );
     await processors.close();
-    const [bought] = await house.events.read(`transaction-${transactionId}`);
-    const disputes = (await statusAt(house, bought)).get('dispute');
+    const [bought] = await installation.events.read(`transaction-${transactionId}`);
+    const disputes = (await statusAt(installation, bought)).get('dispute');
     assert.equal([disputes?.in_flight, disputes?.lag_events], [0, 0]);
   } finally {
-    await house.close();
+    await installation.close();
   }
 });
 

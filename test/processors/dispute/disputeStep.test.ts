@@ -6,41 +6,50 @@ import { settleReversal } from '../../../src/processors/dispute/disputeStep.js';
 import { GiveUpError, NotYetError } from '../../../src/processors/runner/retry.js';
 import { NotOursError } from '../../../src/runtime/coordination/lease.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
-import type { Bought, House } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import type { Bought, TestInstallation } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';
 
-const test = houseSuite('a dispute step that another process may have done');
+const test = installationSuite('a dispute step that another process may have done');
 
 const RETRIED = { id: 'retried', at: '', revision: 0, correlationId: 'c' };
 
 /** Two gifts that are paid for; the provider has given back what one of them cost. */
-async function givenBack(house: House): Promise<Bought> {
-  const bought = await house.buy([{}, {}]);
+async function refundedMoney(installation: TestInstallation): Promise<Bought> {
+  const bought = await installation.buy([{}, {}]);
   const stream = `transaction-${bought.transactionId}`;
-  await house.append(stream, 'PaymentCharged', { amount: 500, provider: 'p', charge_id: 'ch_1' });
-  await house.append(stream, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 });
+  await installation.append(stream, 'PaymentCharged', { amount: 500, provider: 'p', charge_id: 'ch_1' });
+  await installation.append(stream, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 250,
+  });
   return bought;
 }
 
 /** Gifts are used, by default both. */
-async function redeemed(house: House, { transactionId, giftIds }: Bought, which = giftIds): Promise<void> {
+async function redeemed(
+  installation: TestInstallation,
+  { transactionId, giftIds }: Bought,
+  which = giftIds,
+): Promise<void> {
   for (const [index, giftId] of giftIds.entries()) {
     if (!which.includes(giftId)) continue;
-    await house.append(`gift-${giftId}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: {} });
-    await house.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
+    await installation.append(`gift-${giftId}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: {} });
+    await installation.append(`gift-${giftId}`, 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
   }
 }
 
 /** Does the step. `how`: what an earlier attempt has left to be parked, and the retry that hands it back. */
 function settle(
-  house: House,
+  installation: TestInstallation,
   { transactionId }: Bought,
   key = PROVIDER_REFUND_KEY,
   how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {},
   more: Partial<GiftChangeDeps> = {},
 ): Promise<void> {
-  const events = more.events ?? house.events;
+  const events = more.events ?? installation.events;
   return settleReversal(
     { events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more },
     transactionId,
@@ -51,150 +60,164 @@ function settle(
 }
 
 /** The house's log, for one whose first append comes only after this. */
-function interrupted(house: House, meanwhile: () => Promise<unknown>): EventStore {
+function interrupted(installation: TestInstallation, meanwhile: () => Promise<unknown>): EventStore {
   let before: Promise<unknown> | undefined;
   return {
-    ...house.events,
+    ...installation.events,
     async append(...args) {
       await (before ??= meanwhile());
-      return house.events.append(...args);
+      return installation.events.append(...args);
     },
   };
 }
 
-const settled = async (house: House): Promise<unknown[]> =>
-  (await house.all('ProviderRefundSettled')).map(({ data }) => data);
-const cancelled = async (house: House): Promise<number> => (await house.all('GiftCancelled')).length;
+const settled = async (installation: TestInstallation): Promise<unknown[]> =>
+  (await installation.all('ProviderRefundSettled')).map(({ data }) => data);
+const cancelled = async (installation: TestInstallation): Promise<number> =>
+  (await installation.all('GiftCancelled')).length;
 const ONE = { total: 250, cancelled: 1, vouchered: 0, difference: 0 };
 const NONE = { total: 250, cancelled: 0, vouchered: 0, difference: 250 };
 
-test('parks nothing where gifts make up for the money, also on a retry', async ({ house }) => {
-  const bought = await givenBack(house);
-  await settle(house, bought);
-  await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
-  assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
+test('parks nothing where gifts make up for the money, also on a retry', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
+  await settle(installation, bought);
+  await settle(installation, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  assert.equal([await settled(installation), await cancelled(installation)], [[ONE], 1]);
 });
 
-test('of several times that money was given back the last one is named as the cause', async ({ house }) => {
-  const bought = await givenBack(house);
-  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+test('of several times that money was given back the last one is named as the cause', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
+  await installation.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
     provider: 'p',
     charge_id: 'ch_1',
     amount: 250,
     total: 500,
   });
-  await settle(house, bought);
-  const last = (await house.all('RefundedAtProvider')).at(-1)?.id;
+  await settle(installation, bought);
+  const last = (await installation.all('RefundedAtProvider')).at(-1)?.id;
   assert.equal(
-    (await house.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId),
+    (await installation.all('GiftCancelled', 'ProviderRefundSettled')).map(({ metadata }) => metadata.causationId),
     [last, last, last],
   );
 });
 
-test('waits until the charge is recorded', async ({ house }) => {
-  const bought = await house.buy([{}]);
+test('waits until the charge is recorded', async ({ installation }) => {
+  const bought = await installation.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
-  await house.append(stream, 'DisputeOpened', { provider: 'p', dispute_id: 'dp_1', amount: 250, reason: 'fraudulent' });
-  await house.append(stream, 'RefundedAtProvider', { provider: 'p', charge_id: 'ch_1', amount: 250, total: 250 });
-  for (const key of [disputeKey('dp_1'), PROVIDER_REFUND_KEY]) {
-    const waits = await rejects(settle(house, bought, key), NotYetError, /charge has not been recorded/);
-    assert.ok(waits.mayNeverCome);
-  }
-  assert.equal(
-    [(await house.types(stream)).length, await cancelled(house), await house.all('GiftBlocked')],
-    [3, 0, []],
-  );
-});
-
-test('parks a shortfall only where it is found, left open or retried', async ({ house }) => {
-  const bought = await givenBack(house);
-  await redeemed(house, bought);
-  const short = /^£2\.50 was given back at the provider; 0 gifts are cancelled for it; £2\.50/;
-  await rejects(settle(house, bought), GiveUpError, short);
-  await rejects(settle(house, bought, PROVIDER_REFUND_KEY, { shortfall: NONE }), GiveUpError, short);
-  await rejects(settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED }), GiveUpError, short);
-  await settle(house, bought);
-  assert.equal([await settled(house), await cancelled(house)], [[NONE], 0]);
-});
-
-test('answers all the money on a retry, not only the shortfall', async ({ house }) => {
-  const bought = await givenBack(house);
-  const [used = '', left = ''] = bought.giftIds;
-  await house.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
-    provider: 'p',
-    charge_id: 'ch_1',
-    amount: 250,
-    total: 500,
-  });
-  await redeemed(house, bought);
-  await house.append(`gift-${left}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await rejects(settle(house, bought), GiveUpError, /1 gifts are cancelled for it; £2\.50/);
-  await house.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await settle(house, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
-  assert.equal(
-    [(await settled(house)).at(-1), await cancelled(house)],
-    [{ total: 500, cancelled: 2, vouchered: 0, difference: 0 }, 2],
-  );
-});
-
-test('retries a dispute without touching the shortfall of an external refund', async ({ house }) => {
-  const bought = await givenBack(house);
-  await redeemed(house, bought);
-  await rejects(settle(house, bought), GiveUpError, /no unredeemed gift makes up for/);
-  for (const giftId of bought.giftIds) await house.append(`gift-${giftId}`, 'GiftUnredeemed', { redemption_id: 'r' });
-  await house.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
+  await installation.append(stream, 'DisputeOpened', {
     provider: 'p',
     dispute_id: 'dp_1',
     amount: 250,
     reason: 'fraudulent',
   });
-  for (let time = 0; time < 2; time++) await settle(house, bought, disputeKey('dp_1'), { retried: RETRIED });
+  await installation.append(stream, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 250,
+  });
+  for (const key of [disputeKey('dp_1'), PROVIDER_REFUND_KEY]) {
+    const waits = await rejects(settle(installation, bought, key), NotYetError, /charge has not been recorded/);
+    assert.ok(waits.mayNeverCome);
+  }
   assert.equal(
-    [await settled(house), await cancelled(house), (await house.all('DisputeSettled')).length],
+    [(await installation.types(stream)).length, await cancelled(installation), await installation.all('GiftBlocked')],
+    [3, 0, []],
+  );
+});
+
+test('parks a shortfall only where it is found, left open or retried', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
+  await redeemed(installation, bought);
+  const short = /^£2\.50 was given back at the provider; 0 gifts are cancelled for it; £2\.50/;
+  await rejects(settle(installation, bought), GiveUpError, short);
+  await rejects(settle(installation, bought, PROVIDER_REFUND_KEY, { shortfall: NONE }), GiveUpError, short);
+  await rejects(settle(installation, bought, PROVIDER_REFUND_KEY, { retried: RETRIED }), GiveUpError, short);
+  await settle(installation, bought);
+  assert.equal([await settled(installation), await cancelled(installation)], [[NONE], 0]);
+});
+
+test('answers all the money on a retry, not only the shortfall', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
+  const [used = '', left = ''] = bought.giftIds;
+  await installation.append(`transaction-${bought.transactionId}`, 'RefundedAtProvider', {
+    provider: 'p',
+    charge_id: 'ch_1',
+    amount: 250,
+    total: 500,
+  });
+  await redeemed(installation, bought);
+  await installation.append(`gift-${left}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await rejects(settle(installation, bought), GiveUpError, /1 gifts are cancelled for it; £2\.50/);
+  await installation.append(`gift-${used}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await settle(installation, bought, PROVIDER_REFUND_KEY, { retried: RETRIED });
+  assert.equal(
+    [(await settled(installation)).at(-1), await cancelled(installation)],
+    [{ total: 500, cancelled: 2, vouchered: 0, difference: 0 }, 2],
+  );
+});
+
+test('retries a dispute without touching the shortfall of an external refund', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
+  await redeemed(installation, bought);
+  await rejects(settle(installation, bought), GiveUpError, /no unredeemed gift makes up for/);
+  for (const giftId of bought.giftIds)
+    await installation.append(`gift-${giftId}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await installation.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
+    provider: 'p',
+    dispute_id: 'dp_1',
+    amount: 250,
+    reason: 'fraudulent',
+  });
+  for (let time = 0; time < 2; time++) await settle(installation, bought, disputeKey('dp_1'), { retried: RETRIED });
+  assert.equal(
+    [await settled(installation), await cancelled(installation), (await installation.all('DisputeSettled')).length],
     [[NONE], 0, 1],
   );
 });
 
-test('another process that settles it at that moment parks it, too', async ({ house }) => {
-  const bought = await givenBack(house);
-  await redeemed(house, bought);
-  const events = interrupted(house, () => rejects(settle(house, bought), GiveUpError, /no unredeemed gift/));
-  await settle(house, bought, PROVIDER_REFUND_KEY, {}, { events });
-  assert.equal(await settled(house), [NONE]);
+test('another process that settles it at that moment parks it, too', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
+  await redeemed(installation, bought);
+  const events = interrupted(installation, () =>
+    rejects(settle(installation, bought), GiveUpError, /no unredeemed gift/),
+  );
+  await settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events });
+  assert.equal(await settled(installation), [NONE]);
 });
 
-test('cancels no second gift after waking behind another process', async ({ house }) => {
-  const bought = await givenBack(house);
+test('cancels no second gift after waking behind another process', async ({ installation }) => {
+  const bought = await refundedMoney(installation);
   let asleep = false;
-  const events = interrupted(house, async () => {
+  const events = interrupted(installation, async () => {
     asleep = true;
-    await redeemed(house, bought, bought.giftIds.slice(1));
-    await settle(house, bought);
+    await redeemed(installation, bought, bought.giftIds.slice(1));
+    await settle(installation, bought);
   });
   const mayAct = (): void => {
     if (asleep) throw new NotOursError('the work has passed to another process');
   };
-  await rejects(settle(house, bought, PROVIDER_REFUND_KEY, {}, { events, mayAct }), NotOursError, /passed/);
-  assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
+  await rejects(settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events, mayAct }), NotOursError, /passed/);
+  assert.equal([await settled(installation), await cancelled(installation)], [[ONE], 1]);
 });
 
 test('counts a gift that the process before it cancels at that moment, and cancels no second one', async ({
-  house,
+  installation,
 }) => {
-  const bought = await givenBack(house);
+  const bought = await refundedMoney(installation);
   let appends = 0;
   const dying: EventStore = {
-    ...house.events,
+    ...installation.events,
     async append(...args) {
       if (appends++ > 0) throw new NotOursError('the process is gone');
-      return house.events.append(...args);
+      return installation.events.append(...args);
     },
   };
-  const events = interrupted(house, () =>
-    rejects(settle(house, bought, PROVIDER_REFUND_KEY, {}, { events: dying }), NotOursError, /gone/),
+  const events = interrupted(installation, () =>
+    rejects(settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events: dying }), NotOursError, /gone/),
   );
-  await settle(house, bought, PROVIDER_REFUND_KEY, {}, { events });
-  assert.equal([await settled(house), await cancelled(house)], [[ONE], 1]);
+  await settle(installation, bought, PROVIDER_REFUND_KEY, {}, { events });
+  assert.equal([await settled(installation), await cancelled(installation)], [[ONE], 1]);
 });
 
 test.run();

@@ -41,11 +41,11 @@ const retried = (step: string, entity: string): ReversalTrigger => ({
 /** Given these events: what is open, and what the last of them asks for. */
 function given(...events: readonly ReversalTrigger[]): {
   work: ReversalWork | undefined;
-  asked: readonly string[];
+  requested: readonly string[];
   left: readonly string[];
 } {
   let work: ReversalWork | undefined;
-  let asked: readonly string[] = [];
+  let requested: readonly string[] = [];
   for (const [revision, event] of events.entries()) {
     const reaction = reactToReversal(work, event, 't', {
       id: `e${revision}`,
@@ -54,27 +54,27 @@ function given(...events: readonly ReversalTrigger[]): {
       correlationId: 'r',
     });
     work = reaction.state;
-    asked = reaction.intents.map(({ key }) => key);
+    requested = reaction.intents.map(({ key }) => key);
   }
-  return { work, asked, left: work === undefined ? [] : resumeReversals(work, 't').map(({ key }) => key) };
+  return { work, requested, left: work === undefined ? [] : resumeReversals(work, 't').map(({ key }) => key) };
 }
 
 test('answers a dispute when it opens and when it closes', () => {
-  assert.equal(given(opened).asked, ['dispute:dp']);
+  assert.equal(given(opened).requested, ['dispute:dp']);
   assert.equal(given(opened).left, ['dispute:dp']);
   assert.is(given(opened, settled).work, undefined);
-  assert.equal(given(closed('won')).asked, ['dispute:dp']);
+  assert.equal(given(closed('won')).requested, ['dispute:dp']);
   assert.equal(given(opened, closed('won')).left, ['dispute:dp']);
   assert.is(given(opened, closed('won'), settled).work, undefined);
-  assert.equal(given(opened, refunded(250), settled, closed('lost')).asked, [], 'they stand blocked already');
+  assert.equal(given(opened, refunded(250), settled, closed('lost')).requested, [], 'they stand blocked already');
   assert.is(given(settled).work, undefined, 'what was done before the feed began');
 });
 
 test('answers external refunds, and keeps a shortfall open until it is parked', () => {
-  assert.equal(given(refunded(250)).asked, ['provider-refund']);
+  assert.equal(given(refunded(250)).requested, ['provider-refund']);
   assert.is(given(refunded(250), answered(250)).work, undefined);
   const short = given(refunded(250), answered(250, 100));
-  assert.equal([short.asked, short.left], [[], ['provider-refund']]);
+  assert.equal([short.requested, short.left], [[], ['provider-refund']]);
   assert.is(short.work?.shortfall?.difference, 100);
   assert.is(given(refunded(250), answered(250, 100), parked('provider refund', 't')).work, undefined);
   assert.equal(given(refunded(250), answered(250, 100), parked('dispute', 'dp')).left, ['provider-refund']);
@@ -82,7 +82,7 @@ test('answers external refunds, and keeps a shortfall open until it is parked', 
 
 test('closes parked work until a new event asks', () => {
   assert.is(given(opened, parked('dispute', 'dp')).work, undefined);
-  assert.equal(given(opened, parked('dispute', 'dp'), closed('won')).asked, ['dispute:dp']);
+  assert.equal(given(opened, parked('dispute', 'dp'), closed('won')).requested, ['dispute:dp']);
   assert.equal(given(opened, refunded(250), parked('dispute', 'dp')).left, ['provider-refund']);
   assert.equal(given(opened, refunded(250), parked('dispute', 'dp'), closed('won')).left, [
     'dispute:dp',
@@ -93,7 +93,7 @@ test('closes parked work until a new event asks', () => {
 
 test('keeps retried work open until it is done or parked again', () => {
   const back = retried('provider refund', 't');
-  assert.equal([given(back).asked, given(back).left], [['provider-refund'], ['provider-refund']]);
+  assert.equal([given(back).requested, given(back).left], [['provider-refund'], ['provider-refund']]);
   assert.equal(
     [given(opened, parked('dispute', 'dp'), retried('dispute', 'dp')).left, given(back, opened, settled).left],
     [['dispute:dp'], ['provider-refund']],

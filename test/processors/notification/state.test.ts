@@ -49,10 +49,10 @@ const requests: NotificationTrigger[] = [
 /** Given these events, with ids `e0`, `e1` …: what is open, and what the last of them asks for. */
 function given(...events: readonly NotificationTrigger[]): {
   work: NotificationWork | undefined;
-  asked: readonly string[];
+  requested: readonly string[];
 } {
   let work: NotificationWork | undefined;
-  let asked: readonly string[] = [];
+  let requested: readonly string[] = [];
   for (const [revision, event] of events.entries()) {
     const reaction = reactToNotification(work, event, 'g1', {
       id: `e${revision}`,
@@ -61,38 +61,38 @@ function given(...events: readonly NotificationTrigger[]): {
       correlationId: 'r',
     });
     work = reaction.state;
-    asked = reaction.intents.map((intent) => `${intent.do} ${intent.instance} for ${intent.requestedBy}`);
+    requested = reaction.intents.map((intent) => `${intent.do} ${intent.instance} for ${intent.requestedBy}`);
   }
-  return { work, asked };
+  return { work, requested };
 }
 const resumed = (work: NotificationWork | undefined): readonly string[] =>
   work === undefined ? [] : resumeNotification(work, 'g1').map((intent) => `${intent.do} for ${intent.requestedBy}`);
 
 test('notifies a number or a user of an issued gift', () => {
   for (const receiver of [{ phone_id: 'h' }, { user_id: 'bea' }]) {
-    const { work, asked } = given(issued(receiver));
-    assert.equal(asked, ['notify g1 for e0']);
+    const { work, requested } = given(issued(receiver));
+    assert.equal(requested, ['notify g1 for e0']);
     assert.equal(resumed(work), ['notify for e0']);
     assert.is(work?.transactionId, 't1');
   }
 });
 
 test('asks for no notification of a gift to be shared by URL, or sent later', () => {
-  assert.equal(given(issued({})), { work: undefined, asked: [] });
-  assert.equal(given(issued({ user_id: 'bea' }, true)), { work: undefined, asked: [] });
+  assert.equal(given(issued({})), { work: undefined, requested: [] });
+  assert.equal(given(issued({ user_id: 'bea' }, true)), { work: undefined, requested: [] });
 });
 
 test('notifies for each event that requests it, and resumes the last one', () => {
   for (const request of requests) {
-    const { work, asked } = given(request);
-    assert.equal([asked, resumed(work)], [['resend g1 for e0'], ['resend for e0']], request.type);
+    const { work, requested } = given(request);
+    assert.equal([requested, resumed(work)], [['resend g1 for e0'], ['resend for e0']], request.type);
     assert.equal(resumed(given(issued({ user_id: 'bea' }), request).work), ['resend for e1'], request.type);
   }
 });
 
 test('closes by the answer to the last request', () => {
   for (const answer of answers(1, 'e0')) {
-    assert.equal(given(issued({ user_id: 'bea' }), answer), { work: undefined, asked: [] }, answer.type);
+    assert.equal(given(issued({ user_id: 'bea' }), answer), { work: undefined, requested: [] }, answer.type);
     for (const request of requests) {
       assert.is(given(request, answer).work, undefined, answer.type);
       assert.equal(resumed(given(issued({ user_id: 'bea' }), request, answer).work), ['resend for e1'], answer.type);
@@ -108,7 +108,7 @@ test('closes by its parking, whatever was requested', () => {
 });
 
 test('ignores events of what is not open', () => {
-  for (const event of [parked, ...answers(1, 'e0')]) assert.equal(given(event), { work: undefined, asked: [] });
+  for (const event of [parked, ...answers(1, 'e0')]) assert.equal(given(event), { work: undefined, requested: [] });
 });
 
 test("chooses the channel by the receiver's addresses", () => {

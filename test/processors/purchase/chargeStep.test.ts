@@ -8,11 +8,11 @@ import { causeOf } from '../../../src/processors/runner/cause.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../support/providers/subjects.js';
-import { hoursAgo, type House } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import { hoursAgo, type TestInstallation } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 import { rejects } from '../../support/assertions/rejects.js';
 
-const test = houseSuite('charging a purchase that others may have moved on');
+const test = installationSuite('charging a purchase that others may have moved on');
 
 const CARD = { payment_reference: 'pm_card_visa', kind: 'card', prepaid: false };
 const CHARGED = { outcome: 'charged', provider: 'p', charge_id: 'ch_1', simulated: false };
@@ -22,38 +22,38 @@ const waitsUntil = (until: string): object => ({ provider: 'p', payment_id: 'pi_
 interface Charging {
   readonly stream: string;
   /** What was asked for on the bus: subjects and messages. */
-  readonly asked: (readonly [subject: string, message: object])[];
+  readonly requested: (readonly [subject: string, message: object])[];
   /** Charges as the feed asks for it that has seen nothing but the purchase; `fresh` as in `charge`. */
   charge(fresh: boolean, more?: Partial<ChargeDeps>): Promise<void>;
 }
 
 /** A purchase. `answer`: what each request on the bus brings. */
 async function bought(
-  house: House,
+  installation: TestInstallation,
   {
     price = 250,
     at,
     answer = async () => CHARGED,
   }: { price?: number; at?: string; answer?: () => Promise<object> } = {},
 ): Promise<Charging> {
-  const { transactionId } = await house.buy([{}], { price, ...(at === undefined ? {} : { at }) });
+  const { transactionId } = await installation.buy([{}], { price, ...(at === undefined ? {} : { at }) });
   const stream = `transaction-${transactionId}`;
-  const [first] = await house.events.read(stream);
+  const [first] = await installation.events.read(stream);
   if (first === undefined) throw new Error('nothing was bought');
-  const asked: Charging['asked'] = [];
-  const writer = openWriter(house.events, Date.now);
+  const requested: Charging['requested'] = [];
+  const writer = openWriter(installation.events, Date.now);
   const deps: ChargeDeps = {
-    events: house.events,
+    events: installation.events,
     bus: {
-      ...house.bus,
+      ...installation.bus,
       request: async <R>(subject: string, message: object) => {
-        asked.push([subject, message]);
+        requested.push([subject, message]);
         return (await answer()) as R;
       },
     },
     writer,
-    wallets: walletPayments(house.events, writer),
-    paymentMethod: house.deps.paymentMethod,
+    wallets: walletPayments(installation.events, writer),
+    paymentMethod: installation.deps.paymentMethod,
     now: Date.now,
     retryPolicy: RETRY_POLICY,
     mayAct: () => undefined,
@@ -65,41 +65,44 @@ async function bought(
     last: causeOf(first),
     toIssue: 1,
   };
-  return { stream, asked, charge: (fresh, more) => charge({ ...deps, ...more }, work, fresh) };
+  return { stream, requested, charge: (fresh, more) => charge({ ...deps, ...more }, work, fresh) };
 }
 
-const subjects = ({ asked }: Charging): string[] => asked.map(([subject]) => subject);
+const subjects = ({ requested }: Charging): string[] => requested.map(([subject]) => subject);
 
 for (const [end, data] of [
   ['PaymentCharged', { amount: 250, provider: 'p', charge_id: 'ch_1' }],
   ['PaymentDeclined', { provider: 'p', code: 'lost_card' }],
 ] as const) {
-  test(`asks for no money once ${end} is recorded, at any try`, async ({ house }) => {
-    const purchase = await bought(house);
-    await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
-    await house.append(purchase.stream, end, data);
+  test(`asks for no money once ${end} is recorded, at any try`, async ({ installation }) => {
+    const purchase = await bought(installation);
+    await installation.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
+    await installation.append(purchase.stream, end, data);
     for (const fresh of [true, false]) await purchase.charge(fresh);
-    assert.equal([purchase.asked, await house.types(purchase.stream)], [[], ['GiftsPurchased', 'ChargeStarted', end]]);
+    assert.equal(
+      [purchase.requested, await installation.types(purchase.stream)],
+      [[], ['GiftsPurchased', 'ChargeStarted', end]],
+    );
   });
 }
 
-test('asks no worker once another process has the work', async ({ house }) => {
+test('asks no worker once another process has the work', async ({ installation }) => {
   const mayAct = (): void => {
     throw new NotOursError('passed on');
   };
-  const [unasked, waiting] = [await bought(house), await bought(house)];
-  await house.append(waiting.stream, 'ChargeStarted', { amount: 250, ...CARD });
-  await house.append(waiting.stream, 'PaymentAuthenticationRequired', waitsUntil(hoursAgo(1)));
+  const [unasked, waiting] = [await bought(installation), await bought(installation)];
+  await installation.append(waiting.stream, 'ChargeStarted', { amount: 250, ...CARD });
+  await installation.append(waiting.stream, 'PaymentAuthenticationRequired', waitsUntil(hoursAgo(1)));
   for (const purchase of [unasked, waiting]) {
     await rejects(purchase.charge(false, { mayAct }), NotOursError, /passed on/);
-    assert.equal(purchase.asked, []);
+    assert.equal(purchase.requested, []);
   }
 });
 
-test('records the answer once though another event is appended meanwhile', async ({ house }) => {
-  const purchase: Charging = await bought(house, {
+test('records the answer once though another event is appended meanwhile', async ({ installation }) => {
+  const purchase: Charging = await bought(installation, {
     answer: async () => {
-      await house.append(purchase.stream, 'DisputeOpened', {
+      await installation.append(purchase.stream, 'DisputeOpened', {
         provider: 'p',
         dispute_id: 'dp_1',
         amount: 250,
@@ -110,57 +113,63 @@ test('records the answer once though another event is appended meanwhile', async
   });
   await purchase.charge(true);
   assert.equal(
-    [subjects(purchase), await house.types(purchase.stream)],
+    [subjects(purchase), await installation.types(purchase.stream)],
     [[SUBJECTS.charge], ['GiftsPurchased', 'ChargeStarted', 'DisputeOpened', 'PaymentCharged']],
   );
 });
 
-test("sends the time of the first request, from which the provider's key counts", async ({ house }) => {
-  const purchase = await bought(house, { at: hoursAgo(3) });
+test("sends the time of the first request, from which the provider's key counts", async ({ installation }) => {
+  const purchase = await bought(installation, { at: hoursAgo(3) });
   const started_at = hoursAgo(2);
-  await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, started_at);
+  await installation.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, started_at);
   await purchase.charge(false);
   assert.equal(
-    purchase.asked.map(([subject, message]) => [subject, (message as { started_at: string }).started_at]),
+    purchase.requested.map(([subject, message]) => [subject, (message as { started_at: string }).started_at]),
     [[SUBJECTS.charge, started_at]],
   );
 });
 
-test('asks under a clock slightly ahead, and waits under one far ahead', async ({ house }) => {
-  const [moment, far] = [await bought(house), await bought(house, { answer: async () => ({ outcome: 'unknown' }) })];
-  await house.append(
+test('asks under a clock slightly ahead, and waits under one far ahead', async ({ installation }) => {
+  const [moment, far] = [
+    await bought(installation),
+    await bought(installation, { answer: async () => ({ outcome: 'unknown' }) }),
+  ];
+  await installation.append(
     moment.stream,
     'ChargeStarted',
     { amount: 250, ...CARD },
     new Date(Date.now() + 3_000).toISOString(),
   );
-  await house.append(far.stream, 'ChargeStarted', { amount: 250, ...CARD }, hoursAgo(-3));
+  await installation.append(far.stream, 'ChargeStarted', { amount: 250, ...CARD }, hoursAgo(-3));
   await moment.charge(false);
   assert.equal(subjects(moment), [SUBJECTS.charge]);
   const waits = await rejects(far.charge(false), NotYetError, /not been asked for yet/);
   assert.equal([waits.mayNeverCome, subjects(far)], [true, [SUBJECTS.lookUpCharge]]);
 });
 
-test('never looks a free purchase up', async ({ house }) => {
+test('never looks a free purchase up', async ({ installation }) => {
   for (const [purchasedAt, startedAt] of [
     [hoursAgo(50), hoursAgo(49)],
     [hoursAgo(50), hoursAgo(1)],
     [hoursAgo(0), hoursAgo(-26)],
   ]) {
-    const purchase = await bought(house, { price: 0, ...(purchasedAt === undefined ? {} : { at: purchasedAt }) });
-    await house.append(purchase.stream, 'ChargeStarted', { amount: 0, ...CARD }, startedAt);
+    const purchase = await bought(installation, {
+      price: 0,
+      ...(purchasedAt === undefined ? {} : { at: purchasedAt }),
+    });
+    await installation.append(purchase.stream, 'ChargeStarted', { amount: 0, ...CARD }, startedAt);
     await purchase.charge(false);
     assert.equal(
-      [subjects(purchase), (await house.types(purchase.stream)).at(-1)],
+      [subjects(purchase), (await installation.types(purchase.stream)).at(-1)],
       [[SUBJECTS.charge], 'PaymentCharged'],
     );
   }
 });
 
-test('waits for a buyer until the end of their time, and looks then', async ({ house }) => {
-  const purchase = await bought(house, { answer: async () => ({ outcome: 'unknown' }) });
-  await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, minutesFromNow(-14.5));
-  await house.append(
+test('waits for a buyer until the end of their time, and looks then', async ({ installation }) => {
+  const purchase = await bought(installation, { answer: async () => ({ outcome: 'unknown' }) });
+  await installation.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD }, minutesFromNow(-14.5));
+  await installation.append(
     purchase.stream,
     'PaymentAuthenticationRequired',
     waitsUntil(minutesFromNow(0.5)),
@@ -168,28 +177,28 @@ test('waits for a buyer until the end of their time, and looks then', async ({ h
   );
   const waits = await rejects(purchase.charge(false), NotYetError, /not proved/);
   assert.ok(waits.waitMs > 20_000 && waits.waitMs <= 30_000, `${waits.waitMs} ms`);
-  assert.equal(purchase.asked, [
+  assert.equal(purchase.requested, [
     [SUBJECTS.lookUpCharge, { transaction_id: purchase.stream.slice('transaction-'.length), payment_id: 'pi_1' }],
   ]);
 });
 
-test('cancels the payment of a buyer who failed before it is declined', async ({ house }) => {
-  const purchase = await bought(house, {
+test('cancels the payment of a buyer who failed before it is declined', async ({ installation }) => {
+  const purchase = await bought(installation, {
     answer: async () => ({ outcome: 'declined', provider: 'p', code: 'card_declined', simulated: false }),
   });
-  await house.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
-  await house.append(purchase.stream, 'PaymentAuthenticationRequired', waitsUntil(minutesFromNow(10)));
-  await house.append(purchase.stream, 'PaymentAuthenticationFailed', {
+  await installation.append(purchase.stream, 'ChargeStarted', { amount: 250, ...CARD });
+  await installation.append(purchase.stream, 'PaymentAuthenticationRequired', waitsUntil(minutesFromNow(10)));
+  await installation.append(purchase.stream, 'PaymentAuthenticationFailed', {
     provider: 'p',
     payment_id: 'pi_1',
     code: 'card_declined',
   });
   await purchase.charge(false);
   assert.equal(
-    purchase.asked.map(([subject, message]) => [subject, (message as { code: string }).code]),
+    purchase.requested.map(([subject, message]) => [subject, (message as { code: string }).code]),
     [[SUBJECTS.cancelCharge, 'card_declined']],
   );
-  assert.is((await house.types(purchase.stream)).at(-1), 'PaymentDeclined');
+  assert.is((await installation.types(purchase.stream)).at(-1), 'PaymentDeclined');
 });
 
 test.run();

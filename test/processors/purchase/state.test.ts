@@ -55,9 +55,12 @@ const issued: PurchaseTrigger = {
 };
 
 /** Given these events: what is open, and what the last of them asks for. */
-function given(...events: readonly PurchaseTrigger[]): { work: PurchaseWork | undefined; asked: readonly string[] } {
+function given(...events: readonly PurchaseTrigger[]): {
+  work: PurchaseWork | undefined;
+  requested: readonly string[];
+} {
   let work: PurchaseWork | undefined;
-  let asked: readonly string[] = [];
+  let requested: readonly string[] = [];
   for (const [revision, event] of events.entries()) {
     const reaction = reactToPurchase(work, event, 't1', {
       id: `e${revision}`,
@@ -66,9 +69,9 @@ function given(...events: readonly PurchaseTrigger[]): { work: PurchaseWork | un
       correlationId: 'r',
     });
     work = reaction.state;
-    asked = reaction.intents.map((intent) => `${intent.do} ${intent.instance}`);
+    requested = reaction.intents.map((intent) => `${intent.do} ${intent.instance}`);
   }
-  return { work, asked };
+  return { work, requested };
 }
 const resumed = (work: PurchaseWork | undefined): readonly string[] =>
   work === undefined ? [] : resumePurchase(work, 't1').map((intent) => intent.do);
@@ -76,15 +79,15 @@ const resumed = (work: PurchaseWork | undefined): readonly string[] =>
 const phone = { phone_id: 'h' };
 
 test('bought: charge it', () => {
-  const { work, asked } = given(bought([{}]));
-  assert.equal(asked, ['charge t1']);
+  const { work, requested } = given(bought([{}]));
+  assert.equal(requested, ['charge t1']);
   assert.equal(resumed(work), ['charge']);
   assert.is(work?.stage, 'bought');
 });
 
 test('asks again where it takes a started charge over', () => {
-  const { work, asked } = given(bought([{}]), started);
-  assert.equal(asked, []);
+  const { work, requested } = given(bought([{}]), started);
+  assert.equal(requested, []);
   assert.equal(resumed(work), ['charge']);
   assert.is(work?.last.revision, 1);
 });
@@ -96,19 +99,19 @@ test('waits for its buyer, and goes on at once when they failed', () => {
   };
   const waiting = given(bought([{}]), started, required);
   assert.equal(
-    [waiting.asked, waiting.work?.stage, waiting.work?.last.revision, resumed(waiting.work)],
+    [waiting.requested, waiting.work?.stage, waiting.work?.last.revision, resumed(waiting.work)],
     [[], 'authenticating', 2, ['charge']],
   );
   const over = given(bought([{}]), started, required, {
     type: 'PaymentAuthenticationFailed',
     data: { provider: 'p', payment_id: 'c', code: 'x' },
   });
-  assert.equal([over.asked, over.work?.stage, over.work?.last.revision], [['charge t1'], 'authenticating', 3]);
+  assert.equal([over.requested, over.work?.stage, over.work?.last.revision], [['charge t1'], 'authenticating', 3]);
 });
 
 test('charged: issue the gifts', () => {
-  const { work, asked } = given(bought([{}]), started, charged);
-  assert.equal(asked, ['issue t1']);
+  const { work, requested } = given(bought([{}]), started, charged);
+  assert.equal(requested, ['issue t1']);
   assert.equal(resumed(work), ['issue']);
 });
 
@@ -119,9 +122,9 @@ test('closes once all gifts are issued, with a receiver or to be shared by URL',
     [{}, {}],
     [phone, { user_id: 'bea' }],
   ]) {
-    const { work, asked } = given(bought(receivers), started, charged, issued);
+    const { work, requested } = given(bought(receivers), started, charged, issued);
     assert.is(work?.toIssue, 1);
-    assert.equal([asked, resumed(work)], [[], ['issue']]);
+    assert.equal([requested, resumed(work)], [[], ['issue']]);
     assert.is(given(bought(receivers), started, charged, issued, issued).work, undefined);
   }
 });
@@ -133,7 +136,7 @@ test('parked itself: done, whatever was left', () => {
 
 test('ignores events of what is not open', () => {
   for (const event of [started, charged, declined, issued, parked('t1')])
-    assert.equal(given(event), { work: undefined, asked: [] });
+    assert.equal(given(event), { work: undefined, requested: [] });
 });
 
 test.run();

@@ -10,91 +10,91 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { walletPayments } from '../../../src/processors/purchase/walletPayments.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../support/providers/subjects.js';
-import type { House } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import type { TestInstallation } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 import { everyKillPoint } from '../../support/faults/killPoints.js';
 import { memoryEvents } from '../../support/engines/memoryEvents.js';
-import { mortal } from '../../support/faults/mortal.js';
+import { crashable } from '../../support/faults/crashable.js';
 
-const test = houseSuite('wallets');
-test.before.each(({ house }) => {
-  house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
-  house.methods.set('invoiced', { kind: 'wallet', prepaid: false, customer: null });
+const test = installationSuite('wallets');
+test.before.each(({ installation }) => {
+  installation.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
+  installation.methods.set('invoiced', { kind: 'wallet', prepaid: false, customer: null });
 });
 
-const topUp = (house: House, id: string, amount: number): Promise<void> =>
-  house.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: id, amount });
+const topUp = (installation: TestInstallation, id: string, amount: number): Promise<void> =>
+  installation.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: id, amount });
 const reason = { commandId: 'c', cause: { id: 'e', at: '', revision: 0, correlationId: 'r' } };
-const balance = async (house: House): Promise<number> =>
-  fold(walletAggregate, (await house.events.read('wallet-prepaid')) as Happened<WalletEvent>[]).balance;
+const balance = async (installation: TestInstallation): Promise<number> =>
+  fold(walletAggregate, (await installation.events.read('wallet-prepaid')) as Happened<WalletEvent>[]).balance;
 
-test('a prepaid wallet pays while there is enough, and declines then', async ({ house }) => {
-  await topUp(house, 'a', 600);
-  house.process();
-  await Promise.all(Array.from({ length: 5 }, () => house.buy([{}], { reference: 'prepaid', price: 250 })));
-  await house.until(async () => (await house.all('PaymentCharged', 'PaymentDeclined')).length === 5);
-  const charged = await house.all('PaymentCharged');
+test('a prepaid wallet pays while there is enough, and declines then', async ({ installation }) => {
+  await topUp(installation, 'a', 600);
+  installation.process();
+  await Promise.all(Array.from({ length: 5 }, () => installation.buy([{}], { reference: 'prepaid', price: 250 })));
+  await installation.until(async () => (await installation.all('PaymentCharged', 'PaymentDeclined')).length === 5);
+  const charged = await installation.all('PaymentCharged');
   assert.is(charged.length, 2);
   assert.match(JSON.stringify(charged[0]?.data), '"provider":"wallet"');
   assert.is(charged[0]?.metadata.simulated, undefined);
-  for (const { data } of await house.all('PaymentDeclined'))
+  for (const { data } of await installation.all('PaymentDeclined'))
     assert.equal(data, { provider: 'wallet', code: 'insufficient_funds' });
-  assert.is(await balance(house), 100);
+  assert.is(await balance(installation), 100);
 });
 
-test('a wallet settled by invoice pays without a provider', async ({ house }) => {
-  house.process();
-  const { transactionId } = await house.buy([{}], { reference: 'invoiced' });
-  await house.until(async () => (await house.all('PaymentCharged')).length === 1);
-  assert.equal((await house.all('PaymentCharged'))[0]?.data, {
+test('a wallet settled by invoice pays without a provider', async ({ installation }) => {
+  installation.process();
+  const { transactionId } = await installation.buy([{}], { reference: 'invoiced' });
+  await installation.until(async () => (await installation.all('PaymentCharged')).length === 1);
+  assert.equal((await installation.all('PaymentCharged'))[0]?.data, {
     amount: 250,
     provider: 'invoice',
     charge_id: `invoice-${transactionId}`,
   });
 });
 
-test('asks the same payer again after an import changed the payment method', async ({ house }) => {
-  await topUp(house, 'a', 1_000);
-  await house.work();
+test('asks the same payer again after an import changed the payment method', async ({ installation }) => {
+  await topUp(installation, 'a', 1_000);
+  await installation.work();
   const become: Readonly<Record<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>> = {
     prepaid: { kind: 'card', prepaid: false, customer: null },
     invoiced: { kind: 'card', prepaid: false, customer: null },
     pm_card_visa: { kind: 'wallet', prepaid: true, customer: null },
   };
-  let asked = 0;
+  let requested = 0;
   const bus: Bus = {
-    ...house.bus,
+    ...installation.bus,
     request: async (subject, payload, options) => {
-      if (subject === SUBJECTS.charge) asked++;
-      return house.bus.request(subject, payload, options);
+      if (subject === SUBJECTS.charge) requested++;
+      return installation.bus.request(subject, payload, options);
     },
   };
   const lost = new Set<string>();
   const events: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (stream, appended, expected) => {
       // The money is taken, and the answer is not recorded; then the methods change.
       if (appended[0]?.type === 'PaymentCharged' && !lost.has(stream)) {
         lost.add(stream);
-        for (const [reference, method] of Object.entries(become)) house.methods.set(reference, method);
+        for (const [reference, method] of Object.entries(become)) installation.methods.set(reference, method);
         throw new UnavailableError('full');
       }
-      return house.events.append(stream, appended, expected);
+      return installation.events.append(stream, appended, expected);
     },
   };
-  const bought = await Promise.all(Object.keys(become).map((reference) => house.buy([{}], { reference })));
+  const bought = await Promise.all(Object.keys(become).map((reference) => installation.buy([{}], { reference })));
   // All are asked for before any method changes.
   let looked = 0;
-  const paymentMethod: House['deps']['paymentMethod'] = async (reference) => {
-    const method = await house.deps.paymentMethod(reference);
+  const paymentMethod: TestInstallation['deps']['paymentMethod'] = async (reference) => {
+    const method = await installation.deps.paymentMethod(reference);
     looked++;
-    await house.until(async () => looked >= bought.length);
+    await installation.until(async () => looked >= bought.length);
     return method;
   };
-  house.process({ bus, events, paymentMethod });
-  await house.until(async () => (await house.all('PaymentCharged')).length === 3);
+  installation.process({ bus, events, paymentMethod });
+  await installation.until(async () => (await installation.all('PaymentCharged')).length === 3);
   assert.is(lost.size, 3);
-  const charged = await house.all('PaymentCharged');
+  const charged = await installation.all('PaymentCharged');
   const paidBy = bought.map(
     ({ transactionId }) =>
       (
@@ -104,11 +104,11 @@ test('asks the same payer again after an import changed the payment method', asy
   );
   assert.equal(paidBy, ['wallet', 'invoice', 'simulated']);
   assert.equal(
-    [await house.types('wallet-prepaid'), await house.types('wallet-pm_card_visa')],
+    [await installation.types('wallet-prepaid'), await installation.types('wallet-pm_card_visa')],
     [['WalletToppedUp', 'WalletDebited'], []],
   );
-  assert.is(asked, 2, 'the card alone, once more');
-  assert.equal((await house.events.read(`transaction-${bought[0]?.transactionId}`))[1]?.data, {
+  assert.is(requested, 2, 'the card alone, once more');
+  assert.equal((await installation.events.read(`transaction-${bought[0]?.transactionId}`))[1]?.data, {
     amount: 250,
     payment_reference: 'prepaid',
     kind: 'wallet',
@@ -116,26 +116,33 @@ test('asks the same payer again after an import changed the payment method', asy
   });
 });
 
-test('finds an earlier debit, and keeps a refused debit refused after a top-up', async ({ house }) => {
+test('finds an earlier debit, and keeps a refused debit refused after a top-up', async ({ installation }) => {
   const pay = (transaction: string): Promise<string> =>
-    walletPayments(house.events, openWriter(house.events, Date.now)).pay('prepaid', transaction, 100, reason);
+    walletPayments(installation.events, openWriter(installation.events, Date.now)).pay(
+      'prepaid',
+      transaction,
+      100,
+      reason,
+    );
   assert.is(await pay('t1'), 'refused');
-  await topUp(house, 'a', 150);
+  await topUp(installation, 'a', 150);
   assert.is(await pay('t1'), 'refused');
   assert.is(await pay('t2'), 'debited');
   assert.is(await pay('t2'), 'debited');
-  assert.is(await balance(house), 50);
+  assert.is(await balance(installation), 50);
 });
 
-test('the balance never goes below zero, however many debit it at once', async ({ house }) => {
-  await topUp(house, 'a', 1_000);
-  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, openWriter(house.events, Date.now)));
+test('the balance never goes below zero, however many debit it at once', async ({ installation }) => {
+  await topUp(installation, 'a', 1_000);
+  const payers = Array.from({ length: 3 }, () =>
+    walletPayments(installation.events, openWriter(installation.events, Date.now)),
+  );
   const outcomes = await Promise.all(
     Array.from({ length: 45 }, (_, n) => payers[n % 3]!.pay('prepaid', `t${n % 30}`, 70, reason)),
   );
   let lowest = 0;
   let at = 0;
-  for (const { type, data } of await house.events.read('wallet-prepaid')) {
+  for (const { type, data } of await installation.events.read('wallet-prepaid')) {
     const { amount } = data as { amount: number };
     at += type === 'WalletToppedUp' ? amount : type === 'WalletDebited' ? -amount : 0;
     lowest = Math.min(lowest, at);
@@ -252,24 +259,26 @@ test('keeps balances right for three processes in any interleaving (property)', 
 
 for (const moment of ['before', 'after'] as const) {
   test(`its process dying ${moment} any one effect: paid once, declined for good, given back once`, async ({
-    house,
+    installation,
   }) => {
-    const deaths = await everyKillPoint(house, async (part, at) => {
+    const deaths = await everyKillPoint(installation, async (part, at) => {
       const reference = `prepaid-${at}`;
-      house.methods.set(reference, { kind: 'wallet', prepaid: true, customer: null });
-      await house.append(`wallet-${reference}`, 'WalletToppedUp', { top_up_id: 'a', amount: 600 });
-      const doomed = mortal(part.deps, at, moment);
+      installation.methods.set(reference, { kind: 'wallet', prepaid: true, customer: null });
+      await installation.append(`wallet-${reference}`, 'WalletToppedUp', { top_up_id: 'a', amount: 600 });
+      const doomed = crashable(part.deps, at, moment);
       const processes = [part.process({ ...doomed.deps, leaseMs: 90 })];
       const until = async (holds: () => Promise<boolean>): Promise<void> => {
-        await house.until(async () => doomed.dead || holds());
+        await installation.until(async () => doomed.dead || holds());
         if (doomed.dead && processes.length === 1) processes.push(part.process({ leaseMs: 90 }));
-        await house.until(holds);
+        await installation.until(holds);
       };
       const has = (transactionId: string, type: string) => async (): Promise<boolean> =>
-        (await house.types(`transaction-${transactionId}`)).includes(type);
+        (await installation.types(`transaction-${transactionId}`)).includes(type);
       const good = await part.buy([{}, {}], { reference });
       await until(async () =>
-        (await Promise.all(good.giftIds.map((id) => house.types(`gift-${id}`)))).every((types) => types.length > 0),
+        (await Promise.all(good.giftIds.map((id) => installation.types(`gift-${id}`)))).every(
+          (types) => types.length > 0,
+        ),
       );
       const bad = await part.buy([{}], { reference, price: 101 });
       await until(has(bad.transactionId, 'PaymentDeclined'));
@@ -282,49 +291,51 @@ for (const moment of ['before', 'after'] as const) {
       await until(has(good.transactionId, 'GiftsRefunded'));
       const where = `died ${moment} effect ${at}`;
       assert.equal(
-        await house.types(`wallet-${reference}`),
+        await installation.types(`wallet-${reference}`),
         ['WalletToppedUp', 'WalletDebited', 'WalletDebitRefused', 'WalletCredited'],
         where,
       );
       assert.equal(
-        await house.types(`transaction-${good.transactionId}`),
+        await installation.types(`transaction-${good.transactionId}`),
         ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'RefundRequested', 'RefundStarted', 'GiftsRefunded'],
         where,
       );
       assert.equal(
-        await house.types(`transaction-${bad.transactionId}`),
+        await installation.types(`transaction-${bad.transactionId}`),
         ['GiftsPurchased', 'ChargeStarted', 'PaymentDeclined'],
         where,
       );
       for (const id of good.giftIds)
-        assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
+        assert.equal(await installation.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
       await Promise.all(processes.map((one) => one.close()));
       return doomed.dead;
     });
     assert.ok(deaths >= 12, `they have ${deaths} effects`);
-    assert.equal(await house.all('WorkParked'), []);
+    assert.equal(await installation.all('WorkParked'), []);
   });
 }
 
-test('credits a refund once, and never more than was debited', async ({ house }) => {
-  await topUp(house, 'a', 500);
-  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, openWriter(house.events, Date.now)));
+test('credits a refund once, and never more than was debited', async ({ installation }) => {
+  await topUp(installation, 'a', 500);
+  const payers = Array.from({ length: 3 }, () =>
+    walletPayments(installation.events, openWriter(installation.events, Date.now)),
+  );
   await payers[0]!.pay('prepaid', 't1', 400, reason);
   const outcomes = await Promise.all(
     Array.from({ length: 30 }, (_, n) => payers[n % 3]!.refund('prepaid', 't1', 100, `r${n % 5}`, reason)),
   );
-  assert.is(await balance(house), 500);
+  assert.is(await balance(installation), 500);
   for (let n = 0; n < 5; n++)
     assert.is(new Set(outcomes.filter((_, at) => at % 5 === n)).size, 1, 'the same refund has the same outcome');
   assert.is(outcomes.filter((outcome) => outcome === 'refused').length, 6);
 });
 
-test('remembers a hundred wallets, and knows the others all the same', async ({ house }) => {
-  const payments = walletPayments(house.events, openWriter(house.events, Date.now));
+test('remembers a hundred wallets, and knows the others all the same', async ({ installation }) => {
+  const payments = walletPayments(installation.events, openWriter(installation.events, Date.now));
   const references = Array.from({ length: 102 }, (_, n) => `w${n}`);
   await Promise.all(
     references.map((reference) =>
-      house.append(`wallet-${reference}`, 'WalletToppedUp', { top_up_id: 'a', amount: 100 }),
+      installation.append(`wallet-${reference}`, 'WalletToppedUp', { top_up_id: 'a', amount: 100 }),
     ),
   );
   await Promise.all(
@@ -335,9 +346,9 @@ test('remembers a hundred wallets, and knows the others all the same', async ({ 
   );
 });
 
-test('gives up after many lost races, and goes on with the next', async ({ house }) => {
+test('gives up after many lost races, and goes on with the next', async ({ installation }) => {
   const losing: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (stream, _batch, expected) => {
       throw new ConflictError(stream, expected, 1);
     },

@@ -26,19 +26,19 @@ const reason = { commandId: 'c', cause: { id: 'e', at: '', revision: 0, correlat
 function depsWith(
   answer: object,
   credited: 'credited' | 'refused' = 'credited',
-): { deps: RefundMoneyDeps; asked: unknown[] } {
-  const asked: unknown[] = [];
+): { deps: RefundMoneyDeps; requested: unknown[] } {
+  const requested: unknown[] = [];
   const wallets: WalletPayments = {
     pay: async () => 'refused',
     refund: async (...args) => {
-      asked.push(args.slice(0, 4));
+      requested.push(args.slice(0, 4));
       return credited;
     },
   };
   const bus = {
     engine: 'none',
     request: async <R>(subject: string, payload: object): Promise<R> => {
-      asked.push([subject, payload]);
+      requested.push([subject, payload]);
       return answer as R;
     },
     serve: () => Promise.reject(new Error('not here')),
@@ -48,7 +48,7 @@ function depsWith(
     close: async () => undefined,
   };
   return {
-    asked,
+    requested,
     deps: {
       bus,
       wallets,
@@ -61,14 +61,14 @@ function depsWith(
 
 test("a card's provider is asked, and after 20 h only looked up", async () => {
   const refunded = { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1', simulated: false };
-  const { deps, asked } = depsWith(refunded);
+  const { deps, requested } = depsWith(refunded);
   assert.equal(await refundMoney(deps, request({}), true, reason), refunded);
-  assert.equal(asked.pop(), [SUBJECTS.refund, request({})]);
+  assert.equal(requested.pop(), [SUBJECTS.refund, request({})]);
   const late = depsWith({ outcome: 'never' });
   assert.equal(await refundMoney(late.deps, request({ started_at: '2026-02-28T16:00:00.000Z' }), true, reason), {
     outcome: 'never',
   });
-  assert.equal(late.asked, [
+  assert.equal(late.requested, [
     [
       SUBJECTS.lookUpRefund,
       { refund_id: 'r1', attempt: 1, provider: 'stripe', charge_id: 'pi_1', started_at: '2026-02-28T16:00:00.000Z' },
@@ -86,28 +86,28 @@ test('looks first on a repeat, and asks for nothing refunded by hand meanwhile',
   const again = depsWith(made);
   assert.equal(await refundMoney(again.deps, request({}), false, reason), made);
   assert.equal(
-    again.asked.map((one) => (one as [string])[0]),
+    again.requested.map((one) => (one as [string])[0]),
     [SUBJECTS.lookUpRefund],
   );
   for (const started_at of ['2026-03-01T11:00:00.000Z', '2026-02-28T11:00:00.000Z']) {
     const byHand = depsWith({ outcome: 'never', others: 1 });
     assert.equal(await refundMoney(byHand.deps, request({ started_at }), false, reason), { outcome: 'by hand' });
     assert.equal(
-      byHand.asked.map((one) => (one as [string])[0]),
+      byHand.requested.map((one) => (one as [string])[0]),
       [SUBJECTS.lookUpRefund],
     );
   }
 });
 
 test('credits a prepaid wallet, and asks no provider for an invoice or nothing', async () => {
-  const { deps, asked } = depsWith({});
+  const { deps, requested } = depsWith({});
   assert.equal(await refundMoney(deps, request({ provider: 'wallet', payment_reference: 'w1' }), true, reason), {
     outcome: 'refunded',
     provider: 'wallet',
     refund_ref: 'wallet-r1',
     simulated: false,
   });
-  assert.equal(asked, [['w1', 't1', 250, 'r1']]);
+  assert.equal(requested, [['w1', 't1', 250, 'r1']]);
   const poor = depsWith({}, 'refused').deps;
   assert.equal(await refundMoney(poor, request({ provider: 'wallet' }), true, reason), {
     outcome: 'refused',
@@ -127,11 +127,11 @@ test('credits a prepaid wallet, and asks no provider for an invoice or nothing',
     refund_ref: 'free-r1',
     simulated: false,
   });
-  assert.is(asked.length, 1);
+  assert.is(requested.length, 1);
 });
 
 test('asks no worker once another process has the work', async () => {
-  const { deps, asked } = depsWith({});
+  const { deps, requested } = depsWith({});
   const dead = {
     ...deps,
     mayAct: () => {
@@ -139,7 +139,7 @@ test('asks no worker once another process has the work', async () => {
     },
   };
   await rejects(refundMoney(dead, request({}), true, reason), Error, /passed on/);
-  assert.equal(asked, []);
+  assert.equal(requested, []);
 });
 
 test.run();

@@ -9,24 +9,24 @@ import { walletPayments } from '../../../src/processors/purchase/walletPayments.
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { SUBJECTS } from '../../support/providers/subjects.js';
 import { faultyBus } from '../../support/faults/faultyBus.js';
-import { type Bought, hoursAgo, type House, phone, sentIn } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import { type Bought, hoursAgo, type TestInstallation, phone, sentIn } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 import { everyKillPoint } from '../../support/faults/killPoints.js';
-import { mortal } from '../../support/faults/mortal.js';
+import { crashable } from '../../support/faults/crashable.js';
 import { withRealProviders } from '../../support/providers/realProviders.js';
 
-const test = houseSuite('refunds');
+const test = installationSuite('refunds');
 
 let serial = 0;
 /** Asks for a refund as the command does. */
 async function ask(
-  house: House,
+  installation: TestInstallation,
   { transactionId, giftIds }: Bought,
   gifts: readonly string[] = giftIds,
   voided = false,
 ): Promise<string> {
   const refundId = `refund-${++serial}`;
-  await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+  await installation.append(`transaction-${transactionId}`, 'RefundRequested', {
     refund_id: refundId,
     gift_ids: gifts,
     voided,
@@ -35,43 +35,49 @@ async function ask(
   return refundId;
 }
 async function settled(
-  house: House,
+  installation: TestInstallation,
   receivers: readonly object[],
   options: { reference?: string; price?: number } = {},
 ): Promise<Bought> {
-  const bought = await house.buy(receivers, options);
-  await house.until(async () =>
-    (await Promise.all(bought.giftIds.map((id) => house.types(`gift-${id}`)))).every((types) => types.length > 0),
+  const bought = await installation.buy(receivers, options);
+  await installation.until(async () =>
+    (await Promise.all(bought.giftIds.map((id) => installation.types(`gift-${id}`)))).every(
+      (types) => types.length > 0,
+    ),
   );
   return bought;
 }
-const ended = (house: House, count: number): Promise<void> =>
-  house.until(async () => (await house.all('GiftsRefunded', 'NothingRefunded', 'WorkParked')).length === count);
+const ended = (installation: TestInstallation, count: number): Promise<void> =>
+  installation.until(
+    async () => (await installation.all('GiftsRefunded', 'NothingRefunded', 'WorkParked')).length === count,
+  );
 /** Bought, with a refund that the provider has refused. */
-async function refused(house: House): Promise<{ readonly bought: Bought; readonly refundId: string }> {
-  await house.work();
-  house.process();
-  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
-  const refundId = await ask(house, bought);
-  await ended(house, 1);
+async function refused(
+  installation: TestInstallation,
+): Promise<{ readonly bought: Bought; readonly refundId: string }> {
+  await installation.work();
+  installation.process();
+  const bought = await settled(installation, [{}], { reference: 'pm_card_refundFail' });
+  const refundId = await ask(installation, bought);
+  await ended(installation, 1);
   return { bought, refundId };
 }
 
-const refOf = async (house: House): Promise<string | undefined> =>
-  (await house.all('GiftsRefunded')).map(({ data }) => (data as { refund_ref: string }).refund_ref)[0];
+const refOf = async (installation: TestInstallation): Promise<string | undefined> =>
+  (await installation.all('GiftsRefunded')).map(({ data }) => (data as { refund_ref: string }).refund_ref)[0];
 
-test("cancels what it can, and gives back exactly the cancelled gifts' share", async ({ house }) => {
-  await house.work();
-  house.process();
-  const bought = await settled(house, [{}, {}, {}, {}], { price: 250 });
+test("cancels what it can, and gives back exactly the cancelled gifts' share", async ({ installation }) => {
+  await installation.work();
+  installation.process();
+  const bought = await settled(installation, [{}, {}, {}, {}], { price: 250 });
   const [plain = '', redeemed = '', vouchered = '', disputed = ''] = bought.giftIds;
-  await house.append(`gift-${redeemed}`, 'GiftRedeemed', { redemption_id: 'x', merchant_id: null });
-  await house.append(`gift-${vouchered}`, 'VoucherAssigned', { voucher_id: 'v' });
-  await house.append(`gift-${disputed}`, 'GiftBlocked', { cause: 'dispute:dp_1', reason: '' });
-  const refundId = await ask(house, bought);
-  await ended(house, 1);
+  await installation.append(`gift-${redeemed}`, 'GiftRedeemed', { redemption_id: 'x', merchant_id: null });
+  await installation.append(`gift-${vouchered}`, 'VoucherAssigned', { voucher_id: 'v' });
+  await installation.append(`gift-${disputed}`, 'GiftBlocked', { cause: 'dispute:dp_1', reason: '' });
+  const refundId = await ask(installation, bought);
+  await ended(installation, 1);
   const kept = { redeemed: [redeemed], code_out: [vouchered], disputed: [disputed] };
-  const [started] = await house.all('RefundStarted');
+  const [started] = await installation.all('RefundStarted');
   assert.equal(started?.data, {
     refund_id: refundId,
     attempt: 1,
@@ -82,7 +88,7 @@ test("cancels what it can, and gives back exactly the cancelled gifts' share", a
     charge_id: `ch_simulated_${bought.transactionId}`,
     payment_reference: 'pm_card_visa',
   });
-  const [given] = await house.all('GiftsRefunded');
+  const [given] = await installation.all('GiftsRefunded');
   assert.equal(given?.data, {
     refund_id: refundId,
     attempt: 1,
@@ -92,18 +98,18 @@ test("cancels what it can, and gives back exactly the cancelled gifts' share", a
     refund_ref: `re_simulated_${refundId}_1`,
   });
   assert.is(given?.metadata.simulated, true);
-  assert.equal((await house.events.read(`gift-${plain}`)).at(-1)?.data, {
+  assert.equal((await installation.events.read(`gift-${plain}`)).at(-1)?.data, {
     reason: 'refunded',
     refund_id: refundId,
   });
-  const [requested] = await house.all('RefundRequested');
-  const [cancelled] = await house.all('GiftCancelled');
+  const [requested] = await installation.all('RefundRequested');
+  const [cancelled] = await installation.all('GiftCancelled');
   assert.is(cancelled?.metadata.causationId, requested?.id);
   assert.equal([requested?.id, started?.id].includes(given?.metadata.causationId), true);
 
-  const voided = await ask(house, bought, [vouchered, redeemed], true);
-  await ended(house, 2);
-  assert.equal((await house.all('GiftsRefunded')).at(-1)?.data, {
+  const voided = await ask(installation, bought, [vouchered, redeemed], true);
+  await ended(installation, 2);
+  assert.equal((await installation.all('GiftsRefunded')).at(-1)?.data, {
     refund_id: voided,
     attempt: 1,
     gift_ids: [vouchered],
@@ -111,9 +117,12 @@ test("cancels what it can, and gives back exactly the cancelled gifts' share", a
     provider: 'simulated',
     refund_ref: `re_simulated_${voided}_1`,
   });
-  const nothing = await ask(house, bought, [redeemed]);
-  await ended(house, 3);
-  assert.equal((await house.all('NothingRefunded'))[0]?.data, { refund_id: nothing, kept: { redeemed: [redeemed] } });
+  const nothing = await ask(installation, bought, [redeemed]);
+  await ended(installation, 3);
+  assert.equal((await installation.all('NothingRefunded'))[0]?.data, {
+    refund_id: nothing,
+    kept: { redeemed: [redeemed] },
+  });
 });
 
 /** An event store that appends a cancellation with each issue of a gift; `changed`: the issue, as it is stored. */
@@ -130,31 +139,33 @@ function cancelling(events: EventStore, changed: (issue: NewEvent) => NewEvent =
 }
 
 /** Two receivers, whose gifts are cancelled as they are issued, and neither is told. */
-async function nobodyIsTold(house: House, events: EventStore): Promise<void> {
-  await house.work();
-  house.process({ events });
-  await house.buy([phone(1), phone(2)]);
-  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+async function nobodyIsTold(installation: TestInstallation, events: EventStore): Promise<void> {
+  await installation.work();
+  installation.process({ events });
+  await installation.buy([phone(1), phone(2)]);
+  await installation.until(async () => (await installation.all('NotificationSent', 'NotificationFailed')).length === 2);
   assert.equal(
-    (await house.all('NotificationSent', 'NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause),
+    (await installation.all('NotificationSent', 'NotificationFailed')).map(
+      ({ data }) => (data as { cause?: string }).cause,
+    ),
     ['gift is cancelled', 'gift is cancelled'],
   );
-  assert.is(sentIn(house), 0);
+  assert.is(sentIn(installation), 0);
 }
 
-test('sends no notification of a gift cancelled in the append that issues it', async ({ house }) => {
-  await nobodyIsTold(house, cancelling(house.events));
+test('sends no notification of a gift cancelled in the append that issues it', async ({ installation }) => {
+  await nobodyIsTold(installation, cancelling(installation.events));
 });
 
-test('nor where the reader of the log sees its issue long before its end', async ({ house }) => {
-  const cancelled = cancelling(house.events, (issue) => ({
+test('nor where the reader of the log sees its issue long before its end', async ({ installation }) => {
+  const cancelled = cancelling(installation.events, (issue) => ({
     ...issue,
     metadata: { ...issue.metadata, commandId: 'provider-refund-t' },
   }));
-  await nobodyIsTold(house, {
+  await nobodyIsTold(installation, {
     ...cancelled,
     async *follow(...args) {
-      for await (const { events: all, position, caughtUp } of house.events.follow(...args)) {
+      for await (const { events: all, position, caughtUp } of installation.events.follow(...args)) {
         for (const event of all.slice(0, -1)) {
           yield { events: [event], position: event.position, caughtUp: false };
           await sleep(100);
@@ -165,22 +176,22 @@ test('nor where the reader of the log sees its issue long before its end', async
   });
 });
 
-test('notifies of gifts only after a refund has decided on them', async ({ house }) => {
-  await house.work();
-  const bought = await house.buy([phone(1), phone(2)]);
+test('notifies of gifts only after a refund has decided on them', async ({ installation }) => {
+  await installation.work();
+  const bought = await installation.buy([phone(1), phone(2)]);
   const events: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (stream, all, expected) => {
       const [issue] = all;
       // The refund is asked for before anything is issued, and is slower than the telling would be.
       if (issue?.type === 'PaymentCharged') {
-        const outcome = await house.events.append(stream, all, expected);
-        await ask(house, bought);
+        const outcome = await installation.events.append(stream, all, expected);
+        await ask(installation, bought);
         return outcome;
       }
       if (issue?.type === 'GiftCancelled') await sleep(60);
       const used = issue?.type === 'GiftIssued' && stream === `gift-${bought.giftIds[1]}`;
-      return house.events.append(
+      return installation.events.append(
         stream,
         used
           ? [
@@ -204,105 +215,109 @@ test('notifies of gifts only after a refund has decided on them', async ({ house
     },
   };
   // Nobody is looked after again by the clock alone.
-  house.process({ events, retryPolicy: { ...house.deps.retryPolicy, retryAtMostMs: 60_000 } });
-  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+  installation.process({ events, retryPolicy: { ...installation.deps.retryPolicy, retryAtMostMs: 60_000 } });
+  await installation.until(async () => (await installation.all('NotificationSent', 'NotificationFailed')).length === 2);
   const [cancelled = '', kept = ''] = bought.giftIds;
-  assert.equal(await house.types(`notification-${cancelled}`), ['NotificationFailed']);
-  assert.equal(await house.types(`notification-${kept}`), ['NotificationStarted', 'NotificationSent']);
-  assert.is(sentIn(house), 1);
-  const [begun] = await house.all('NotificationStarted');
-  const [decided] = await house.all('RefundStarted');
+  assert.equal(await installation.types(`notification-${cancelled}`), ['NotificationFailed']);
+  assert.equal(await installation.types(`notification-${kept}`), ['NotificationStarted', 'NotificationSent']);
+  assert.is(sentIn(installation), 1);
+  const [begun] = await installation.all('NotificationStarted');
+  const [decided] = await installation.all('RefundStarted');
   assert.ok(begun !== undefined && decided !== undefined && begun.position > decided.position);
 });
 
 /** The id of the event that issued a gift. */
-const issueOf = async (house: House, giftId: string): Promise<string | undefined> =>
-  (await house.all('GiftIssued')).find(({ stream }) => stream === `gift-${giftId}`)?.id;
+const issueOf = async (installation: TestInstallation, giftId: string): Promise<string | undefined> =>
+  (await installation.all('GiftIssued')).find(({ stream }) => stream === `gift-${giftId}`)?.id;
 
-test('sends no notification of a gift that was cancelled before', async ({ house }) => {
-  const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
+test('sends no notification of a gift that was cancelled before', async ({ installation }) => {
+  const { transactionId, giftIds } = await installation.buy([phone(1), phone(2)]);
   const [first = '', second = ''] = giftIds;
-  await house.append(`transaction-${transactionId}`, 'PaymentCharged', {
+  await installation.append(`transaction-${transactionId}`, 'PaymentCharged', {
     amount: 500,
     provider: 'simulated',
     charge_id: 'c',
   });
   for (const [index, id] of giftIds.entries())
-    await house.append(`gift-${id}`, 'GiftIssued', {
+    await installation.append(`gift-${id}`, 'GiftIssued', {
       transaction_id: transactionId,
       index,
       receiver: { phone_id: `hash${index}` },
     });
-  await house.work();
+  await installation.work();
   await sleep(2);
-  await house.append(`notification-${second}`, 'NotificationStarted', {
+  await installation.append(`notification-${second}`, 'NotificationStarted', {
     transaction_id: transactionId,
     channel: 'sms',
     attempt: 1,
-    asked_by: await issueOf(house, second),
+    asked_by: await issueOf(installation, second),
   });
-  for (const id of giftIds) await house.append(`gift-${id}`, 'GiftCancelled', { reason: 'x', refund_id: 'r' });
-  house.process();
-  await house.until(async () => (await house.all('NotificationFailed')).length === 2);
-  const failed = await house.all('NotificationFailed');
+  for (const id of giftIds) await installation.append(`gift-${id}`, 'GiftCancelled', { reason: 'x', refund_id: 'r' });
+  installation.process();
+  await installation.until(async () => (await installation.all('NotificationFailed')).length === 2);
+  const failed = await installation.all('NotificationFailed');
   assert.equal(
     Object.fromEntries(failed.map(({ stream, data }) => [stream, data])),
     Object.fromEntries(
       await Promise.all(
         giftIds.map(async (id) => [
           `notification-${id}`,
-          { cause: 'gift is cancelled', attempt: 1, asked_by: await issueOf(house, id) },
+          { cause: 'gift is cancelled', attempt: 1, asked_by: await issueOf(installation, id) },
         ]),
       ),
     ),
   );
-  assert.equal(await house.types(`notification-${first}`), ['NotificationFailed']);
+  assert.equal(await installation.types(`notification-${first}`), ['NotificationFailed']);
   assert.equal(
-    house.lines.filter(({ msg }) => msg === 'simulated notification sent'),
+    installation.lines.filter(({ msg }) => msg === 'simulated notification sent'),
     [],
   );
 });
 
-test('a gift that is paid for and not issued yet is issued and cancelled', async ({ house }) => {
-  const bought = await house.buy([{}, {}]);
-  await house.append(`transaction-${bought.transactionId}`, 'PaymentCharged', {
+test('a gift that is paid for and not issued yet is issued and cancelled', async ({ installation }) => {
+  const bought = await installation.buy([{}, {}]);
+  await installation.append(`transaction-${bought.transactionId}`, 'PaymentCharged', {
     amount: 500,
     provider: 'wallet',
     charge_id: 'c',
   });
-  await house.append('wallet-pm_card_visa', 'WalletToppedUp', { top_up_id: 'a', amount: 500 });
-  await house.append('wallet-pm_card_visa', 'WalletDebited', { transaction_id: bought.transactionId, amount: 500 });
-  const refundId = await ask(house, bought);
-  const [asked] = await house.all('RefundRequested');
+  await installation.append('wallet-pm_card_visa', 'WalletToppedUp', { top_up_id: 'a', amount: 500 });
+  await installation.append('wallet-pm_card_visa', 'WalletDebited', {
+    transaction_id: bought.transactionId,
+    amount: 500,
+  });
+  const refundId = await ask(installation, bought);
+  const [requested] = await installation.all('RefundRequested');
   let end = (): void => undefined;
   const over = new Promise<void>((resolve) => {
     end = resolve;
   });
   const events: EventStore = {
-    ...house.events,
+    ...installation.events,
     async append(stream, appended, expected) {
       // Who issues the gifts of a purchase comes too late for each.
-      if (appended[0]?.type === 'GiftIssued' && appended[0].metadata.causationId !== asked?.id) await over;
-      return house.events.append(stream, appended, expected);
+      if (appended[0]?.type === 'GiftIssued' && appended[0].metadata.causationId !== requested?.id) await over;
+      return installation.events.append(stream, appended, expected);
     },
   };
-  house.process({ events });
-  await ended(house, 1);
+  installation.process({ events });
+  await ended(installation, 1);
   end();
-  for (const id of bought.giftIds) assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled']);
-  assert.equal((await house.events.read('wallet-pm_card_visa')).at(-1)?.data, {
+  for (const id of bought.giftIds)
+    assert.equal(await installation.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled']);
+  assert.equal((await installation.events.read('wallet-pm_card_visa')).at(-1)?.data, {
     transaction_id: bought.transactionId,
     amount: 500,
     cause: refundId,
   });
-  assert.is(await refOf(house), `wallet-${refundId}`);
+  assert.is(await refOf(installation), `wallet-${refundId}`);
 });
 
-test('a race with a redeem has one winner', async ({ house }) => {
-  await house.work();
-  house.process();
+test('a race with a redeem has one winner', async ({ installation }) => {
+  await installation.work();
+  installation.process();
   const bought = await settled(
-    house,
+    installation,
     Array.from({ length: 40 }, () => ({})),
   );
   const redeeming = Promise.all(
@@ -316,50 +331,50 @@ test('a race with a redeem has one winner', async ({ house }) => {
         data: { redemption_id: 'x', merchant_id: null },
         metadata: { commandId: 'c', correlationId: 'c', by: {} },
       };
-      return house.events.append(`gift-${id}`, [event], 0).then(
+      return installation.events.append(`gift-${id}`, [event], 0).then(
         () => true,
         () => false,
       );
     }),
   );
-  await ask(house, bought);
+  await ask(installation, bought);
   const redeemed = (await redeeming).filter(Boolean).length;
-  await ended(house, 1);
-  const amount = (await house.all('GiftsRefunded')).reduce(
+  await ended(installation, 1);
+  const amount = (await installation.all('GiftsRefunded')).reduce(
     (sum, { data }) => sum + (data as { amount: number }).amount,
     0,
   );
   assert.is(amount, (40 - redeemed) * 250);
-  for (const id of bought.giftIds) assert.is((await house.types(`gift-${id}`)).length, 2);
+  for (const id of bought.giftIds) assert.is((await installation.types(`gift-${id}`)).length, 2);
 });
 
-test('cancels no gift after waking behind a process that left it', async ({ house }) => {
-  await house.work();
-  const processors = house.process();
-  const bought = await settled(house, [{}, {}]);
+test('cancels no gift after waking behind a process that left it', async ({ installation }) => {
+  await installation.work();
+  const processors = installation.process();
+  const bought = await settled(installation, [{}, {}]);
   await processors.close();
   const [plain = '', used = ''] = bought.giftIds;
-  const refundId = await ask(house, bought);
-  const writer = openWriter(house.events, Date.now);
+  const refundId = await ask(installation, bought);
+  const writer = openWriter(installation.events, Date.now);
   const deps = {
-    ...house.deps,
+    ...installation.deps,
     now: Date.now,
     retryPolicy: RETRY_POLICY,
     writer,
-    wallets: walletPayments(house.events, writer),
+    wallets: walletPayments(installation.events, writer),
     mayAct: () => undefined,
   };
   let asleep = false;
   const sleeper: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (stream, all, expected) => {
       if (!asleep && stream === `gift-${used}`) {
         asleep = true;
-        await house.append(stream, 'GiftRedeemed', { redemption_id: 'x', merchant_id: null });
+        await installation.append(stream, 'GiftRedeemed', { redemption_id: 'x', merchant_id: null });
         await refund(deps, bought.transactionId, refundId);
-        await house.append(stream, 'GiftUnredeemed', { redemption_id: 'x' });
+        await installation.append(stream, 'GiftUnredeemed', { redemption_id: 'x' });
       }
-      return house.events.append(stream, all, expected);
+      return installation.events.append(stream, all, expected);
     },
   };
   const mayAct = (): void => {
@@ -373,22 +388,22 @@ test('cancels no gift after waking behind a process that left it', async ({ hous
     assert.instance(error, UnavailableError);
   });
   assert.equal(
-    (await house.all('GiftsRefunded')).map(({ data }) => (data as { gift_ids: string[] }).gift_ids),
+    (await installation.all('GiftsRefunded')).map(({ data }) => (data as { gift_ids: string[] }).gift_ids),
     [[plain]],
   );
-  assert.equal(await house.types(`gift-${used}`), ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed']);
+  assert.equal(await installation.types(`gift-${used}`), ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed']);
 });
 
-test('records and parks what the provider refuses', async ({ house }) => {
-  const { bought, refundId } = await refused(house);
-  assert.equal((await house.all('RefundRefused'))[0]?.data, {
+test('records and parks what the provider refuses', async ({ installation }) => {
+  const { bought, refundId } = await refused(installation);
+  assert.equal((await installation.all('RefundRefused'))[0]?.data, {
     refund_id: refundId,
     attempt: 1,
     amount: 250,
     provider: 'simulated',
     code: 'expired_or_canceled_card',
   });
-  const [parked] = await house.all('WorkParked');
+  const [parked] = await installation.all('WorkParked');
   if (parked === undefined) throw new Error('not parked');
   assert.is(parked.stream, 'parked-refund');
   const { event_id, ...told } = parked.data as { event_id: string };
@@ -400,32 +415,32 @@ test('records and parks what the provider refuses', async ({ house }) => {
     times: 1,
   });
   // The last event of the refund that its process had seen.
-  assert.ok((await house.all('RefundStarted', 'RefundRefused')).some(({ id }) => id === event_id));
+  assert.ok((await installation.all('RefundStarted', 'RefundRefused')).some(({ id }) => id === event_id));
 });
 
-test('names who asked for another attempt as its cause', async ({ house }) => {
-  const { bought, refundId } = await refused(house);
-  await house.append(
+test('names who asked for another attempt as its cause', async ({ installation }) => {
+  const { bought, refundId } = await refused(installation);
+  await installation.append(
     'parked-refund',
     'WorkRetried',
     { entity: refundId, transaction_id: bought.transactionId, step: 'refund', times: 1, reason: 'ticket 1' },
     undefined,
     'a later request',
   );
-  await ended(house, 2);
-  const [first, second] = (await house.all('RefundStarted')).map(({ metadata }) => metadata);
-  assert.is(first?.causationId, (await house.all('RefundRequested'))[0]?.id);
-  assert.is(second?.causationId, (await house.all('WorkRetried'))[0]?.id);
-  assert.equal([first?.correlationId, second?.correlationId], [house.correlationId, house.correlationId]);
+  await ended(installation, 2);
+  const [first, second] = (await installation.all('RefundStarted')).map(({ metadata }) => metadata);
+  assert.is(first?.causationId, (await installation.all('RefundRequested'))[0]?.id);
+  assert.is(second?.causationId, (await installation.all('WorkRetried'))[0]?.id);
+  assert.equal([first?.correlationId, second?.correlationId], [installation.correlationId, installation.correlationId]);
 });
 
-test('a retry that is asked for while the refusal is still being parked is made', async ({ house }) => {
-  await house.work();
+test('a retry that is asked for while the refusal is still being parked is made', async ({ installation }) => {
+  await installation.work();
   let retried = false;
   const events: EventStore = {
-    ...house.events,
+    ...installation.events,
     append: async (stream, all, expected) => {
-      const outcome = await house.events.append(stream, all, expected);
+      const outcome = await installation.events.append(stream, all, expected);
       if (!retried && all[0]?.type === 'WorkParked') {
         retried = true;
         const { entity, transaction_id, step, times } = all[0].data as {
@@ -434,28 +449,34 @@ test('a retry that is asked for while the refusal is still being parked is made'
           step: string;
           times: number;
         };
-        await house.append('parked-refund', 'WorkRetried', { entity, transaction_id, step, times, reason: 'ticket 1' });
+        await installation.append('parked-refund', 'WorkRetried', {
+          entity,
+          transaction_id,
+          step,
+          times,
+          reason: 'ticket 1',
+        });
         // The feed has told of it before its parking is answered.
         await sleep(50);
       }
       return outcome;
     },
   };
-  house.process({ events });
-  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
-  await ask(house, bought);
-  await ended(house, 2);
+  installation.process({ events });
+  const bought = await settled(installation, [{}], { reference: 'pm_card_refundFail' });
+  await ask(installation, bought);
+  await ended(installation, 2);
   assert.equal(
-    (await house.all('RefundRefused')).map(({ data }) => (data as { attempt: number }).attempt),
+    (await installation.all('RefundRefused')).map(({ data }) => (data as { attempt: number }).attempt),
     [1, 2],
   );
 });
 
-test('never more than is left of the charge, whatever else was given back', async ({ house }) => {
-  await house.work();
-  house.process();
-  const bought = await settled(house, [{}, {}]);
-  await house.append(`transaction-${bought.transactionId}`, 'RefundStarted', {
+test('never more than is left of the charge, whatever else was given back', async ({ installation }) => {
+  await installation.work();
+  installation.process();
+  const bought = await settled(installation, [{}, {}]);
+  await installation.append(`transaction-${bought.transactionId}`, 'RefundStarted', {
     refund_id: 'elsewhere',
     attempt: 1,
     gift_ids: [],
@@ -465,22 +486,22 @@ test('never more than is left of the charge, whatever else was given back', asyn
     charge_id: `ch_simulated_${bought.transactionId}`,
     payment_reference: 'x',
   });
-  await ended(house, 1);
-  await ask(house, bought);
-  await ended(house, 2);
-  assert.match(JSON.stringify(await house.all('WorkParked')), '500 pence are more than the 200 pence left');
+  await ended(installation, 1);
+  await ask(installation, bought);
+  await ended(installation, 2);
+  assert.match(JSON.stringify(await installation.all('WorkParked')), '500 pence are more than the 200 pence left');
 });
 
-test('makes a new attempt where one a day old never reached the provider', async ({ house }) => {
-  const bought = await house.buy([{}]);
+test('makes a new attempt where one a day old never reached the provider', async ({ installation }) => {
+  const bought = await installation.buy([{}]);
   const stream = `transaction-${bought.transactionId}`;
-  await house.append(stream, 'PaymentCharged', { amount: 250, provider: 'simulated', charge_id: 'c' });
-  await house.append(`gift-${bought.giftIds[0]}`, 'GiftIssued', {
+  await installation.append(stream, 'PaymentCharged', { amount: 250, provider: 'simulated', charge_id: 'c' });
+  await installation.append(`gift-${bought.giftIds[0]}`, 'GiftIssued', {
     transaction_id: bought.transactionId,
     index: 0,
     receiver: {},
   });
-  await house.append(
+  await installation.append(
     stream,
     'RefundStarted',
     {
@@ -495,32 +516,36 @@ test('makes a new attempt where one a day old never reached the provider', async
     },
     hoursAgo(21),
   );
-  const asked: string[] = [];
+  const requested: string[] = [];
   const bus = {
-    ...house.bus,
+    ...installation.bus,
     request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (
-      asked.push(subject),
-      house.bus.request<R>(subject, payload, options)
+      requested.push(subject),
+      installation.bus.request<R>(subject, payload, options)
     ),
   };
-  await house.work();
-  house.process({ bus });
-  await ended(house, 1);
-  assert.equal(asked, [SUBJECTS.lookUpRefund, SUBJECTS.lookUpRefund, SUBJECTS.refund]);
+  await installation.work();
+  installation.process({ bus });
+  await ended(installation, 1);
+  assert.equal(requested, [SUBJECTS.lookUpRefund, SUBJECTS.lookUpRefund, SUBJECTS.refund]);
   assert.equal(
-    (await house.all('RefundStarted')).map(({ data }) => (data as { attempt: number }).attempt),
+    (await installation.all('RefundStarted')).map(({ data }) => (data as { attempt: number }).attempt),
     [1, 2],
   );
-  assert.is(await refOf(house), 're_simulated_old_2');
+  assert.is(await refOf(installation), 're_simulated_old_2');
 });
 
-test('makes no new attempt where money was given back at the provider meanwhile', async ({ house }) => {
-  const bought = await house.buy([{}, {}]);
+test('makes no new attempt where money was given back at the provider meanwhile', async ({ installation }) => {
+  const bought = await installation.buy([{}, {}]);
   const stream = `transaction-${bought.transactionId}`;
-  await house.append(stream, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
+  await installation.append(stream, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
   for (const [index, id] of bought.giftIds.entries())
-    await house.append(`gift-${id}`, 'GiftIssued', { transaction_id: bought.transactionId, index, receiver: {} });
-  await house.append(
+    await installation.append(`gift-${id}`, 'GiftIssued', {
+      transaction_id: bought.transactionId,
+      index,
+      receiver: {},
+    });
+  await installation.append(
     stream,
     'RefundStarted',
     {
@@ -535,22 +560,27 @@ test('makes no new attempt where money was given back at the provider meanwhile'
     },
     hoursAgo(21),
   );
-  await house.append(stream, 'RefundedAtProvider', { provider: 'simulated', charge_id: 'c', amount: 250, total: 250 });
-  await house.work();
-  house.process();
-  await ended(house, 1);
+  await installation.append(stream, 'RefundedAtProvider', {
+    provider: 'simulated',
+    charge_id: 'c',
+    amount: 250,
+    total: 250,
+  });
+  await installation.work();
+  installation.process();
+  await ended(installation, 1);
   assert.match(
-    (await house.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(),
+    (await installation.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(),
     'money was given back at simulated itself since this refund of 250 pence was last asked for',
   );
-  assert.is((await house.all('RefundStarted')).length, 1);
+  assert.is((await installation.all('RefundStarted')).length, 1);
 });
 
-test('gives nothing back again that was refunded by hand during an outage', async ({ house }) => {
+test('gives nothing back again that was refunded by hand during an outage', async ({ installation }) => {
   await withRealProviders(async (providers) => {
-    await house.work(await providers.workers(house.deps.records));
-    house.process();
-    const one = await settled(house, [{}, {}]);
+    await installation.work(await providers.workers(installation.deps.records));
+    installation.process();
+    const one = await settled(installation, [{}, {}]);
     let refused = 0;
     providers.stripe.fault = ({ method, path }) => {
       if (method !== 'POST' || path !== '/v1/refunds') return undefined;
@@ -560,25 +590,25 @@ test('gives nothing back again that was refunded by hand during an outage', asyn
         answer: { status: 401, body: { error: { type: 'invalid_request_error', message: 'Expired API Key' } } },
       };
     };
-    await ask(house, one, one.giftIds.slice(0, 1));
-    await house.until(async () => refused > 1);
+    await ask(installation, one, one.giftIds.slice(0, 1));
+    await installation.until(async () => refused > 1);
     providers.stripe.refundByHand(providers.stripe.intents[0]?.id ?? '', 250);
     providers.stripe.fault = () => undefined;
-    await ended(house, 1);
+    await ended(installation, 1);
     assert.is(providers.stripe.refunded(one.transactionId), 250);
     assert.match(
-      (await house.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(),
+      (await installation.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(),
       'money was given back at stripe itself since this refund of 250 pence was last asked for',
     );
-    assert.is((await house.all('RefundStarted')).length, 1);
+    assert.is((await installation.all('RefundStarted')).length, 1);
   });
 });
 
-test('gives nothing back on a retry that was refunded by hand without a webhook', async ({ house }) => {
+test('gives nothing back on a retry that was refunded by hand without a webhook', async ({ installation }) => {
   await withRealProviders(async (providers) => {
-    await house.work(await providers.workers(house.deps.records));
-    house.process();
-    const one = await settled(house, [{}, {}]);
+    await installation.work(await providers.workers(installation.deps.records));
+    installation.process();
+    const one = await settled(installation, [{}, {}]);
     const refuse = ({ method, path }: { method: string; path: string }) =>
       method === 'POST' && path === '/v1/refunds'
         ? ({
@@ -590,11 +620,11 @@ test('gives nothing back on a retry that was refunded by hand without a webhook'
           } as const)
         : undefined;
     providers.stripe.fault = refuse;
-    const refundId = await ask(house, one, one.giftIds.slice(0, 1));
-    await ended(house, 1);
+    const refundId = await ask(installation, one, one.giftIds.slice(0, 1));
+    await ended(installation, 1);
     providers.stripe.fault = () => undefined;
     const retry = (): Promise<void> =>
-      house.append('parked-refund', 'WorkRetried', {
+      installation.append('parked-refund', 'WorkRetried', {
         entity: refundId,
         transaction_id: one.transactionId,
         step: 'refund',
@@ -603,25 +633,29 @@ test('gives nothing back on a retry that was refunded by hand without a webhook'
       });
     providers.stripe.refundByHand(providers.stripe.intents[0]?.id ?? '', 250);
     await retry();
-    await ended(house, 2);
+    await ended(installation, 2);
     assert.is(providers.stripe.refunded(one.transactionId), 250);
     assert.match(
-      (await house.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(),
+      (await installation.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(),
       'money was given back at stripe itself since this refund of 250 pence was last asked for',
     );
   });
 });
 
-test('a refund that was made before the log was restored from a backup is found, not made again', async ({ house }) => {
+test('a refund that was made before the log was restored from a backup is found, not made again', async ({
+  installation,
+}) => {
   await withRealProviders(async (providers) => {
-    const bought = await house.buy([{}, {}], { at: hoursAgo(31) });
+    const bought = await installation.buy([{}, {}], { at: hoursAgo(31) });
     const { transactionId, giftIds } = bought;
-    await house.work(await providers.workers(house.deps.records));
-    const first = house.process();
-    await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));
+    await installation.work(await providers.workers(installation.deps.records));
+    const first = installation.process();
+    await installation.until(async () =>
+      (await installation.types(`transaction-${transactionId}`)).includes('PaymentCharged'),
+    );
     await first.close();
     // As the log before was when it asked, more than a day ago: of that the backup knows the request alone.
-    await house.append(
+    await installation.append(
       `transaction-${transactionId}`,
       'RefundRequested',
       { refund_id: 'r', gift_ids: giftIds.slice(0, 1), voided: false, reason: 'x' },
@@ -640,17 +674,17 @@ test('a refund that was made before the log was restored from a backup is found,
       status: 'succeeded',
     });
     // That another refund was asked for just now says nothing of this one's age.
-    await house.append(`transaction-${transactionId}`, 'RefundRequested', {
+    await installation.append(`transaction-${transactionId}`, 'RefundRequested', {
       refund_id: 'other',
       gift_ids: giftIds.slice(1),
       voided: false,
       reason: 'x',
     });
-    house.process();
-    await ended(house, 2);
+    installation.process();
+    await ended(installation, 2);
     assert.is(providers.stripe.refunded(transactionId), 500);
     const refs = new Map(
-      (await house.all('GiftsRefunded')).map(({ data }) => [
+      (await installation.all('GiftsRefunded')).map(({ data }) => [
         (data as { refund_id: string }).refund_id,
         (data as { refund_ref: string }).refund_ref,
       ]),
@@ -659,43 +693,43 @@ test('a refund that was made before the log was restored from a backup is found,
   });
 });
 
-test('refunds no gift of a dispute that has not blocked it yet', async ({ house }) => {
-  await house.work();
-  const first = house.process();
-  const bought = await settled(house, [{}, {}]);
+test('refunds no gift of a dispute that has not blocked it yet', async ({ installation }) => {
+  await installation.work();
+  const first = installation.process();
+  const bought = await settled(installation, [{}, {}]);
   await first.close();
-  await house.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
+  await installation.append(`transaction-${bought.transactionId}`, 'DisputeOpened', {
     provider: 'simulated',
     dispute_id: 'dp_1',
     amount: 500,
     reason: 'fraudulent',
   });
-  const refundId = await ask(house, bought);
-  house.process();
-  await ended(house, 1);
+  const refundId = await ask(installation, bought);
+  installation.process();
+  await ended(installation, 1);
   assert.equal(
-    (await house.all('NothingRefunded')).map(({ data }) => data),
+    (await installation.all('NothingRefunded')).map(({ data }) => data),
     [{ refund_id: refundId, kept: { disputed: [...bought.giftIds] } }],
   );
 });
 
 for (const moment of ['before', 'after'] as const) {
-  test(`dying ${moment} any one effect gives back once`, async ({ house }) => {
+  test(`dying ${moment} any one effect gives back once`, async ({ installation }) => {
     await withRealProviders(async (providers) => {
-      await house.work(await providers.workers(house.deps.records));
-      const deaths = await everyKillPoint(house, async (part, at) => {
+      await installation.work(await providers.workers(installation.deps.records));
+      const deaths = await everyKillPoint(installation, async (part, at) => {
         const prelude = part.process({ leaseMs: 90 });
         const one = await settled(part, [{}, {}]);
         await prelude.close();
         const done = async (): Promise<boolean> =>
-          (await house.types(`transaction-${one.transactionId}`)).includes('GiftsRefunded');
-        const doomed = mortal(part.deps, at, moment);
+          (await installation.types(`transaction-${one.transactionId}`)).includes('GiftsRefunded');
+        const doomed = crashable(part.deps, at, moment);
         const dying = part.process({ ...doomed.deps, leaseMs: 90 });
         await ask(part, one);
-        await house.until(async () => doomed.dead || (await done()));
+        await installation.until(async () => doomed.dead || (await done()));
         const died = doomed.dead;
         const next = part.process({ leaseMs: 90 });
-        await house.until(done);
+        await installation.until(done);
         await Promise.all([dying.close(), next.close()]);
         const where = `died ${moment} effect ${at}`;
         assert.is(providers.stripe.refunded(one.transactionId), 500, where);
@@ -705,34 +739,37 @@ for (const moment of ['before', 'after'] as const) {
           where,
         );
         for (const id of one.giftIds)
-          assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
+          assert.equal(await installation.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
         assert.equal(
-          (await house.types(`transaction-${one.transactionId}`)).slice(3),
+          (await installation.types(`transaction-${one.transactionId}`)).slice(3),
           ['RefundRequested', 'RefundStarted', 'GiftsRefunded'],
           where,
         );
         return died;
       });
       assert.ok(deaths >= 4, `a refund has ${deaths} effects`);
-      assert.equal(await house.all('WorkParked'), []);
+      assert.equal(await installation.all('WorkParked'), []);
     });
   });
 }
 
-test('a bus that loses, repeats and delays, two processes: each once', async ({ house }) => {
+test('a bus that loses, repeats and delays, two processes: each once', async ({ installation }) => {
   await withRealProviders(async (providers) => {
-    await house.work(await providers.workers(house.deps.records));
-    house.process({ bus: faultyBus(house.bus, 7) });
-    house.process({ bus: faultyBus(house.bus, 8) });
-    const bought = await Promise.all(Array.from({ length: 10 }, () => settled(house, [{}, {}, {}])));
+    await installation.work(await providers.workers(installation.deps.records));
+    installation.process({ bus: faultyBus(installation.bus, 7) });
+    installation.process({ bus: faultyBus(installation.bus, 8) });
+    const bought = await Promise.all(Array.from({ length: 10 }, () => settled(installation, [{}, {}, {}])));
     await Promise.all(
-      bought.flatMap((one) => [ask(house, one, one.giftIds.slice(0, 1)), ask(house, one, one.giftIds.slice(1, 2))]),
+      bought.flatMap((one) => [
+        ask(installation, one, one.giftIds.slice(0, 1)),
+        ask(installation, one, one.giftIds.slice(1, 2)),
+      ]),
     );
-    await ended(house, 20);
+    await ended(installation, 20);
     await sleep(60);
     for (const { transactionId } of bought) assert.is(providers.stripe.refunded(transactionId), 500);
     assert.is(providers.stripe.refunds.length, 20);
-    assert.equal(await house.all('WorkParked'), []);
+    assert.equal(await installation.all('WorkParked'), []);
   });
 });
 

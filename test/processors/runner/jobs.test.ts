@@ -20,15 +20,15 @@ const SEEN = { id: 'e', at: '', revision: 0, correlationId: 'c' };
 function working(run: (attempt: number, name: string) => Promise<void>): {
   readonly runner: JobRunner;
   job(name: string): Job;
-  readonly told: string[];
+  readonly logged: string[];
   readonly lines: string[];
   readonly stopping: AbortController;
 } {
-  const told: string[] = [];
+  const logged: string[] = [];
   const lines: string[] = [];
   const stopping = new AbortController();
   const runner = jobRunner({
-    writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) },
+    writer: { append: async (_stream, event) => (logged.push((event as { type: string }).type), SEEN) },
     logger: pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) }),
     ticks: () => performance.now(),
     retryPolicy: { ...RETRY_POLICY, retryMs: 60_000, retryAtMostMs: 60_000 },
@@ -45,26 +45,26 @@ function working(run: (attempt: number, name: string) => Promise<void>): {
     transactionId: 't',
     parkAs: { name: 'refund', entity: 'r', step: 'refund' },
     cause: () => SEEN,
-    done: () => void told.push(`${name} done`),
+    done: () => void logged.push(`${name} done`),
     run: async (attempt) => {
-      told.push(`${name} ${attempt}`);
+      logged.push(`${name} ${attempt}`);
       await run(attempt, name);
     },
   });
-  return { runner, job, told, lines, stopping };
+  return { runner, job, logged, lines, stopping };
 }
 
 /** Lets everything that waits for nothing come to its end. */
 const settled = (): Promise<void> => sleep(20);
 
 test('says once that work failed, also where it is asked for again meanwhile', async () => {
-  const { runner, job, told, lines, stopping } = working(async (attempt, name) => {
+  const { runner, job, logged, lines, stopping } = working(async (attempt, name) => {
     if (name === 'first') runner.takeOn(job('second'));
     throw new RemoteError(`attempt ${attempt}`);
   });
   runner.takeOn(job('first'));
   await settled();
-  assert.equal(told, ['first 1', 'second 1']);
+  assert.equal(logged, ['first 1', 'second 1']);
   assert.equal(
     lines.map((line) => (JSON.parse(line) as { msg: string }).msg),
     ['not done at the first attempt'],
@@ -237,46 +237,46 @@ test('runs a job in hand once more when it is asked for again, and is done after
   const running = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const { runner, job, told } = working(() => running);
+  const { runner, job, logged } = working(() => running);
   runner.takeOn(job('first'));
   runner.takeOn({ ...job('second'), once: true });
   runner.takeOn(job('third'));
   runner.takeOn(job('fourth'));
   end();
   await settled();
-  assert.equal(told.splice(0), ['first 1', 'fourth 1', 'fourth done']);
+  assert.equal(logged.splice(0), ['first 1', 'fourth 1', 'fourth done']);
   runner.takeOn(job('fifth'));
   await settled();
-  assert.equal(told, ['fifth 1', 'fifth done'], 'it is in hand no more');
+  assert.equal(logged, ['fifth 1', 'fifth done'], 'it is in hand no more');
 });
 
 test('runs a job again that is asked for while it gives up', async () => {
-  const { runner, job, told } = working(async (_attempt, name) => {
+  const { runner, job, logged } = working(async (_attempt, name) => {
     if (name !== 'first') return;
     runner.takeOn(job('retried'));
     throw new GiveUpError('refused');
   });
   runner.takeOn(job('first'));
   await settled();
-  assert.equal(told, ['first 1', 'WorkParked', 'retried 1', 'retried done']);
+  assert.equal(logged, ['first 1', 'WorkParked', 'retried 1', 'retried done']);
 });
 
 test('starts the next attempt at once when it is woken or asked for again', async () => {
-  const { runner, job, told } = working(async (attempt, name) => {
+  const { runner, job, logged } = working(async (attempt, name) => {
     if (name === 'first' && attempt < 3) throw new RemoteError('trouble');
   });
   runner.takeOn(job('first'));
   await settled();
   runner.wake('refund/r');
   await settled();
-  assert.equal(told, ['first 1', 'first 2']);
+  assert.equal(logged, ['first 1', 'first 2']);
   runner.takeOn(job('second'));
   await settled();
-  assert.equal(told, ['first 1', 'first 2', 'second 3', 'second done']);
+  assert.equal(logged, ['first 1', 'first 2', 'second 3', 'second done']);
 });
 
 test('parks once until the feed shows it', async () => {
-  const { runner, job, told } = working(async () => {
+  const { runner, job, logged } = working(async () => {
     throw new GiveUpError('refused');
   });
   for (const name of ['first', 'second', 'third']) {
@@ -284,16 +284,16 @@ test('parks once until the feed shows it', async () => {
     runner.takeOn(job(name));
     await settled();
   }
-  assert.equal(told, ['first 1', 'WorkParked', 'second 1', 'third 1', 'WorkParked']);
+  assert.equal(logged, ['first 1', 'WorkParked', 'second 1', 'third 1', 'WorkParked']);
 });
 
 test('takes nothing on once it is to end', async () => {
-  const { runner, job, told, stopping } = working(async () => undefined);
+  const { runner, job, logged, stopping } = working(async () => undefined);
   stopping.abort();
   runner.takeOn(job('first'));
   runner.takeOn(job('second'));
   await settled();
-  assert.equal(told, []);
+  assert.equal(logged, []);
 });
 
 test.run();

@@ -6,16 +6,16 @@ import { type ManagerDeps, MANAGERS } from '../../../src/processors/managers.js'
 import { notificationManager } from '../../../src/processors/notification/manager.js';
 import { purchaseManager } from '../../../src/processors/purchase/manager.js';
 import { refundManager } from '../../../src/processors/refund/manager.js';
-import type { Asked } from '../../../src/processors/runner/foldEvent.js';
+import type { Requested } from '../../../src/processors/runner/foldEvent.js';
 import { openWork as openAll } from '../../../src/processors/runner/openWork.js';
-import { eventOf } from '../../support/service/house.js';
+import { eventOf } from '../../support/service/installation.js';
 
 const test = suite('open work');
 
 /** The open work of all process managers, asked in short. */
 function openWork(from: string | undefined) {
   const open = openAll<ManagerDeps>(MANAGERS, from);
-  const intents = (asked: Iterable<Asked<ManagerDeps>>): object[] => [...asked].map(({ intent }) => intent);
+  const intents = (requested: Iterable<Requested<ManagerDeps>>): object[] => [...requested].map(({ intent }) => intent);
   return {
     apply: (event: RecordedEvent) => intents(open.apply(event)),
     resume: () => intents(open.resume()),
@@ -83,7 +83,7 @@ test('the checkpoint is the highest position with nothing unfinished at or below
   assert.is(open.checkpoint(), '0011', 'a is done, b is open');
   open.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r', gift_ids: [] }));
   assert.is(open.checkpoint(), '0011', 'b has been open for longer than the refund');
-  open.apply(happened('transaction-a', 'NothingRefunded', { refund_id: 'r', kept: {} }));
+  open.apply(happened('transaction-a', 'NothingRefunded', { refund_id: 'r', collected: {} }));
   open.apply(happened('transaction-b', 'PaymentDeclined', {}));
   assert.is(open.checkpoint(), '0017');
   open.lookedAt('0042');
@@ -373,7 +373,7 @@ test('opens retried refunds and disputes again, and ignores unknown managers', (
 test('holds notifications back until a refund has decided or is parked', () => {
   const open = openWork(undefined);
   const step = (type: string, refund_id: string, ...gift_ids: string[]): object =>
-    open.apply(happened('transaction-a', type, { refund_id, gift_ids, kept: {} }));
+    open.apply(happened('transaction-a', type, { refund_id, gift_ids, collected: {} }));
   open.apply(bought('a', phone, phone, phone));
   open.apply(charged('a'));
   step('RefundRequested', 'r1', 'g1', 'g2');

@@ -57,14 +57,14 @@ test('drops queued tasks on stop and waits for running ones', async () => {
 
 test('starts nothing while it may not, and asks once for all that wait', async () => {
   let may = false;
-  let asked = 0;
-  const pool = openPool(4, () => (asked++, may));
+  let requested = 0;
+  const pool = openPool(4, () => (requested++, may));
   let done = 0;
   for (let n = 0; n < 1_000; n++) pool.add('g', async () => void done++);
-  const added = asked;
+  const added = requested;
   await sleep(100);
   assert.is(done, 0);
-  assert.ok(asked - added <= 6, `asked ${asked - added} times in 100 ms`);
+  assert.ok(requested - added <= 6, `asked ${requested - added} times in 100 ms`);
   may = true;
   await until(() => done === 1_000, 'all to be done');
   assert.is(done, 1_000);

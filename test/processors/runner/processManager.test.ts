@@ -4,9 +4,9 @@ import { idOf } from '../../../src/domain/streamName.js';
 import type { Intent, ProcessManager } from '../../../src/processors/runner/processManager.js';
 import { runManagers } from '../../../src/processors/runner/run.js';
 import type { StepDeps } from '../../../src/processors/runner/stepDeps.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 
-const test = houseSuite('a process manager of another business');
+const test = installationSuite('a process manager of another business');
 
 type Rung = DomainEvent<'BellRung', object>;
 type Opened = DomainEvent<'DoorOpened', object>;
@@ -42,9 +42,9 @@ const doors: ProcessManager<'waiting', Rung | Opened, Intent, StepDeps> = {
   isSettled: async (events, { entity }) => (await events.read(`door-${entity}`)).length === 2,
 };
 
-test('runs by the runner alone, from a list of its own', async ({ house }) => {
-  const { events, bus, logger, records } = house.deps;
-  await house.append('door-left', 'BellRung', {});
+test('runs by the runner alone, from a list of its own', async ({ installation }) => {
+  const { events, bus, logger, records } = installation.deps;
+  await installation.append('door-left', 'BellRung', {});
   const running = runManagers({
     events,
     bus,
@@ -53,11 +53,11 @@ test('runs by the runner alone, from a list of its own', async ({ house }) => {
     leaseMs: 300,
     processes: { managers: [doors], open: (deps) => deps },
   });
-  await house.append('door-right', 'BellRung', {});
-  await house.until(async () => (await house.all('DoorOpened')).length === 2);
-  await house.until(async () => running.status().open === 0);
-  assert.equal(await house.types('door-left'), ['BellRung', 'DoorOpened']);
-  assert.equal(await house.types('door-right'), ['BellRung', 'DoorOpened']);
+  await installation.append('door-right', 'BellRung', {});
+  await installation.until(async () => (await installation.all('DoorOpened')).length === 2);
+  await installation.until(async () => running.status().open === 0);
+  assert.equal(await installation.types('door-left'), ['BellRung', 'DoorOpened']);
+  assert.equal(await installation.types('door-right'), ['BellRung', 'DoorOpened']);
   assert.equal([...running.status().steps.keys()], ['open']);
   await running.close();
 });

@@ -7,11 +7,11 @@ import { transactionStream } from '../../../src/domain/purchase/events.js';
 import { type SchedulerOptions, startScheduler } from '../../../src/processors/schedule/scheduler.js';
 import { followers } from '../../../src/runtime/supervision/followers.js';
 import { recordsOf, everyKillPoint } from '../../support/faults/killPoints.js';
-import { mortal } from '../../support/faults/mortal.js';
-import { type Bought, type House, phone, sentIn } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import { crashable } from '../../support/faults/crashable.js';
+import { type Bought, type TestInstallation, phone, sentIn } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 
-const test = houseSuite('scheduler');
+const test = installationSuite('scheduler');
 const PAST = '2026-01-01T00:00:00.000Z';
 
 /** The read model may be late: it names what was due once, whatever became of it. */
@@ -26,9 +26,9 @@ const naming = (...bought: readonly Bought[]): SchedulerOptions['due'] => ({
 
 let holders = 0;
 function schedule(
-  { deps }: House,
+  { deps }: TestInstallation,
   due: SchedulerOptions['due'],
-  replaced: Partial<Pick<SchedulerOptions, 'events' | 'now'> & Pick<House['deps'], 'records'>> = {},
+  replaced: Partial<Pick<SchedulerOptions, 'events' | 'now'> & Pick<TestInstallation['deps'], 'records'>> = {},
 ): { close(): Promise<void> } {
   const { logger } = deps;
   return startScheduler({
@@ -46,42 +46,42 @@ function schedule(
   });
 }
 
-const count = async (house: House, stream: string, type: string): Promise<number> =>
-  (await house.types(stream)).filter((one) => one === type).length;
+const count = async (installation: TestInstallation, stream: string, type: string): Promise<number> =>
+  (await installation.types(stream)).filter((one) => one === type).length;
 
 /** The gifts with a receiver. */
 const named = ({ giftIds }: Bought): readonly string[] => giftIds.slice(0, 2);
 
-async function isSent(house: House, bought: Bought): Promise<boolean> {
-  const counts = named(bought).map(async (id) => count(house, notificationStream(id), 'NotificationSent'));
+async function isSent(installation: TestInstallation, bought: Bought): Promise<boolean> {
+  const counts = named(bought).map(async (id) => count(installation, notificationStream(id), 'NotificationSent'));
   return (
     (await Promise.all(counts)).every((sent) => sent === 1) &&
-    (await count(house, transactionStream(bought.transactionId), 'SendFinished')) === 1
+    (await count(installation, transactionStream(bought.transactionId), 'SendFinished')) === 1
   );
 }
 
-async function checkOnce(house: House, bought: Bought, where: string): Promise<void> {
-  const types = await house.types(transactionStream(bought.transactionId));
+async function checkOnce(installation: TestInstallation, bought: Bought, where: string): Promise<void> {
+  const types = await installation.types(transactionStream(bought.transactionId));
   assert.equal(types, ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'SendStarted', 'SendFinished'], where);
   for (const id of named(bought)) {
-    assert.is(await count(house, giftStream(id), 'GiftReleased'), 1, where);
-    assert.equal(await house.types(notificationStream(id)), ['NotificationStarted', 'NotificationSent'], where);
+    assert.is(await count(installation, giftStream(id), 'GiftReleased'), 1, where);
+    assert.equal(await installation.types(notificationStream(id)), ['NotificationStarted', 'NotificationSent'], where);
   }
-  assert.is(await count(house, giftStream(bought.giftIds[2] ?? ''), 'GiftReleased'), 0, 'it has no receiver');
+  assert.is(await count(installation, giftStream(bought.giftIds[2] ?? ''), 'GiftReleased'), 0, 'it has no receiver');
 }
 
-const buy = async (house: House, at: number): Promise<Bought> =>
-  house.buy([phone(2 * at), phone(2 * at + 1), {}], { sendAt: PAST });
+const buy = async (installation: TestInstallation, at: number): Promise<Bought> =>
+  installation.buy([phone(2 * at), phone(2 * at + 1), {}], { sendAt: PAST });
 
 for (const moment of ['before', 'after'] as const) {
-  test(`sends once where it dies ${moment} any one append`, async ({ house }) => {
-    await house.work();
+  test(`sends once where it dies ${moment} any one append`, async ({ installation }) => {
+    await installation.work();
     let parts = 0;
-    const deaths = await everyKillPoint(house, async (part, at) => {
+    const deaths = await everyKillPoint(installation, async (part, at) => {
       parts++;
       const processes = part.process();
       const bought = await buy(part, at);
-      const doomed = mortal(part.deps, at, moment);
+      const doomed = crashable(part.deps, at, moment);
       const first = schedule(part, naming(bought), doomed.deps);
       await part.until(async () => doomed.dead || (await isSent(part, bought)));
       const died = doomed.dead;
@@ -94,60 +94,69 @@ for (const moment of ['before', 'after'] as const) {
     });
     // The start, two releases, the end.
     assert.ok(deaths >= 4, `a purchase has ${deaths} appends`);
-    assert.is(sentIn(house), parts * 2);
-    assert.equal(await house.all('WorkParked'), []);
+    assert.is(sentIn(installation), parts * 2);
+    assert.equal(await installation.all('WorkParked'), []);
   });
 }
 
-test('two that both take themselves for the leader send once', async ({ house }) => {
-  await house.work();
-  house.process();
-  const bought = await Promise.all(Array.from({ length: 5 }, async (_, n) => buy(house, n)));
-  const apart = recordsOf(house.reads.records, 'apart');
-  const both = [schedule(house, naming(...bought)), schedule(house, naming(...bought), { records: apart })];
-  await house.until(async () => (await Promise.all(bought.map(async (one) => isSent(house, one)))).every(Boolean));
+test('two that both take themselves for the leader send once', async ({ installation }) => {
+  await installation.work();
+  installation.process();
+  const bought = await Promise.all(Array.from({ length: 5 }, async (_, n) => buy(installation, n)));
+  const apart = recordsOf(installation.reads.records, 'apart');
+  const both = [
+    schedule(installation, naming(...bought)),
+    schedule(installation, naming(...bought), { records: apart }),
+  ];
+  await installation.until(async () =>
+    (await Promise.all(bought.map(async (one) => isSent(installation, one)))).every(Boolean),
+  );
   await Promise.all(both.map(async (one) => one.close()));
-  for (const one of bought) await checkOnce(house, one, 'two leaders');
-  assert.is(sentIn(house), 10);
+  for (const one of bought) await checkOnce(installation, one, 'two leaders');
+  assert.is(sentIn(installation), 10);
 });
 
-test('one purchase that cannot be read holds up no other, and is sent once it can', async ({ house }) => {
-  await house.work();
-  house.process();
-  const [damaged, good] = [await buy(house, 1), await buy(house, 2)];
+test('one purchase that cannot be read holds up no other, and is sent once it can', async ({ installation }) => {
+  await installation.work();
+  installation.process();
+  const [damaged, good] = [await buy(installation, 1), await buy(installation, 2)];
   let broken = true;
-  const events: House['events'] = {
-    ...house.events,
+  const events: TestInstallation['events'] = {
+    ...installation.events,
     read: async (stream, ...rest) => {
       if (broken && stream === transactionStream(damaged.transactionId)) throw new Error('unreadable');
-      return house.events.read(stream, ...rest);
+      return installation.events.read(stream, ...rest);
     },
   };
-  const scheduler = schedule(house, naming(damaged, good), { events });
-  await house.until(async () => isSent(house, good));
-  assert.not(await isSent(house, damaged));
-  assert.ok(house.lines.some(({ part, msg }) => part === 'sending' && msg.includes('starting again')));
+  const scheduler = schedule(installation, naming(damaged, good), { events });
+  await installation.until(async () => isSent(installation, good));
+  assert.not(await isSent(installation, damaged));
+  assert.ok(installation.lines.some(({ part, msg }) => part === 'sending' && msg.includes('starting again')));
   broken = false;
-  await house.until(async () => isSent(house, damaged));
+  await installation.until(async () => isSent(installation, damaged));
   await scheduler.close();
-  await checkOnce(house, damaged, 'after a failure');
+  await checkOnce(installation, damaged, 'after a failure');
 });
 
-test('sends nothing before its time, whatever the read model says; nobody is told once erased', async ({ house }) => {
-  await house.work();
+test('sends nothing before its time, whatever the read model says; nobody is told once erased', async ({
+  installation,
+}) => {
+  await installation.work();
   const numberOf = async (id: string): Promise<string | undefined> => (id === 'phone4' ? undefined : '+447700900005');
-  house.process({ numberOf });
+  installation.process({ numberOf });
   let now = '2026-06-01T08:59:59.999Z';
-  const bought = await house.buy([phone(4), phone(5), {}], { sendAt: '2026-06-01T09:00:00.000Z' });
+  const bought = await installation.buy([phone(4), phone(5), {}], { sendAt: '2026-06-01T09:00:00.000Z' });
   const { transactionId } = bought;
-  await house.until(async () => (await house.types(transactionStream(transactionId))).includes('PaymentCharged'));
-  const scheduler = schedule(house, naming(bought), { now: () => now });
+  await installation.until(async () =>
+    (await installation.types(transactionStream(transactionId))).includes('PaymentCharged'),
+  );
+  const scheduler = schedule(installation, naming(bought), { now: () => now });
   await sleep(700);
-  assert.not((await house.types(transactionStream(transactionId))).includes('SendStarted'));
+  assert.not((await installation.types(transactionStream(transactionId))).includes('SendStarted'));
   now = '2026-06-01T09:00:00.000Z';
-  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
-  assert.equal(await house.types(notificationStream(bought.giftIds[0] ?? '')), ['NotificationFailed']);
-  assert.is(sentIn(house), 1);
+  await installation.until(async () => (await installation.all('NotificationSent', 'NotificationFailed')).length === 2);
+  assert.equal(await installation.types(notificationStream(bought.giftIds[0] ?? '')), ['NotificationFailed']);
+  assert.is(sentIn(installation), 1);
   await scheduler.close();
 });
 

@@ -2,18 +2,18 @@
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../../src/domain/gift/events.js';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import { expiryNewsRounds } from '../../../src/processors/schedule/tellExpiry.js';
+import { expiryEventRounds } from '../../../src/processors/schedule/tellExpiry.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { openWriter } from '../../../src/processors/runner/writing.js';
 import { dueGifts } from '../../../src/projections/dueGifts.js';
 import { scheduleProjection } from '../../../src/projections/schedule.js';
 import { collectionOf } from '../../../src/runtime/readmodels/projection.js';
 import { openReadModel } from '../../../src/runtime/readmodels/readModel.js';
-import { mortal } from '../../support/faults/mortal.js';
-import type { Bought, House } from '../../support/service/house.js';
-import { houseSuite } from '../../support/service/houseSuite.js';
+import { crashable } from '../../support/faults/crashable.js';
+import type { Bought, TestInstallation } from '../../support/service/installation.js';
+import { installationSuite } from '../../support/service/installationSuite.js';
 
-const test = houseSuite('expiries');
+const test = installationSuite('expiries');
 const { signal } = new AbortController();
 /** The last valid day of the house's gifts. */
 const LAST_DAY = '2099-01-01';
@@ -21,11 +21,11 @@ const NEAR = '2098-12-02T01:00:00.000Z';
 const OVER = '2099-01-02T00:00:00.000Z';
 
 /** Bought long ago, charged, and known to the read model. */
-async function bought(house: House, receivers: readonly object[]): Promise<Bought> {
-  const one = await house.buy(receivers, { at: '2098-01-01T00:00:00.000Z' });
+async function bought(installation: TestInstallation, receivers: readonly object[]): Promise<Bought> {
+  const one = await installation.buy(receivers, { at: '2098-01-01T00:00:00.000Z' });
   const charge = { amount: 1, provider: 'p', charge_id: 'c' };
-  await house.append(transactionStream(one.transactionId), 'PaymentCharged', charge);
-  await known(house.reads, one.transactionId, LAST_DAY);
+  await installation.append(transactionStream(one.transactionId), 'PaymentCharged', charge);
+  await known(installation.reads, one.transactionId, LAST_DAY);
   return one;
 }
 
@@ -36,81 +36,88 @@ async function known(store: ReadStore, id: string, expires_on: string): Promise<
   await store.activate(collection.name, collection.version);
 }
 
-function rounds(house: House, deps: Pick<House['deps'], 'events' | 'records'> = house.deps) {
+function rounds(
+  installation: TestInstallation,
+  deps: Pick<TestInstallation['deps'], 'events' | 'records'> = installation.deps,
+) {
   const { events, records } = deps;
-  const due = dueGifts(house.reads, { ...openReadModel(house.reads, scheduleProjection), reached: async () => true });
+  const due = dueGifts(installation.reads, {
+    ...openReadModel(installation.reads, scheduleProjection),
+    reached: async () => true,
+  });
   const writer = openWriter(events, Date.now);
-  const round = expiryNewsRounds({ events, records, writer, mayAct: () => undefined, due });
+  const round = expiryEventRounds({ events, records, writer, mayAct: () => undefined, due });
   return async (now: string) => round(now, signal);
 }
 
-const newsOf = async (house: House, gift = ''): Promise<string[]> =>
-  (await house.types(giftStream(gift))).filter((type) => type.startsWith('GiftExpir'));
+const newsOf = async (installation: TestInstallation, gift = ''): Promise<string[]> =>
+  (await installation.types(giftStream(gift))).filter((type) => type.startsWith('GiftExpir'));
 
-test('says of each gift that its last day is near, and over, once', async ({ house }) => {
-  const { giftIds } = await bought(house, Array(40).fill({}));
-  const round = rounds(house);
+test('says of each gift that its last day is near, and over, once', async ({ installation }) => {
+  const { giftIds } = await bought(installation, Array(40).fill({}));
+  const round = rounds(installation);
   for (const now of ['2098-12-01T23:59:59.999Z', NEAR, NEAR, '2098-12-03T00:00:00.000Z']) await round(now);
-  for (const gift of giftIds) assert.equal(await newsOf(house, gift), ['GiftExpiring']);
+  for (const gift of giftIds) assert.equal(await newsOf(installation, gift), ['GiftExpiring']);
   for (const now of [`${LAST_DAY}T23:59:59.999Z`, OVER, OVER]) await round(now);
-  for (const gift of giftIds) assert.equal(await newsOf(house, gift), ['GiftExpiring', 'GiftExpired']);
-  await house.reads.records.delete('schedule/expiry');
-  await rounds(house)('2099-01-20T00:00:00.000Z');
-  for (const gift of giftIds) assert.equal(await newsOf(house, gift), ['GiftExpiring', 'GiftExpired'], 'nothing twice');
+  for (const gift of giftIds) assert.equal(await newsOf(installation, gift), ['GiftExpiring', 'GiftExpired']);
+  await installation.reads.records.delete('schedule/expiry');
+  await rounds(installation)('2099-01-20T00:00:00.000Z');
+  for (const gift of giftIds)
+    assert.equal(await newsOf(installation, gift), ['GiftExpiring', 'GiftExpired'], 'nothing twice');
 });
 
-test('decides by the streams: redeemed, cancelled and extended gifts are left alone', async ({ house }) => {
-  const { giftIds } = await bought(house, [{}, {}, {}, {}]);
+test('decides by the streams: redeemed, cancelled and extended gifts are left alone', async ({ installation }) => {
+  const { giftIds } = await bought(installation, [{}, {}, {}, {}]);
   const [redeemed = '', cancelled = '', extended = '', plain = ''] = giftIds;
-  await rounds(house)(NEAR);
-  await house.append(giftStream(redeemed), 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
-  await house.append(giftStream(cancelled), 'GiftCancelled', { reason: 'r' });
+  await rounds(installation)(NEAR);
+  await installation.append(giftStream(redeemed), 'GiftRedeemed', { redemption_id: 'r', merchant_id: null });
+  await installation.append(giftStream(cancelled), 'GiftCancelled', { reason: 'r' });
   const later = { expires_on: '2099-06-01', voucher_expires_at: null, reason: '' };
-  await house.append(giftStream(extended), 'GiftExtended', later, NEAR);
-  await rounds(house)(OVER);
-  assert.equal(await newsOf(house, plain), ['GiftExpiring', 'GiftExpired']);
-  for (const gift of [redeemed, cancelled, extended]) assert.equal(await newsOf(house, gift), ['GiftExpiring']);
-  await known(house.reads, `gift/${extended}`, '2099-06-01');
-  await rounds(house)('2099-05-02T00:00:00.000Z');
-  await rounds(house)('2099-06-02T00:00:00.000Z');
-  assert.equal(await newsOf(house, extended), ['GiftExpiring', 'GiftExpiring', 'GiftExpired']);
+  await installation.append(giftStream(extended), 'GiftExtended', later, NEAR);
+  await rounds(installation)(OVER);
+  assert.equal(await newsOf(installation, plain), ['GiftExpiring', 'GiftExpired']);
+  for (const gift of [redeemed, cancelled, extended]) assert.equal(await newsOf(installation, gift), ['GiftExpiring']);
+  await known(installation.reads, `gift/${extended}`, '2099-06-01');
+  await rounds(installation)('2099-05-02T00:00:00.000Z');
+  await rounds(installation)('2099-06-02T00:00:00.000Z');
+  assert.equal(await newsOf(installation, extended), ['GiftExpiring', 'GiftExpiring', 'GiftExpired']);
 });
 
 for (const moment of ['before', 'after'] as const) {
-  test(`says it once where it dies ${moment} any one append`, async ({ house }) => {
-    const { giftIds } = await bought(house, [{}, {}, {}]);
+  test(`says it once where it dies ${moment} any one append`, async ({ installation }) => {
+    const { giftIds } = await bought(installation, [{}, {}, {}]);
     let died = 0;
     for (let at = 1; ; at++) {
-      const doomed = mortal(house.deps, at, moment);
-      await rounds(house, doomed.deps)(OVER).catch(() => undefined);
+      const doomed = crashable(installation.deps, at, moment);
+      await rounds(installation, doomed.deps)(OVER).catch(() => undefined);
       if (!doomed.dead) break;
       died++;
     }
     assert.ok(died >= 1);
-    for (const gift of giftIds) assert.equal(await newsOf(house, gift), ['GiftExpired']);
+    for (const gift of giftIds) assert.equal(await newsOf(installation, gift), ['GiftExpired']);
   });
 }
 
-test('one that can not be read holds up no other, and its day is looked at again', async ({ house }) => {
-  const [damaged, good] = [await bought(house, [{}]), await bought(house, [{}])];
+test('one that can not be read holds up no other, and its day is looked at again', async ({ installation }) => {
+  const [damaged, good] = [await bought(installation, [{}]), await bought(installation, [{}])];
   let broken = true;
-  const events: House['events'] = {
-    ...house.events,
+  const events: TestInstallation['events'] = {
+    ...installation.events,
     read: async (stream, ...rest) => {
       if (broken && stream === transactionStream(damaged.transactionId)) throw new Error('unreadable');
-      return house.events.read(stream, ...rest);
+      return installation.events.read(stream, ...rest);
     },
   };
-  const round = rounds(house, { events, records: house.deps.records });
+  const round = rounds(installation, { events, records: installation.deps.records });
   const failed = await round(OVER).then(
     () => false,
     () => true,
   );
   assert.ok(failed);
-  assert.equal(await newsOf(house, good.giftIds[0]), ['GiftExpired']);
+  assert.equal(await newsOf(installation, good.giftIds[0]), ['GiftExpired']);
   broken = false;
   await round(OVER);
-  assert.equal(await newsOf(house, damaged.giftIds[0]), ['GiftExpired']);
+  assert.equal(await newsOf(installation, damaged.giftIds[0]), ['GiftExpired']);
 });
 
 test.run();

@@ -279,8 +279,8 @@ test('simultaneous refreshes share one read that starts after them', async () =>
   // The first has started: it may not find what comes now.
   await Promise.resolve();
   fake.put(document('brand', brand('b2'), 2));
-  const asked = Array.from({ length: 500 }, () => view.refresh());
-  await Promise.all(asked);
+  const requested = Array.from({ length: 500 }, () => view.refresh());
+  await Promise.all(requested);
   assert.ok(view.current().brands.has('b2'));
   assert.is(fake.queries, 2, 'one look for the first, one for all others');
   await early;

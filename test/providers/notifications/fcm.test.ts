@@ -11,7 +11,7 @@ import { RefusedError, ProviderError } from '../../../src/providers/providerErro
 import { type FcmServer, openFcmServer } from '../../support/providers/fcmServer.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { rejects } from '../../support/assertions/rejects.js';
-import type { Asked, Fault } from '../../support/providers/standIn.js';
+import type { Requested, Fault } from '../../support/providers/standIn.js';
 
 interface Context {
   server: FcmServer;
@@ -80,10 +80,10 @@ const about = ({ gift_id, to, launch_url }: SendRequest): SendLookup => ({
   channel: 'push',
   started_at: new Date(now).toISOString(),
 });
-const isSend = ({ path }: Asked): boolean => path.endsWith(':send');
-function once(server: FcmServer, fault: Fault, which: (asked: Asked) => boolean = isSend): void {
-  server.fault = (asked) => {
-    if (!which(asked)) return undefined;
+const isSend = ({ path }: Requested): boolean => path.endsWith(':send');
+function once(server: FcmServer, fault: Fault, which: (requested: Requested) => boolean = isSend): void {
+  server.fault = (requested) => {
+    if (!which(requested)) return undefined;
     server.fault = () => undefined;
     return fault;
   };
@@ -244,10 +244,10 @@ test('an attempt that died is taken up after a while', async ({ server, records,
   );
   now += 30 * 24 * HOUR + 400;
   assert.equal(await push.lookUp(about(request)), { outcome: 'never' });
-  const givenUp = await records.get<{ givenUp?: true }>(`send/${request.gift_id}`);
-  assert.ok(givenUp?.value.givenUp, 'a deletion that is carried out late would take away the next claim');
+  const abandoned = await records.get<{ abandoned?: true }>(`send/${request.gift_id}`);
+  assert.ok(abandoned?.value.abandoned, 'a deletion that is carried out late would take away the next claim');
   assert.is((await push.send(request)).outcome, 'sent');
-  assert.ok(((await records.get(`send/${request.gift_id}`))?.version ?? 0) > givenUp.version);
+  assert.ok(((await records.get(`send/${request.gift_id}`))?.version ?? 0) > abandoned.version);
   assert.is(server.messages.length, 1);
 });
 

@@ -14,7 +14,7 @@ import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { rejects } from '../../support/assertions/rejects.js';
-import type { Asked, Fault } from '../../support/providers/standIn.js';
+import type { Requested, Fault } from '../../support/providers/standIn.js';
 import { openTwilioServer, type TwilioServer } from '../../support/providers/twilioServer.js';
 import { until } from '../../support/assertions/until.js';
 
@@ -97,10 +97,10 @@ const about = ({ gift_id, to, launch_url }: SendRequest, startedAt = now - 10): 
   channel: 'sms',
   started_at: new Date(startedAt).toISOString(),
 });
-const isSend = ({ method }: Asked): boolean => method === 'POST';
-function once(server: TwilioServer, fault: Fault, which: (asked: Asked) => boolean = isSend): void {
-  server.fault = (asked) => {
-    if (!which(asked)) return undefined;
+const isSend = ({ method }: Requested): boolean => method === 'POST';
+function once(server: TwilioServer, fault: Fault, which: (requested: Requested) => boolean = isSend): void {
+  server.fault = (requested) => {
+    if (!which(requested)) return undefined;
     server.fault = () => undefined;
     return fault;
   };
@@ -110,7 +110,7 @@ test('sends the whole text once, however often it is asked', async ({ server, re
   const request = ask();
   const reply = await sms.send(request);
   assert.equal(reply, { outcome: 'sent', provider: 'twilio', message_id: server.messages[0]?.sid, simulated: false });
-  const form = Object.fromEntries(new URLSearchParams(server.asked[0]?.body));
+  const form = Object.fromEntries(new URLSearchParams(server.requested[0]?.body));
   assert.equal(form, {
     To: '+447700900123',
     From: '+447700900000',
@@ -125,8 +125,8 @@ test('sends the whole text once, however often it is asked', async ({ server, re
 test('by a messaging service', async ({ server, records }) => {
   const sms = await open(server, records, { messagingServiceSid: 'MG1' });
   await sms.send(ask());
-  assert.is(new URLSearchParams(server.asked[0]?.body).get('MessagingServiceSid'), 'MG1');
-  assert.is(new URLSearchParams(server.asked[0]?.body).get('From'), null);
+  assert.is(new URLSearchParams(server.requested[0]?.body).get('MessagingServiceSid'), 'MG1');
+  assert.is(new URLSearchParams(server.requested[0]?.body).get('From'), null);
 });
 
 test('of many repeats at once one is sent', async ({ server, sms }) => {
@@ -329,13 +329,13 @@ test('asks for status callbacks, and believes them', async ({ server, records })
   const request = ask();
   const sent = await sms.send(request);
   assert.is(
-    new URLSearchParams(server.asked.at(-1)?.body).get('StatusCallback'),
+    new URLSearchParams(server.requested.at(-1)?.body).get('StatusCallback'),
     `https://gift.test/webhooks/twilio?gift=${request.gift_id}`,
   );
   const again = { ...request, attempt: 2 };
   await sms.send(again);
   assert.is(
-    new URLSearchParams(server.asked.at(-1)?.body).get('StatusCallback'),
+    new URLSearchParams(server.requested.at(-1)?.body).get('StatusCallback'),
     `https://gift.test/webhooks/twilio?gift=${request.gift_id}&attempt=2`,
     "what becomes of a later telling is that one's",
   );
@@ -436,7 +436,7 @@ test('sends nothing again though the records fail', async ({ server, records }) 
   const failingToo: Records = {
     ...records,
     put: async (key, value, options) =>
-      (value as { givenUp?: true }).givenUp === undefined
+      (value as { abandoned?: true }).abandoned === undefined
         ? records.put(key, value, options)
         : Promise.reject(new Error('down')),
   };
@@ -450,7 +450,8 @@ test('gives a claim up whose storing was not confirmed', async ({ server, record
   const sms = await open(server, {
     ...records,
     async put(key, value, options) {
-      if ((value as { givenUp?: true }).givenUp === true && lost.withdrawals-- > 0) throw new UnavailableError('down');
+      if ((value as { abandoned?: true }).abandoned === true && lost.withdrawals-- > 0)
+        throw new UnavailableError('down');
       const version = await records.put(key, value, options);
       if (key.startsWith('send/') && lost.answers-- > 0)
         throw new UnavailableError('no answer', { outcomeUnknown: true });

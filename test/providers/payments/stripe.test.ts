@@ -9,7 +9,7 @@ import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { withClockAhead } from '../../support/faults/clockAhead.js';
 import { rejects } from '../../support/assertions/rejects.js';
-import type { Asked, Fault } from '../../support/providers/standIn.js';
+import type { Requested, Fault } from '../../support/providers/standIn.js';
 import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
 import { until } from '../../support/assertions/until.js';
 
@@ -43,11 +43,11 @@ const ask = (method = 'pm_card_visa', more: Partial<ChargeRequest> = {}): Charge
   ...more,
 });
 const declined = (code: string): object => ({ outcome: 'declined', provider: 'stripe', code, simulated: false });
-const isCreate = ({ method, path }: Asked): boolean => method === 'POST' && path === '/v1/payment_intents';
+const isCreate = ({ method, path }: Requested): boolean => method === 'POST' && path === '/v1/payment_intents';
 /** The next request of a kind fails, those after it don't. */
-function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boolean = isCreate): void {
-  server.fault = (asked) => {
-    if (!which(asked)) return undefined;
+function once(server: StripeServer, fault: Fault, which: (requested: Requested) => boolean = isCreate): void {
+  server.fault = (requested) => {
+    if (!which(requested)) return undefined;
     server.fault = () => undefined;
     return fault;
   };
@@ -63,7 +63,7 @@ test('charges a stored card once, under the transaction as key and metadata', as
     amount: 250,
     simulated: false,
   });
-  const form = new URLSearchParams(server.asked[0]?.body);
+  const form = new URLSearchParams(server.requested[0]?.body);
   assert.equal(Object.fromEntries(form), {
     amount: '250',
     currency: 'gbp',
@@ -74,7 +74,7 @@ test('charges a stored card once, under the transaction as key and metadata', as
     use_stripe_sdk: 'true',
     'metadata[transaction_id]': request.transaction_id,
   });
-  assert.is(server.asked[0]?.headers['idempotency-key'], request.transaction_id);
+  assert.is(server.requested[0]?.headers['idempotency-key'], request.transaction_id);
   assert.equal(await payments.charge(request), intent?.reply);
   assert.is(server.charges(request.transaction_id), 1);
   assert.is(server.intents.length, 1);
@@ -82,7 +82,7 @@ test('charges a stored card once, under the transaction as key and metadata', as
 
 test('charges without a customer, and asks nothing for a free purchase', async ({ server, payments }) => {
   await payments.charge(ask('pm_card_visa', { customer: null }));
-  assert.not.match(server.asked[0]?.body ?? '', 'customer');
+  assert.not.match(server.requested[0]?.body ?? '', 'customer');
   const free = ask('pm_card_visa', { amount: 0 });
   assert.equal(await payments.charge(free), {
     outcome: 'charged',
@@ -90,7 +90,7 @@ test('charges without a customer, and asks nothing for a free purchase', async (
     charge_id: `free_${free.transaction_id}`,
     simulated: false,
   });
-  assert.is(server.asked.length, 1);
+  assert.is(server.requested.length, 1);
 });
 
 test('answers each decline with its code after cancelling the intent', async ({ server, payments }) => {
@@ -161,7 +161,7 @@ for (const fault of [
     const request = ask();
     let failures = 0;
     // The library itself repeats a broken connection once, under the same key.
-    server.fault = (asked) => (isCreate(asked) && failures++ < 2 ? fault : undefined);
+    server.fault = (requested) => (isCreate(requested) && failures++ < 2 ? fault : undefined);
     const error = await rejects(open(server, { timeoutMs: 150 }).charge(request), ProviderError, /did not answer/);
     assert.ok(error.outcomeUnknown);
     server.fault = () => undefined;
@@ -218,10 +218,10 @@ test('pauses all calls for as long as a rate limit says', async ({ server, payme
     (await rejects(payments.charge(ask()), RetryLaterError, /limits our requests \(HTTP 429, rate_limit/)).afterMs,
     7_000,
   );
-  const asked = server.asked.length;
+  const requested = server.requested.length;
   const error = await rejects(payments.charge(ask()), RetryLaterError, /asks for a pause/);
   assert.ok(error.afterMs <= 7_000 && error.afterMs > 6_000);
-  assert.is(server.asked.length, asked);
+  assert.is(server.requested.length, requested);
   now += 7_001;
   assert.is((await payments.charge(ask())).outcome, 'charged');
   once(server, { kind: 'limited' });
@@ -260,7 +260,7 @@ test('declines what Stripe will never accept, unless an earlier request was paid
   ];
   for (const [code, request] of never) {
     assert.equal(await payments.charge(request), declined(code));
-    assert.is(server.asked.at(-1)?.path, '/v1/payment_intents/search');
+    assert.is(server.requested.at(-1)?.path, '/v1/payment_intents/search');
   }
   assert.is(server.intents.length, 0);
   assert.not.match(lines.join(), /cus_ann|card-of-nobody/);
@@ -312,9 +312,9 @@ test('stops calling a failing provider, and calls it again after a while', ({ se
     const payments = open(server, { circuitBreaker: { failures: 3, openMs: 600_000 } });
     server.fault = () => ({ kind: 'error', when: 'undone' });
     for (let n = 0; n < 3; n++) await payments.charge(ask()).catch(() => undefined);
-    const asked = server.asked.length;
+    const requested = server.requested.length;
     await rejects(payments.charge(ask()), RetryLaterError, /is not called/);
-    assert.is(server.asked.length, asked);
+    assert.is(server.requested.length, requested);
     assert.match(lines.join(), 'a provider fails');
     server.fault = () => undefined;
     advance(600_000);

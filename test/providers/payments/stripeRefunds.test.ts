@@ -7,7 +7,7 @@ import { stripePayments } from '../../../src/providers/payments/stripe.js';
 import { RetryLaterError } from '../../../src/messages/workerFailure.js';
 import { RefusedError, ProviderError } from '../../../src/providers/providerErrors.js';
 import { rejects } from '../../support/assertions/rejects.js';
-import type { Asked, Fault } from '../../support/providers/standIn.js';
+import type { Requested, Fault } from '../../support/providers/standIn.js';
 import { openStripeServer, type StripeServer } from '../../support/providers/stripeServer.js';
 
 const test = suite<{
@@ -56,10 +56,10 @@ test.before.each(async (context) => {
 });
 test.after.each((context) => context.server.close());
 
-const isCreate = ({ method, path }: Asked): boolean => method === 'POST' && path === '/v1/refunds';
+const isCreate = ({ method, path }: Requested): boolean => method === 'POST' && path === '/v1/refunds';
 function once(server: StripeServer, fault: Fault): void {
-  server.fault = (asked) => {
-    if (!isCreate(asked)) return undefined;
+  server.fault = (requested) => {
+    if (!isCreate(requested)) return undefined;
     server.fault = () => undefined;
     return fault;
   };
@@ -78,7 +78,7 @@ test('gives a part back once, under the refund and its attempt as key and metada
   assert.equal(await payments.refund(request), reply);
   assert.equal(await payments.lookUpRefund(request), reply);
   assert.is(server.refunded(request.transaction_id), 400);
-  const made = server.asked.find(isCreate);
+  const made = server.requested.find(isCreate);
   assert.is(made?.headers['idempotency-key'], `refund-${request.refund_id}-1`);
   assert.equal(Object.fromEntries(new URLSearchParams(made?.body)), {
     payment_intent: request.charge_id,

@@ -22,10 +22,10 @@ import { followers } from '../../../src/runtime/supervision/followers.js';
 import { until } from '../../support/assertions/until.js';
 import { memoryRecords } from '../../support/engines/memoryRecords.js';
 import { leaseGate } from '../../support/faults/leaseGate.js';
-import { EVERY_MS, KEYS, keptLog } from '../../support/fixtures/keptTree.js';
+import { EVERY_MS, KEYS, storedLog } from '../../support/fixtures/storedTree.js';
 import { buy, installed, silent } from '../../support/fixtures/projecting.js';
-import { ASKED, GIFTS_PROJECTION, inUse, NO_TOOLS } from '../../support/fixtures/rebuilding.js';
-import { type House, openHouse, phone } from '../../support/service/house.js';
+import { REQUESTED, GIFTS_PROJECTION, inUse, NO_TOOLS } from '../../support/fixtures/rebuilding.js';
+import { type TestInstallation, openInstallation, phone } from '../../support/service/installation.js';
 
 const test = suite('parts that work by lease');
 /** Runs out within a test, and not on a busy machine. */
@@ -62,39 +62,39 @@ const steady = (cause: Part['cause'], done: Part['done']): Part => ({
   done,
 });
 
-const withHouse = (work: (house: House) => Promise<void>) => async (): Promise<void> => {
-  const house = await openHouse();
+const withInstallation = (work: (installation: TestInstallation) => Promise<void>) => async (): Promise<void> => {
+  const installation = await openInstallation();
   try {
-    await work(house);
+    await work(installation);
   } finally {
-    await house.close();
+    await installation.close();
   }
 };
 
 test(
   'process managers charge and notify after a gap and a loss of their lease',
-  withHouse(async (house) => {
-    await house.work();
-    const gate = leaseGate(house.deps.records, `lease/${PROCESS_LEASE}`);
-    house.process({ records: gate.records, leaseMs });
+  withInstallation(async (installation) => {
+    await installation.work();
+    const gate = leaseGate(installation.deps.records, `lease/${PROCESS_LEASE}`);
+    installation.process({ records: gate.records, leaseMs });
     let bought = 0;
     const cause = async (): Promise<void> => {
-      await house.buy([phone(++bought)]);
+      await installation.buy([phone(++bought)]);
     };
-    const sent = async (): Promise<boolean> => (await house.all('NotificationSent')).length === bought;
+    const sent = async (): Promise<boolean> => (await installation.all('NotificationSent')).length === bought;
     await survives(
       gate,
-      steady(cause, async () => house.until(sent)),
+      steady(cause, async () => installation.until(sent)),
     );
-    assert.is((await house.all('PaymentCharged')).length, bought);
+    assert.is((await installation.all('PaymentCharged')).length, bought);
   }),
 );
 
 test(
   'the scheduler sends what is due after a gap and a loss of its lease',
-  withHouse(async (house) => {
-    await house.work();
-    house.process();
+  withInstallation(async (installation) => {
+    await installation.work();
+    installation.process();
     const bought: string[] = [];
     const due: SchedulerOptions['due'] = {
       serves: async () => true,
@@ -104,8 +104,8 @@ test(
       },
       async *expiring() {},
     };
-    const gate = leaseGate(house.deps.records, 'lease/sending');
-    const { events, contact, numberOf, logger } = house.deps;
+    const gate = leaseGate(installation.deps.records, 'lease/sending');
+    const { events, contact, numberOf, logger } = installation.deps;
     const scheduler = startScheduler({
       events,
       records: gate.records,
@@ -120,13 +120,13 @@ test(
       leaseMs,
     });
     const cause = async (): Promise<void> => {
-      const { transactionId } = await house.buy([phone(bought.length)], { sendAt: '2026-01-01T00:00:00.000Z' });
+      const { transactionId } = await installation.buy([phone(bought.length)], { sendAt: '2026-01-01T00:00:00.000Z' });
       bought.push(transactionId);
     };
-    const sent = async (): Promise<boolean> => (await house.all('SendFinished')).length === bought.length;
+    const sent = async (): Promise<boolean> => (await installation.all('SendFinished')).length === bought.length;
     await survives(
       gate,
-      steady(cause, async () => house.until(sent)),
+      steady(cause, async () => installation.until(sent)),
     );
     await scheduler.close();
   }),
@@ -196,13 +196,13 @@ test(
     let target: number | undefined;
     /** What the builder stores. */
     let stored: Promise<void> | undefined;
-    let isAsked = false;
+    let isRequested = false;
     let goOn = (): void => undefined;
     const own = await openStore();
     const slow: ReadStore = {
       ...withRecords(own, gate.records),
       async write(batches) {
-        isAsked = true;
+        isRequested = true;
         await stored;
         return own.write(batches);
       },
@@ -219,9 +219,9 @@ test(
     await survives(gate, {
       begin: async () => {
         stored = new Promise((resolve) => (goOn = resolve));
-        isAsked = false;
-        ({ target } = (await requestRebuild(store, GIFTS_PROJECTION, ASKED)).value);
-        await until(() => isAsked);
+        isRequested = false;
+        ({ target } = (await requestRebuild(store, GIFTS_PROJECTION, REQUESTED)).value);
+        await until(() => isRequested);
       },
       cause: async () => goOn(),
       done: async () => inUse(store, target ?? 0),
@@ -231,7 +231,7 @@ test(
 );
 
 test('the tree is signed on after a gap and a loss of its lease', async () => {
-  const log = await keptLog();
+  const log = await storedLog();
   const gate = leaseGate(memoryRecords(Date.now), 'lease/tree');
   const { events, folder } = log;
   const keeper = startTreeKeeper({

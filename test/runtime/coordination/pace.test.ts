@@ -81,13 +81,13 @@ test('a rest ends with the signal; the pace stays while the store does not answe
 });
 
 test('reading goes on in small batches from the same place while requests are answered', async () => {
-  const asked: [string | undefined, number | undefined][] = [];
+  const requested: [string | undefined, number | undefined][] = [];
   async function* read(
     after: string | undefined,
     _filter: unknown,
     options: { readonly batchSize?: number } = {},
   ): AsyncGenerator<EventBatch> {
-    asked.push([after, options.batchSize]);
+    requested.push([after, options.batchSize]);
     for (let at = Number(after ?? 0) + 1; at <= 4; at++) yield { events: [], position: String(at), caughtUp: at === 4 };
   }
   let polite = true;
@@ -105,7 +105,7 @@ test('reading goes on in small batches from the same place while requests are an
     if (batch.position === '2') polite = false;
   }
   assert.equal(positions, ['1', '2', '3', '4'], 'each once');
-  assert.equal(asked, [
+  assert.equal(requested, [
     [undefined, 100],
     ['2', 1_000],
   ]);

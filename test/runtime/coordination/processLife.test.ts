@@ -50,10 +50,10 @@ if (own === undefined) {
     const { kill } = process;
     const { readFileSync } = fs;
     /** The result for a process whose `stat`, and whose answer to a signal, are these. */
-    const looked = (stat: string, asked: string | undefined): boolean => {
+    const looked = (stat: string, requested: string | undefined): boolean => {
       process.kill = () => {
-        if (asked === undefined) return true;
-        throw fault(asked);
+        if (requested === undefined) return true;
+        throw fault(requested);
       };
       fs.readFileSync = (() => {
         throw fault(stat);
@@ -67,7 +67,7 @@ if (own === undefined) {
         syncBuiltinESMExports();
       }
     };
-    for (const [stat, asked, ended] of [
+    for (const [stat, requested, ended] of [
       ['ENOENT', 'ESRCH', true],
       ['ESRCH', 'ESRCH', true],
       ['ENOENT', 'EPERM', false],
@@ -76,7 +76,7 @@ if (own === undefined) {
       ['EPERM', 'EPERM', false],
       ['EACCES', 'ESRCH', false],
     ] as const)
-      assert.is(looked(stat, asked), ended, `${stat}, then ${asked ?? 'it is there'}`);
+      assert.is(looked(stat, requested), ended, `${stat}, then ${requested ?? 'it is there'}`);
   });
 
   test('nothing is known of a process of another machine, boot or container', () => {

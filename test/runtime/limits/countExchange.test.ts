@@ -38,7 +38,7 @@ function startOn(records: Pick<Records, 'list' | 'put'>): Process {
     take(count) {
       for (let index = 0; index < count; index++) counter.take('cat');
     },
-    left: () => counter.look('cat').left,
+    left: () => counter.peek('cat').left,
     async close() {
       closing.abort();
       await running;

@@ -17,8 +17,9 @@ const times = (count: number, work: (index: number) => void): void => {
 
 /** Each hears what all others tell. */
 function exchange(counters: readonly SharedCounter[]): void {
-  const told = counters.map((counter) => counter.tell());
-  for (const [index, counter] of counters.entries()) counter.hear(told.filter((_, other) => other !== index).flat());
+  const exchanged = counters.map((counter) => counter.publish());
+  for (const [index, counter] of counters.entries())
+    counter.hear(exchanged.filter((_, other) => other !== index).flat());
 }
 
 test('counts a key up to its limit, and anew in its next window', () => {
@@ -31,18 +32,18 @@ test('counts a key up to its limit, and anew in its next window', () => {
   const full = counter.take('cat');
   assert.is(full.left, 0);
   assert.ok(full.seconds >= 1 && full.seconds <= 60);
-  assert.is(counter.look('dog').left, 40);
+  assert.is(counter.peek('dog').left, 40);
   clock.ms += full.seconds * 1_000 - 1_000;
-  assert.is(counter.look('cat').left, 0);
+  assert.is(counter.peek('cat').left, 0);
   clock.ms += 1_000;
-  assert.is(counter.look('cat').left, 40);
+  assert.is(counter.peek('cat').left, 40);
   assert.ok(counter.hasRoomForAll);
 });
 
 test('ends the windows of different keys at different times, the same in every process', () => {
   const { counters } = setUp();
   const names = Array.from({ length: 200 }, (_, index) => `user-${index}`);
-  const ends = counters.map((counter) => names.map((name) => counter.look(name).seconds));
+  const ends = counters.map((counter) => names.map((name) => counter.peek(name).seconds));
   assert.equal(ends[0], ends[1]);
   assert.ok(new Set(ends[0]).size > 40, `${new Set(ends[0]).size} different ends`);
 });
@@ -52,10 +53,10 @@ test('refuses what others have counted, as soon as they told', () => {
   const [one, other, third] = counters as [SharedCounter, SharedCounter, SharedCounter];
   times(20, () => one.take('cat'));
   times(15, () => other.take('cat'));
-  assert.is(third.look('cat').left, 40);
+  assert.is(third.peek('cat').left, 40);
   exchange(counters);
   assert.equal(
-    counters.map((counter) => counter.look('cat').left),
+    counters.map((counter) => counter.peek('cat').left),
     [5, 5, 5],
   );
   times(5, () => third.take('cat'));
@@ -92,11 +93,11 @@ test('tells nothing of keys below a twentieth of the limit, and wakes for each t
   let woken = 0;
   counter.onGrowth = () => woken++;
   times(9, () => counter.take('cat'));
-  assert.equal([counter.tell(), woken], [[], 0]);
+  assert.equal([counter.publish(), woken], [[], 0]);
   counter.take('cat');
   assert.is(woken, 1);
   assert.equal(
-    counter.tell().map(([key, , count]) => [key, count]),
+    counter.publish().map(([key, , count]) => [key, count]),
     [['cat', 10]],
   );
   times(9, () => counter.take('cat'));
@@ -110,11 +111,11 @@ test('forgets what others told once their window is over', () => {
   const [one, other] = counters as [SharedCounter, SharedCounter];
   times(40, () => one.take('cat'));
   exchange(counters);
-  const { left, seconds } = other.look('cat');
+  const { left, seconds } = other.peek('cat');
   assert.is(left, 0);
   clock.ms += seconds * 1_000;
-  assert.is(other.look('cat').left, 40);
-  assert.equal(one.tell(), []);
+  assert.is(other.peek('cat').left, 40);
+  assert.equal(one.publish(), []);
 });
 
 test('starts a new window where the clock was set back', () => {
@@ -122,7 +123,7 @@ test('starts a new window where the clock was set back', () => {
   const [counter] = counters as [SharedCounter];
   times(40, () => counter.take('cat'));
   clock.ms -= 86_400_000;
-  const { left, seconds } = counter.look('cat');
+  const { left, seconds } = counter.peek('cat');
   assert.is(left, 40);
   assert.ok(seconds <= 60);
 });
@@ -136,11 +137,11 @@ test('holds 50,000 keys and tells of 2,000, however many there are', () => {
     counter.take(`guess-${index}`);
     if (index % 10_000 === 0) counter.take('hot');
   });
-  assert.is(counter.look('first').left, 20);
-  assert.is(counter.look('hot').left, 12);
-  const told = counter.tell();
-  assert.is(told.length, 2_000);
-  assert.equal(told[0]?.slice(0, 1), ['hot']);
+  assert.is(counter.peek('first').left, 20);
+  assert.is(counter.peek('hot').left, 12);
+  const exchanged = counter.publish();
+  assert.is(exchanged.length, 2_000);
+  assert.equal(exchanged[0]?.slice(0, 1), ['hot']);
 });
 
 test.run();

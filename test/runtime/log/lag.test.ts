@@ -3,19 +3,21 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { lagBehind } from '../../../src/runtime/log/lag.js';
 import { event } from '../../support/engines/eventStoreEvents.js';
-import { type Installation, installation } from '../../support/fixtures/projecting.js';
+import { type Installation, newInstallation } from '../../support/fixtures/projecting.js';
 
-const test = suite<{ house: Installation }>('lag');
+const test = suite<{ installation: Installation }>('lag');
 const NOW = Date.parse('2026-01-01T01:00:00.000Z');
 const now = (): number => NOW;
 const at = (seconds: number): string => new Date(NOW - seconds * 1000).toISOString();
 
 test.before.each(async (context) => {
-  context.house = await installation();
+  context.installation = await newInstallation();
 });
-test.after.each(({ house }) => house.destroy());
+test.after.each(({ installation }) => installation.destroy());
 
-test('counts events of its types behind a position, and the age of the oldest', async ({ house: { events } }) => {
+test('counts events of its types behind a position, and the age of the oldest', async ({
+  installation: { events },
+}) => {
   assert.equal(await lagBehind(events, undefined, ['A'], { now }), { events: 0, seconds: 0, whole: true });
   const first = await events.append('s-1', [{ ...event('A'), at: at(100) }], 'none');
   await events.append(
@@ -39,7 +41,7 @@ test('counts events of its types behind a position, and the age of the oldest', 
   );
 });
 
-test('stops counting at a bound, and says so when time runs out', async ({ house: { events } }) => {
+test('stops counting at a bound, and says so when time runs out', async ({ installation: { events } }) => {
   await events.append(
     's-1',
     Array.from({ length: 3_000 }, () => ({ ...event('A'), at: at(9) })),

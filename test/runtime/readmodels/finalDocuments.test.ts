@@ -28,9 +28,9 @@ test(
     let reads = 0;
     const counted: ReadStore = {
       ...store,
-      get: async (...asked) => {
+      get: async (...requested) => {
         reads += 1;
-        return store.get(...asked);
+        return store.get(...requested);
       },
     };
     const model = openReadModel<Thing>(counted, { ...things, isFinal: ({ state }) => state === 'done' });

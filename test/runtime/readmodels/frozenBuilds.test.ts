@@ -48,8 +48,8 @@ test('drops a build that is kept for a rollback and does not follow the log', as
     assert.equal(await dropFrozenBuilds(store, ['accounts'], at(9), 50), { dropped: ['accounts@1'], behind: [] });
     assert.equal(await store.versions('accounts'), [SERVING]);
     assert.is(await store.checkpoint('accounts@1'), undefined);
-    const asked = { by: 'sue', at: '2026-01-01T00:00:00.000Z', attended: false };
-    assert.match((await rejectionOf(requestRollback(store, projection, asked))).message, /was dropped/);
+    const requested = { by: 'sue', at: '2026-01-01T00:00:00.000Z', attended: false };
+    assert.match((await rejectionOf(requestRollback(store, projection, requested))).message, /was dropped/);
     assert.equal(await dropFrozenBuilds(store, ['accounts'], at(9), 50), { dropped: [], behind: [] });
   });
 });
@@ -87,10 +87,10 @@ test('waits for a build that is about to get there', async () => {
     await build(store, FIRST, 3);
     await build(store, SERVING, 8);
     await store.activate('accounts', SERVING);
-    const asked = dropFrozenBuilds(store, ['accounts'], at(9), 5_000);
+    const requested = dropFrozenBuilds(store, ['accounts'], at(9), 5_000);
     await build(store, SERVING, 9);
     await build(store, FIRST, 9);
-    assert.equal(await asked, { dropped: [], behind: [] });
+    assert.equal(await requested, { dropped: [], behind: [] });
   });
 });
 

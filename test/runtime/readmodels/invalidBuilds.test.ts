@@ -75,9 +75,9 @@ async function left({ events, store, project }: Installation) {
 for (const [what, position] of Object.entries(INVALID)) {
   test(
     `builds a read model in use anew under another number where its checkpoint is ${what}`,
-    installed(async (house) => {
-      const { events, store, project } = house;
-      const first = await left(house);
+    installed(async (installation) => {
+      const { events, store, project } = installation;
+      const first = await left(installation);
       await storeCheckpoint(store, GIFTS, position);
       const later = await buy(events);
       const model = openReadModel(store, giftsProjection);
@@ -113,9 +113,9 @@ for (const [what, position] of Object.entries(INVALID)) {
 
 test(
   'shows nothing of a read model ahead of its log until it is built anew',
-  installed(async (house) => {
-    const { events, store, project } = house;
-    const [gift = ''] = (await left(house)).gifts;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
+    const [gift = ''] = (await left(installation)).gifts;
     const model = openReadModel(store, giftsProjection);
     assert.ok(await model.get(gift));
     await storeCheckpoint(store, GIFTS, INVALID['beyond the log']);
@@ -123,9 +123,9 @@ test(
     const held = new Promise<void>((resolve) => (hold = resolve));
     const slow = {
       ...events,
-      async *follow(...asked: Parameters<typeof events.follow>) {
+      async *follow(...requested: Parameters<typeof events.follow>) {
         await held;
-        yield* events.follow(...asked);
+        yield* events.follow(...requested);
       },
     };
     const projector = await project({ events: slow });
@@ -151,9 +151,9 @@ test(
 
 test(
   'starts a rebuild from nothing where its checkpoint is not in the log',
-  installed(async (house) => {
-    const { events, store } = house;
-    const first = await left(house);
+  installed(async (installation) => {
+    const { events, store } = installation;
+    const first = await left(installation);
     const deps = { events, store, holder: 'builder', ...listening() };
     const { target } = (await requestRebuild(store, GIFTS, { by: 'test', at: NOW })).value;
     const collection = collectionOf(asBuild(GIFTS, target));
@@ -174,9 +174,9 @@ test(
 
 test(
   'counts the progress of a rebuild anew where it was kept at no place in the log',
-  installed(async (house) => {
-    const { events, store } = house;
-    await left(house);
+  installed(async (installation) => {
+    const { events, store } = installation;
+    await left(installation);
     const opened = await openBuild(store, GIFTS);
     for (const position of [...Object.values(INVALID), (await append(events, giftStream('g'), 'Other', {})).position]) {
       const kept = { events: 4_711, position };

@@ -42,11 +42,13 @@ function held(store: ReadStore): { readonly store: ReadStore; go(): void } {
 }
 
 /** An installation whose store holds the next version's documents back until the end. */
-const slowly = (work: (house: Installation, slow: ReturnType<typeof held>) => Promise<void>): (() => Promise<void>) =>
-  installed(async (house) => {
-    const slow = held(house.store);
+const slowly = (
+  work: (installation: Installation, slow: ReturnType<typeof held>) => Promise<void>,
+): (() => Promise<void>) =>
+  installed(async (installation) => {
+    const slow = held(installation.store);
     try {
-      await work(house, slow);
+      await work(installation, slow);
     } finally {
       slow.go();
     }
@@ -92,9 +94,9 @@ const readyOf = async (
 
 test(
   'a standby that knows an orphaned read model keeps it until the leader swaps its own in',
-  slowly(async (house, slow) => {
-    const { events, store, project, openStore } = house;
-    const ids = await earlierRelease(house);
+  slowly(async (installation, slow) => {
+    const { events, store, project, openStore } = installation;
+    const ids = await earlierRelease(installation);
     const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
     await until(() => leader.kept().length > 0, 'the new release to lead');
     const standby = await project({ store: await openStore(), leaseMs });
@@ -104,33 +106,33 @@ test(
       (await openReadModel<GiftDocument>(store, giftsProjection).get(ids[0] ?? ''))?.redemption?.redeemed,
       true,
     );
-    const standing = await statusOf(house, NEXT);
+    const standing = await statusOf(installation, NEXT);
     assert.equal([standing.version, standing.in_use, standing.holder], [V + 1, false, 'projector 2']);
     assert.equal(
       [standing.served?.version, standing.served?.lag_events, standing.served?.holder],
       [V, 0, 'projector 3'],
     );
-    assert.equal(await readyOf(house), {
+    assert.equal(await readyOf(installation), {
       ready: true,
       detail: `version ${V} serves and has caught up, until version ${V + 1} is built`,
     });
     slow.go();
     await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
     await until(async () => (await orphanOf(store, 'gifts')) === undefined, 'nothing to be orphaned');
-    assert.equal((await readyOf(house))?.detail, 'caught up');
+    assert.equal((await readyOf(installation))?.detail, 'caught up');
     assert.equal(standby.kept(), []);
   }),
 );
 
 test(
   'a process is ready under a leader of a later release, and says how long that serves',
-  slowly(async (house, slow) => {
-    const { project } = house;
-    await earlierRelease(house);
+  slowly(async (installation, slow) => {
+    const { project } = installation;
+    await earlierRelease(installation);
     slow.go();
     await project({ projections: FORGETFUL, leaseMs });
-    await until(async () => (await house.store.active('gifts')) === V + 1, 'the later version to be in use');
-    assert.equal(await readyOf(house, giftsProjection), {
+    await until(async () => (await installation.store.active('gifts')) === V + 1, 'the later version to be in use');
+    assert.equal(await readyOf(installation, giftsProjection), {
       ready: true,
       detail: `version ${V + 1} serves and has caught up, until no process of its release leads`,
     });
@@ -139,9 +141,9 @@ test(
 
 test(
   'the next leader that knows an orphaned read model takes it back from its keeper',
-  slowly(async (house, slow) => {
-    const { events, store, project, openStore } = house;
-    const ids = await earlierRelease(house);
+  slowly(async (installation, slow) => {
+    const { events, store, project, openStore } = installation;
+    const ids = await earlierRelease(installation);
     const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
     await until(async () => (await orphanOf(store, 'gifts'))?.number === V, 'the new release to lead');
     const standing = [
@@ -169,9 +171,9 @@ test(
 
 test(
   'log, readiness and status tell of an orphaned read model that no process keeps',
-  slowly(async (house, slow) => {
-    const { events, store, project } = house;
-    const ids = await earlierRelease(house);
+  slowly(async (installation, slow) => {
+    const { events, store, project } = installation;
+    const ids = await earlierRelease(installation);
     const lines: string[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
     await project({ store: slow.store, projections: FORGETFUL, leaseMs, logger });
@@ -182,18 +184,18 @@ test(
     const { position } = await redeem(events, ids[0] ?? '');
     const model = openReadModel<GiftDocument>(store, NEXT as typeof giftsProjection);
     assert.is(await model.reached(position, 100), false, 'a wait for a write reports that it is not folded yet');
-    assert.equal(await readyOf(house), {
+    assert.equal(await readyOf(installation), {
       ready: false,
       detail: `version ${V} serves and is behind, since no process that knows it keeps it up to date, until version ${V + 1} is built`,
     });
-    const { served } = await statusOf(house, NEXT);
+    const { served } = await statusOf(installation, NEXT);
     assert.equal([served?.version, served?.lag_events, served?.holder], [V, 1, null]);
     slow.go();
     await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
     await until(() => model.reached(position, 100), 'the new version to show it');
     assert.is((await model.get(ids[0] ?? ''))?.redemption?.redeemed, true);
     assert.equal(
-      [await readyOf(house), (await statusOf(house, NEXT)).served],
+      [await readyOf(installation), (await statusOf(installation, NEXT)).served],
       [{ ready: true, detail: 'caught up' }, null],
     );
   }),
@@ -201,9 +203,9 @@ test(
 
 test(
   'the keeper of an orphaned read model waits for an engine that fails',
-  slowly(async (house, slow) => {
-    const { events, store, project, openStore } = house;
-    const ids = await earlierRelease(house);
+  slowly(async (installation, slow) => {
+    const { events, store, project, openStore } = installation;
+    const ids = await earlierRelease(installation);
     await project({ store: slow.store, projections: FORGETFUL, leaseMs });
     await until(async () => (await orphanOf(store, 'gifts')) !== undefined, 'the new release to lead');
     const own = await openStore();
@@ -236,8 +238,8 @@ test(
 
 test(
   'a leader that wakes up in a swap does not put an outdated build over a newer one',
-  installed(async (house) => {
-    const { events, store } = house;
+  installed(async (installation) => {
+    const { events, store } = installation;
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ name: 'gifts', version, indexes: [] });
     await store.activate('gifts', V);

@@ -726,13 +726,13 @@ test(
   installed(async ({ events, store, project }) => {
     await buy(events);
     for (const version of [V, V + 1]) await store.ensure({ ...GIFTS, version });
-    let asked = 0;
+    let requested = 0;
     const drop = async (): Promise<void> => {
-      asked++;
+      requested++;
       throw new UnavailableError('busy');
     };
     const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(V + 2)], retireMs: 0 });
-    await until(() => asked >= 2);
+    await until(() => requested >= 2);
     const { position } = await buy(events);
     assert.ok(await store.reached(`gifts@${V + 2}`, position, DEADLINE_MS));
     assert.ok(projector.kept()[0]?.caughtUp);

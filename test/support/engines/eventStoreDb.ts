@@ -7,7 +7,7 @@ import type { Proxy } from './eventStoreProxy.js';
 import { openProxy } from './eventStoreProxy.js';
 
 /** A silent server is given up after so long, in ms, where tests are to wait for that. */
-export const GIVEN_UP_MS = 1_000;
+export const ABANDONED_MS = 1_000;
 /** Long enough on a busy machine, too: repeats after a timeout would change the order. */
 const PATIENT_MS = 20_000;
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { succeedEventLog } from '../../../src/adapters/embedded/eventStore/succeedLog.js';
 
 /** Kept by it. */
-export const KEPT_TYPE = 'Kept';
+export const RETAINED_TYPE = 'Kept';
 
 /** @returns kills it so many ms after it was told to start */
 export async function startSuccession(dir: string): Promise<(afterMs: number) => Promise<void>> {
@@ -21,7 +21,7 @@ export async function startSuccession(dir: string): Promise<(afterMs: number) =>
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   process.on('message', () => {
-    succeedEventLog(process.argv[2]!, { keeps: (_, type) => type === KEPT_TYPE, now: new Date().toISOString() });
+    succeedEventLog(process.argv[2]!, { keeps: (_, type) => type === RETAINED_TYPE, now: new Date().toISOString() });
   });
   process.send!('ready');
 }

@@ -13,8 +13,8 @@ export function chances(seed: number): () => number {
 
 /** The seeds that a test runs with: these, or the one that `TEST_SEED` says. */
 export function seeds(...usual: readonly number[]): readonly number[] {
-  const asked = process.env['TEST_SEED'];
-  return asked === undefined ? usual : [Number(asked)];
+  const requested = process.env['TEST_SEED'];
+  return requested === undefined ? usual : [Number(requested)];
 }
 
 /** The bus; about half of all requests have some fault. */

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Bus } from '../../../src/ports/bus.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { Records } from '../../../src/ports/readStore.js';
-import type { House } from '../service/house.js';
+import type { TestInstallation } from '../service/installation.js';
 
 /** Records of one part alone, among those that all share. */
 export function recordsOf(shared: Records, part: string): Records {
@@ -22,11 +22,11 @@ export function recordsOf(shared: Records, part: string): Records {
  * `ownWorkers`: they ask only its own workers.
  */
 export function partOf(
-  house: House,
+  installation: TestInstallation,
   name: string,
   { ownWorkers = false }: { readonly ownWorkers?: boolean } = {},
-): House {
-  const { events: all, records: shared } = house.deps;
+): TestInstallation {
+  const { events: all, records: shared } = installation.deps;
   const events: EventStore = {
     ...all,
     async *follow(...args) {
@@ -36,21 +36,21 @@ export function partOf(
   };
   const records = recordsOf(shared, name);
   const bus: Bus = !ownWorkers
-    ? house.bus
+    ? installation.bus
     : {
-        ...house.bus,
-        request: (subject, ...rest) => house.bus.request(`${subject}.${name}`, ...rest),
-        serve: (subject, ...rest) => house.bus.serve(`${subject}.${name}`, ...rest),
+        ...installation.bus,
+        request: (subject, ...rest) => installation.bus.request(`${subject}.${name}`, ...rest),
+        serve: (subject, ...rest) => installation.bus.serve(`${subject}.${name}`, ...rest),
       };
   const own = { events, records, bus };
   return {
-    ...house,
+    ...installation,
     correlationId: name,
-    deps: { ...house.deps, ...own },
-    process: (replaced) => house.process({ ...own, ...replaced }),
-    work: (providers) => house.work({ bus, ...providers }),
-    buy: (receivers, options) => house.buy(receivers, { ...options, correlationId: name }),
-    append: (stream, type, data, at) => house.append(stream, type, data, at, name),
+    deps: { ...installation.deps, ...own },
+    process: (replaced) => installation.process({ ...own, ...replaced }),
+    work: (providers) => installation.work({ bus, ...providers }),
+    buy: (receivers, options) => installation.buy(receivers, { ...options, correlationId: name }),
+    append: (stream, type, data, at) => installation.append(stream, type, data, at, name),
   };
 }
 
@@ -63,12 +63,12 @@ const MANY = 200;
  * tells whether something died at the `at`th moment. @returns the number of moments
  */
 export async function everyKillPoint(
-  house: House,
-  dieAt: (part: House, at: number) => Promise<boolean>,
+  installation: TestInstallation,
+  dieAt: (part: TestInstallation, at: number) => Promise<boolean>,
 ): Promise<number> {
   for (let first = 1; first < MANY; first += AT_ONCE) {
     const died = await Promise.all(
-      Array.from({ length: AT_ONCE }, (_, n) => dieAt(partOf(house, `part-${first + n}`), first + n)),
+      Array.from({ length: AT_ONCE }, (_, n) => dieAt(partOf(installation, `part-${first + n}`), first + n)),
     );
     const alive = died.indexOf(false);
     if (alive >= 0) return first - 1 + alive;

@@ -41,17 +41,17 @@ function patch(): void {
   const database = new Sqlite(':memory:');
   const prototype = Object.getPrototypeOf(database.prepare('SELECT 1')) as Record<
     'get' | 'all' | 'iterate',
-    (...asked: unknown[]) => unknown
+    (...requested: unknown[]) => unknown
   >;
   database.close();
   for (const name of ['get', 'all', 'iterate'] as const) {
     const original = prototype[name];
-    prototype[name] = function read(this: { readonly database: { readonly name: string } }, ...asked) {
+    prototype[name] = function read(this: { readonly database: { readonly name: string } }, ...requested) {
       if (fault !== undefined && met < fault.times && fault.files.includes(basename(this.database.name))) {
         met += 1;
         throw new Sqlite.SqliteError(fault.message, fault.code);
       }
-      return original.apply(this, asked);
+      return original.apply(this, requested);
     };
   }
 }

@@ -6,7 +6,7 @@
  */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { jwtVerify } from 'jose';
-import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
+import { type Answered, type Requested, openStandIn, type StandIn } from './standIn.js';
 
 /** A message as it came. */
 export interface FcmMessage {
@@ -79,7 +79,7 @@ export async function openFcmServer(now: () => number = Date.now): Promise<FcmSe
     return { status: 200, body: { access_token: access, expires_in: 3599, token_type: 'Bearer' } };
   };
 
-  const send = ({ headers, body }: Asked): Answered => {
+  const send = ({ headers, body }: Requested): Answered => {
     if (!valid.has(headers.authorization?.replace(/^Bearer /, '') ?? ''))
       return failure(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.');
     // Google's front refuses what is no request of the API, before FCM sees whom it is for.
@@ -99,9 +99,10 @@ export async function openFcmServer(now: () => number = Date.now): Promise<FcmSe
   };
 
   const standIn = await openStandIn({
-    handle: (asked) => {
-      if (asked.path === '/token') return token(new URLSearchParams(asked.body));
-      if (asked.path === `/v1/projects/${projectId}/messages:send` && asked.method === 'POST') return send(asked);
+    handle: (requested) => {
+      if (requested.path === '/token') return token(new URLSearchParams(requested.body));
+      if (requested.path === `/v1/projects/${projectId}/messages:send` && requested.method === 'POST')
+        return send(requested);
       return failure(404, 'NOT_FOUND', 'Requested entity was not found.');
     },
     error: failure(500, 'INTERNAL', 'An internal error has occurred.'),

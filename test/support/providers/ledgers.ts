@@ -1,17 +1,17 @@
 /** What counts in the end: what the providers' own ledgers say of a purchase, whatever happened on the way to it. */
 import * as assert from 'uvu/assert';
-import { type Bought, type House, phone } from '../service/house.js';
+import { type Bought, type TestInstallation, phone } from '../service/installation.js';
 import type { RealProviders } from './realProviders.js';
 
 /** Buys for a receiver by phone, one by push, one who shares it by the address. */
-export function buyForThree(house: House, n: number, reference = 'pm_card_visa'): Promise<Bought> {
-  house.contacts.set(`user${n}`, {
+export function buyForThree(installation: TestInstallation, n: number, reference = 'pm_card_visa'): Promise<Bought> {
+  installation.contacts.set(`user${n}`, {
     name: `User ${n}`,
     phone_number: null,
     device_tokens: [`device-${n}`],
     locale: 'fr',
   });
-  return house.buy([phone(n), { user_id: `user${n}` }, {}], { reference });
+  return installation.buy([phone(n), { user_id: `user${n}` }, {}], { reference });
 }
 
 interface Parked {
@@ -19,22 +19,22 @@ interface Parked {
   readonly cause: string;
 }
 
-const parkedIn = async (house: House): Promise<Parked[]> =>
-  (await house.all('WorkParked')).map(({ data }) => data as Parked);
+const parkedIn = async (installation: TestInstallation): Promise<Parked[]> =>
+  (await installation.all('WorkParked')).map(({ data }) => data as Parked);
 
 /** Whether there is nothing left to do for such a purchase. */
-export async function isSettled(house: House, { transactionId, giftIds }: Bought): Promise<boolean> {
-  const types = await house.types(`transaction-${transactionId}`);
+export async function isSettled(installation: TestInstallation, { transactionId, giftIds }: Bought): Promise<boolean> {
+  const types = await installation.types(`transaction-${transactionId}`);
   if (types.includes('PaymentDeclined')) return true;
   if (!types.includes('PaymentCharged')) return false;
-  const parked = new Set((await parkedIn(house)).map(({ entity }) => entity));
+  const parked = new Set((await parkedIn(installation)).map(({ entity }) => entity));
   const ended = await Promise.all(
     giftIds.map(async (giftId, index) => {
-      if ((await house.types(`gift-${giftId}`)).length === 0) return false;
+      if ((await installation.types(`gift-${giftId}`)).length === 0) return false;
       return (
         index === 2 ||
         parked.has(giftId) ||
-        (await house.types(`notification-${giftId}`)).some(
+        (await installation.types(`notification-${giftId}`)).some(
           (type) => type === 'NotificationSent' || type === 'NotificationFailed',
         )
       );
@@ -47,15 +47,19 @@ export async function isSettled(house: House, { transactionId, giftIds }: Bought
  * What only a person can find out: an SMS that Twilio was asked for and may or may not have sent, with no word from it
  * since. Nothing else is parked, and nobody who was told is among them.
  */
-export async function checkParked(house: House, { twilio }: RealProviders, where = ''): Promise<void> {
-  for (const { entity, cause } of await parkedIn(house)) {
+export async function checkParked(
+  installation: TestInstallation,
+  { twilio }: RealProviders,
+  where = '',
+): Promise<void> {
+  for (const { entity, cause } of await parkedIn(installation)) {
     assert.match(cause, 'nobody knows whether the receiver was notified', where);
-    const url = encodeURIComponent(house.deps.launchUrl(entity));
+    const url = encodeURIComponent(installation.deps.launchUrl(entity));
     assert.ok(
       twilio.undone.some(({ method, body }) => method === 'POST' && body.includes(url)),
       `parked although Twilio had answered ${where}`,
     );
-    assert.is(twilio.sent(house.deps.launchUrl(entity)), 0, where);
+    assert.is(twilio.sent(installation.deps.launchUrl(entity)), 0, where);
   }
 }
 
@@ -64,7 +68,7 @@ export async function checkParked(house: House, { twilio }: RealProviders, where
  * exactly once, save who is parked.
  */
 export async function checkLedgers(
-  house: House,
+  installation: TestInstallation,
   { stripe, twilio, fcm }: RealProviders,
   { transactionId, giftIds: [first = '', second = '', third = ''] }: Bought,
   n: number,
@@ -72,7 +76,7 @@ export async function checkLedgers(
   where = '',
 ): Promise<void> {
   assert.equal(
-    await house.types(`transaction-${transactionId}`),
+    await installation.types(`transaction-${transactionId}`),
     ['GiftsPurchased', 'ChargeStarted', declined ? 'PaymentDeclined' : 'PaymentCharged'],
     where,
   );
@@ -83,9 +87,9 @@ export async function checkLedgers(
     [declined ? 'canceled' : 'succeeded'],
     where,
   );
-  const parked = (await parkedIn(house)).some(({ entity }) => entity === first);
-  assert.is(twilio.sent(house.deps.launchUrl(first)), declined || parked ? 0 : 1, `told by SMS ${where}`);
+  const parked = (await parkedIn(installation)).some(({ entity }) => entity === first);
+  assert.is(twilio.sent(installation.deps.launchUrl(first)), declined || parked ? 0 : 1, `told by SMS ${where}`);
   assert.equal([...fcm.shown(`device-${n}`).keys()], declined ? [] : [second], `told by push ${where}`);
   for (const giftId of [first, second, third])
-    assert.equal(await house.types(`gift-${giftId}`), declined ? [] : ['GiftIssued'], where);
+    assert.equal(await installation.types(`gift-${giftId}`), declined ? [] : ['GiftIssued'], where);
 }

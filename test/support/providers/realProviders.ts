@@ -10,7 +10,7 @@ import { twilioSms } from '../../../src/providers/notifications/twilio.js';
 import { stripePayments } from '../../../src/providers/payments/stripe.js';
 import type { WorkerDeps } from '../../../src/providers/workers.js';
 import { type FcmServer, openFcmServer } from './fcmServer.js';
-import type { Asked, Fault } from './standIn.js';
+import type { Requested, Fault } from './standIn.js';
 import { openStripeServer, type StripeServer } from './stripeServer.js';
 import { openTwilioServer, type TwilioServer } from './twilioServer.js';
 
@@ -27,7 +27,7 @@ export interface RealProviders {
     limits?: SmsLimitOptions,
   ): Promise<Required<Pick<WorkerDeps, 'payments' | 'notifications'>>>;
   /** How all three treat requests from now on. */
-  fault(choose: (asked: Asked) => Fault | undefined): void;
+  fault(choose: (requested: Requested) => Fault | undefined): void;
   close(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ export async function withRealProviders(use: (providers: RealProviders) => Promi
 }
 
 /** Faults by chance: about four requests in ten. `chance`: numbers from 0 to 1. */
-export function faultsByChance(chance: () => number): (asked: Asked) => Fault | undefined {
+export function faultsByChance(chance: () => number): (requested: Requested) => Fault | undefined {
   const faults: readonly (readonly [share: number, fault: Fault])[] = [
     [0.04, { kind: 'silence', when: 'done' }],
     [0.04, { kind: 'silence', when: 'undone' }],

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 /** What a client asks. */
-export interface Asked {
+export interface Requested {
   readonly method: string;
   /** Without the query. */
   readonly path: string;
@@ -40,7 +40,7 @@ export type Fault =
 /** What a provider does and how its failures look. */
 export interface Provider {
   /** `failing`: the answer will be a failure all the same. */
-  handle(asked: Asked, failing: boolean): Answered | Promise<Answered>;
+  handle(requested: Requested, failing: boolean): Answered | Promise<Answered>;
   readonly error: Answered;
   readonly limited: Answered;
 }
@@ -50,11 +50,11 @@ export interface StandIn {
   /** Scheme, host and port. */
   readonly url: string;
   /** All that was asked, in order. */
-  readonly asked: Asked[];
+  readonly requested: Requested[];
   /** What was left undone without saying so: nobody but this ledger knows. */
-  readonly undone: Asked[];
+  readonly undone: Requested[];
   /** Chooses how a request is treated; default: as it should be. */
-  fault: (asked: Asked) => Fault | undefined;
+  fault: (requested: Requested) => Fault | undefined;
   /** Connections that are open now. */
   connections(): Promise<number>;
   close(): Promise<void>;
@@ -68,21 +68,21 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
       response.destroy();
     });
   });
-  const asked: Asked[] = [];
-  const undoneOnes: Asked[] = [];
+  const requested: Requested[] = [];
+  const undoneOnes: Requested[] = [];
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://stand-in');
-    const one: Asked = {
+    const one: Requested = {
       method: request.method ?? '',
       path: pathname,
       query: searchParams,
       headers: request.headers,
       body: Buffer.concat(chunks).toString('utf8'),
     };
-    asked.push(one);
+    requested.push(one);
     const fault = standIn.fault(one);
     if (fault?.kind === 'slow') await sleep(fault.ms);
     if (fault?.kind === 'answer') {
@@ -116,7 +116,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const standIn: StandIn = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
+    requested,
     undone: undoneOnes,
     fault: () => undefined,
     connections: async () => promisify(server.getConnections.bind(server))(),

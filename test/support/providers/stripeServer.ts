@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { STRIPE_API_VERSION } from '../../../src/providers/payments/stripeClient.js';
-import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
+import { type Answered, type Requested, openStandIn, type StandIn } from './standIn.js';
 
 /** An intent, with the fields that are used. */
 export interface StripeIntent {
@@ -308,7 +308,7 @@ export async function openStripeServer(): Promise<StripeServer> {
     };
   };
 
-  const route = ({ method, path, query, body }: Asked): Answered => {
+  const route = ({ method, path, query, body }: Requested): Answered => {
     if (path === '/v1/charges') return listCharges(query);
     const refundId = /^\/v1\/refunds\/(\w+)$/.exec(path)?.[1];
     if (refundId !== undefined) {
@@ -341,14 +341,14 @@ export async function openStripeServer(): Promise<StripeServer> {
    * As documented: whatever an endpoint answered under a key is answered again for 24 h, failures of its own too; what
    * fails validation is not kept.
    */
-  const handle = (asked: Asked, failing: boolean): Answered => {
-    if (asked.headers.authorization !== `Bearer ${secretKey}`)
+  const handle = (requested: Requested, failing: boolean): Answered => {
+    if (requested.headers.authorization !== `Bearer ${secretKey}`)
       return failure(401, { type: 'invalid_request_error', message: 'Invalid API Key provided: sk_test_****' });
-    if (asked.headers['stripe-version'] !== STRIPE_API_VERSION)
+    if (requested.headers['stripe-version'] !== STRIPE_API_VERSION)
       return invalid('invalid_version', 'another version was pinned');
-    const key = asked.headers['idempotency-key'];
-    if (asked.method !== 'POST' || typeof key !== 'string') return route(asked);
-    const request = `${asked.path}?${asked.body}`;
+    const key = requested.headers['idempotency-key'];
+    if (requested.method !== 'POST' || typeof key !== 'string') return route(requested);
+    const request = `${requested.path}?${requested.body}`;
     const known = keys.get(key);
     if (known !== undefined && now() - known.at < KEY_MS) {
       if (known.request === request)
@@ -358,7 +358,7 @@ export async function openStripeServer(): Promise<StripeServer> {
         message: 'Keys for idempotent requests can only be used with the same parameters they were first used with.',
       });
     }
-    const answer = route(asked);
+    const answer = route(requested);
     if (answer.status !== 400 && answer.status !== 404)
       keys.set(key, { request, at: now(), answer: failing ? provider.error : answer });
     return answer;

@@ -4,7 +4,7 @@
  * fail, nothing is idempotent. Its ledger is what was sent.
  */
 import { randomBytes } from 'node:crypto';
-import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
+import { type Answered, type Requested, openStandIn, type StandIn } from './standIn.js';
 
 /** A message, as the API shows it. Dates are RFC 2822. */
 export interface TwilioMessage {
@@ -100,10 +100,10 @@ export async function openTwilioServer(): Promise<TwilioServer> {
     };
   };
 
-  const handle = (asked: Asked): Answered => {
-    if (asked.headers.authorization !== authorization) return failure(401, 20003, 'Authenticate');
-    if (asked.path !== path) return failure(404, 20404, `The requested resource ${asked.path} was not found`);
-    return asked.method === 'POST' ? create(new URLSearchParams(asked.body)) : list(asked.query);
+  const handle = (requested: Requested): Answered => {
+    if (requested.headers.authorization !== authorization) return failure(401, 20003, 'Authenticate');
+    if (requested.path !== path) return failure(404, 20404, `The requested resource ${requested.path} was not found`);
+    return requested.method === 'POST' ? create(new URLSearchParams(requested.body)) : list(requested.query);
   };
 
   const standIn = await openStandIn({

@@ -69,10 +69,10 @@ export async function bodyOf(
   const parsed = parse(rawQuery);
   const query = readQuery(parsed, route.query ?? {});
   if (route.query !== undefined) queryValidator(route.query)(query);
-  const asked = route.embeds === undefined ? [] : listParameter(parsed, 'embed');
+  const requested = route.embeds === undefined ? [] : listParameter(parsed, 'embed');
   const embeds = [
     ...new Set(
-      asked.flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))),
+      requested.flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))),
     ),
   ];
   const call: Call = { ...early, query, body: {}, bytes: Buffer.alloc(0), embeds };

@@ -43,7 +43,7 @@ import { deferred } from '../../../src/lib/async/deferred.js';
 import { inParallel } from '../../../src/lib/async/inParallel.js';
 import { until } from '../assertions/until.js';
 import { memorySubjects } from '../fixtures/memorySubjects.js';
-import { type Installation, installation, newEvent, purchase, silent } from '../fixtures/projecting.js';
+import { type Installation, newInstallation, newEvent, purchase, silent } from '../fixtures/projecting.js';
 import { type Answer, openReceiver, type Receiver } from './receiver.js';
 
 export interface Endpoint extends NamedEndpoint {
@@ -115,10 +115,10 @@ async function withHooks(work: (hooks: Hooks) => Promise<void>): Promise<void> {
 }
 
 export async function openHooks(): Promise<Hooks> {
-  const house = await installation();
-  const { events, store } = house;
+  const installation = await newInstallation();
+  const { events, store } = installation;
   const projections = [feedProjection, webhookEndpointsProjection];
-  await house.project({ projections, leaseMs: LEASE_MS });
+  await installation.project({ projections, leaseMs: LEASE_MS });
   const feed = openReadModel(store, feedProjection);
   const endpoints = openReadModel(store, webhookEndpointsProjection);
   const subjects = memorySubjects();
@@ -173,7 +173,7 @@ export async function openHooks(): Promise<Hooks> {
   };
 
   return {
-    ...house,
+    ...installation,
     feed,
     clock: { now, forward: (ms) => void (ahead += ms) },
     async receiver(answer) {
@@ -256,7 +256,7 @@ export async function openHooks(): Promise<Hooks> {
     },
     async destroy() {
       for (const close of closes.reverse()) await close();
-      await house.destroy();
+      await installation.destroy();
     },
   };
 }

@@ -15,7 +15,7 @@ export interface Received {
   readonly at: number;
 }
 
-export type Answer = (received: Received, response: ServerResponse, asked: IncomingMessage) => void | Promise<void>;
+export type Answer = (received: Received, response: ServerResponse, requested: IncomingMessage) => void | Promise<void>;
 
 export interface Receiver {
   readonly port: number;

@@ -43,7 +43,7 @@ interface Client {
 /** @param onError errors of handlers of published messages, and invalid frames */
 export function openBusClient(onError: (error: unknown) => void): BusClient {
   const client: Client = { open: new Map(), connection: undefined, attached: deferred(), lastId: 0, closing: false };
-  const handlers = openHandlers((header, body) => tell(client, header, body), onError);
+  const handlers = openHandlers((header, body) => sendFrame(client, header, body), onError);
 
   const announced = async (end: () => boolean): Promise<Unsubscribe> => {
     await taken(client);
@@ -104,7 +104,7 @@ export function openBusClient(onError: (error: unknown) => void): BusClient {
 
     receive(frame) {
       const { header, body } = frame;
-      if (header.t === 'ask') return handlers.asked(header, body);
+      if (header.t === 'ask') return handlers.requested(header, body);
       if (header.t === 'pub') return handlers.heard(header.s, body);
       return answered(client, frame, onError);
     },
@@ -123,7 +123,7 @@ function refuseWhenClosed({ closing }: Client): void {
   if (closing) throw new UnavailableError('the bus is closed');
 }
 
-function tell({ connection }: Client, header: Header, body = NOTHING): void {
+function sendFrame({ connection }: Client, header: Header, body = NOTHING): void {
   connection?.send({ header, body });
 }
 
@@ -151,7 +151,7 @@ function ask(
     const { open } = client;
     const id = ++client.lastId;
     const timer = setTimeout(() => {
-      if (entry.sent) tell(client, { t: 'drop', i: id });
+      if (entry.sent) sendFrame(client, { t: 'drop', i: id });
       entry.settle(
         entry.sent ? new DeadlineError(subject, timeoutMs) : new UnavailableError('no connection to the bus'),
       );

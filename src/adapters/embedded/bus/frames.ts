@@ -62,7 +62,7 @@ export interface FrameReader {
 export function frameReader(onRefused: (error: Error) => void): FrameReader {
   let chunks: Buffer[] = [];
   let held = 0;
-  let wanted = 4;
+  let needed = 4;
 
   const take = (): Buffer => {
     const all = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, held);
@@ -75,16 +75,16 @@ export function frameReader(onRefused: (error: Error) => void): FrameReader {
     read(chunk) {
       chunks.push(chunk);
       held += chunk.length;
-      if (held < wanted) return [];
+      if (held < needed) return [];
       const frames: Frame[] = [];
       const bytes = take();
       let at = 0;
-      wanted = 4;
+      needed = 4;
       while (bytes.length - at >= 4) {
         const length = bytes.readUInt32BE(at);
         if (length < 4 || length > MAX_FRAME_BYTES) throw new BrokenStreamError(`a frame of ${length} bytes`);
         if (bytes.length - at < 4 + length) {
-          wanted = 4 + length;
+          needed = 4 + length;
           break;
         }
         const frame = decodeFrame(bytes.subarray(at + 4, at + 4 + length));

@@ -1,7 +1,7 @@
 import { bodyOf, payloadOf } from '../../busPayload.js';
 import type { Header } from './frames.js';
 
-export type Tell = (header: Header, body?: string) => void;
+export type Send = (header: Header, body?: string) => void;
 /** Compared by identity, as listeners are: each service needs its own function. */
 export type Handler = (payload: unknown) => Promise<object>;
 export type Listener = (payload: unknown) => void;
@@ -14,11 +14,11 @@ export interface Handlers {
   announce(): void;
   /** Withdraws everything. Resolves when running handlers have ended. */
   close(): Promise<unknown>;
-  asked(header: Extract<Header, { t: 'ask' }>, body: string): void;
+  requested(header: Extract<Header, { t: 'ask' }>, body: string): void;
   heard(subject: string, body: string): void;
 }
 
-export function openHandlers(tell: Tell, onError: (error: unknown) => void): Handlers {
+export function openHandlers(send: Send, onError: (error: unknown) => void): Handlers {
   const services = new Map<string, Map<string, Handler[]>>();
   const listeners = new Map<string, Set<Listener>>();
   const running = new Set<Promise<void>>();
@@ -34,16 +34,16 @@ export function openHandlers(tell: Tell, onError: (error: unknown) => void): Han
 
   async function answer(id: number, subject: string, handler: Handler, body: string): Promise<void> {
     try {
-      tell({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
+      send({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
     } catch (error) {
-      tell({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
+      send({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
     }
   }
 
-  function tellAll(service: 'serve' | 'unserve', subscription: 'sub' | 'unsub'): void {
+  function announceAll(service: 'serve' | 'unserve', subscription: 'sub' | 'unsub'): void {
     for (const [subject, queues] of services)
-      for (const queue of queues.keys()) tell({ t: service, s: subject, q: queue });
-    for (const subject of listeners.keys()) tell({ t: subscription, s: subject });
+      for (const queue of queues.keys()) send({ t: service, s: subject, q: queue });
+    for (const subject of listeners.keys()) send({ t: subscription, s: subject });
   }
 
   return {
@@ -51,39 +51,39 @@ export function openHandlers(tell: Tell, onError: (error: unknown) => void): Han
       const queues = services.get(subject) ?? new Map<string, Handler[]>();
       const handlers = queues.get(queue) ?? [];
       services.set(subject, queues.set(queue, handlers));
-      if (handlers.push(handler) === 1) tell({ t: 'serve', s: subject, q: queue });
+      if (handlers.push(handler) === 1) send({ t: 'serve', s: subject, q: queue });
       return () => {
         const at = handlers.indexOf(handler);
         if (at < 0) return false;
         handlers.splice(at, 1);
         if (handlers.length > 0) return false;
         queues.delete(queue);
-        tell({ t: 'unserve', s: subject, q: queue });
+        send({ t: 'unserve', s: subject, q: queue });
         return true;
       };
     },
     subscribe(subject, listener) {
       const present = listeners.get(subject) ?? new Set();
       listeners.set(subject, present.add(listener));
-      if (present.size === 1) tell({ t: 'sub', s: subject });
+      if (present.size === 1) send({ t: 'sub', s: subject });
       return () => {
         if (!present.delete(listener) || present.size > 0) return false;
         listeners.delete(subject);
-        tell({ t: 'unsub', s: subject });
+        send({ t: 'unsub', s: subject });
         return true;
       };
     },
-    announce: () => tellAll('serve', 'sub'),
+    announce: () => announceAll('serve', 'sub'),
     async close() {
-      tellAll('unserve', 'unsub');
+      announceAll('unserve', 'unsub');
       services.clear();
       listeners.clear();
       return Promise.all(running);
     },
-    asked({ i: id, s: subject, q: queue }, body) {
+    requested({ i: id, s: subject, q: queue }, body) {
       const handlers = services.get(subject)?.get(queue);
       const handler = handlers?.shift();
-      if (handlers === undefined || handler === undefined) return tell({ t: 'none', i: id });
+      if (handlers === undefined || handler === undefined) return send({ t: 'none', i: id });
       handlers.push(handler);
       const run: Promise<void> = answer(id, subject, handler, body).finally(() => running.delete(run));
       running.add(run);

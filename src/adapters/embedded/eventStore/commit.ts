@@ -139,8 +139,8 @@ function appendOne(
   const actual = statements.lastRevision.get(stream) ?? -1;
   let base = actual;
   if (expected === 'any') {
-    const place = actual === -1 ? undefined : statements.placeOf.get(stream, fields[1]!);
-    if (place !== undefined) base = place - 1;
+    const found = actual === -1 ? undefined : statements.revisionOf.get(stream, fields[1]!);
+    if (found !== undefined) base = found - 1;
   } else {
     base = expected === 'none' ? -1 : expected;
   }
@@ -192,7 +192,7 @@ function statementsOf(database: Database) {
       `SELECT revision FROM events WHERE stream = ? AND ${IN_LOG} ORDER BY revision DESC LIMIT 1`,
     )
     .pluck();
-  const placeOf = database
+  const revisionOf = database
     .prepare<[string, string], number>(
       `SELECT revision FROM events WHERE stream = ? AND id = ? AND ${IN_LOG} ORDER BY revision DESC LIMIT 1`,
     )
@@ -205,7 +205,7 @@ function statementsOf(database: Database) {
   const insert = database.prepare(
     'INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
-  return { begin, commit, rollback, end, lastRevision, placeOf, after, insert };
+  return { begin, commit, rollback, end, lastRevision, revisionOf, after, insert };
 }
 
 /** Whether an error may concern one append only: by its content, or by a damaged page that no other append needs. */

@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { batchedAnswers } from '../../../lib/async/tickBatcher.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { refuseUnlessInPlace } from '../openedFiles.js';
+import { refuseIfAltered } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals, type Signals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
@@ -70,7 +70,7 @@ export async function openEmbeddedEventStore({
   const recentAppends = openRecentAppends();
   const writer = openEventWriter({ data, onStored: recentAppends.add, onGrown: logTail.grew });
   const signals = openSignals(dir, ({ kind }) => {
-    if (kind === 'wanted') logTail.look();
+    if (kind === 'wanted') logTail.poll();
   });
   const log: OpenLog = { file, database, data, reader, writer, logTail, recentAppends, signals, closing: undefined };
   return {
@@ -125,7 +125,7 @@ interface StreamSlice {
   readonly into: RecordedEvent[];
 }
 
-function reads(log: OpenLog): Pick<EventStore, 'read' | 'readAll' | 'readTexts' | 'strays' | 'follow'> {
+function reads(log: OpenLog): Pick<EventStore, 'read' | 'readAll' | 'readTexts' | 'unsequenced' | 'follow'> {
   const { reader, logTail, recentAppends } = log;
   const closed = (): boolean => log.closing !== undefined;
   const readSlice = batchedAnswers(
@@ -133,7 +133,7 @@ function reads(log: OpenLog): Pick<EventStore, 'read' | 'readAll' | 'readTexts' 
       refuseWhenClosed(log);
       return reader.readStream(stream, from, limit, into);
     },
-    { atOnce: STREAMS_AT_ONCE, around: (work) => (closed() ? work() : reader.together(work)) },
+    { atOnce: STREAMS_AT_ONCE, around: (work) => (closed() ? work() : reader.inSnapshot(work)) },
   );
   return {
     async read(stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) {
@@ -150,9 +150,9 @@ function reads(log: OpenLog): Pick<EventStore, 'read' | 'readAll' | 'readTexts' 
       refuseWhenClosed(log);
       return textFeed(after, filter, options, { reader, closed });
     },
-    async strays(limit) {
+    async unsequenced(limit) {
       refuseWhenClosed(log);
-      return reader.strays(limit);
+      return reader.unsequenced(limit);
     },
     follow(after, filter = {}, options = {}) {
       refuseWhenClosed(log);
@@ -203,7 +203,7 @@ function ping(log: OpenLog): void {
   refuseWhenClosed(log);
   // The files are checked first: moved or altered files may be the reason why a read fails.
   try {
-    refuseUnlessInPlace(file, data.opened);
+    refuseIfAltered(file, data.opened);
   } catch (error) {
     throw unavailableOf(error, file);
   }

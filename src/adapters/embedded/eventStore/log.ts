@@ -127,7 +127,7 @@ export function prepareEventLog(dataDir: string): { readonly dir: string; remove
  * Moves the new log into the data folder, durably and as a whole, so that no process ever finds half of one.
  * @throws Error with the code EEXIST when the data folder now has a log, which stays
  */
-export function placeEventLog(dir: string, dataDir: string): void {
+export function putEventLog(dir: string, dataDir: string): void {
   const made = eventLogFile(dir);
   // When the last connection is closed, it has moved all pages into the file itself.
   if (existsSync(`${made}-wal`) && statSync(`${made}-wal`).size > 0) throw new Error(`${made} is still in use`);

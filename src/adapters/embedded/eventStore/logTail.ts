@@ -11,7 +11,7 @@ export interface LogTail {
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   grew(position: number): void;
-  look(): void;
+  poll(): void;
   close(): void;
 }
 
@@ -34,7 +34,7 @@ export function watchLogTail(end: () => number): LogTail {
     for (const [wake, after] of waiting) if (position > after) wake();
   }
 
-  function look(): void {
+  function poll(): void {
     if (waiting.size === 0) return;
     let position: number;
     try {
@@ -60,11 +60,11 @@ export function watchLogTail(end: () => number): LogTail {
         }
         waiting.set(wake, position);
         signal?.addEventListener('abort', wake);
-        timer ??= setInterval(look, POLL_MS).unref();
+        timer ??= setInterval(poll, POLL_MS).unref();
       });
     },
     grew,
-    look,
+    poll,
     close() {
       closed = true;
       for (const wake of waiting.keys()) wake();

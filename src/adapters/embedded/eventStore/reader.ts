@@ -27,7 +27,14 @@ export type EventRow = readonly [
   metadata: string,
 ];
 
-type StrayRow = readonly [position: string, stream: string, revision: number, type: string, id: string, at: string];
+type UnsequencedRow = readonly [
+  position: string,
+  stream: string,
+  revision: number,
+  type: string,
+  id: string,
+  at: string,
+];
 
 const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
@@ -49,9 +56,9 @@ export interface EventReader {
   /** Adds the next events of a stream, at most one slice, to `into`. @returns whether there may be more */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
   /** Runs `work` with one snapshot for all of its reads, which costs more than reading a short stream. */
-  together(work: () => void): void;
+  inSnapshot(work: () => void): void;
   scan(filter: EventFilter): Scan;
-  strays(limit: number): Strays;
+  unsequenced(limit: number): Strays;
   scanTexts(filter: EventFilter): Scan<EventTexts>;
 }
 
@@ -76,17 +83,19 @@ export function eventReader(database: Database, file: string): EventReader {
     )
     .raw();
 
-  const strayCount = database
+  const unsequencedCount = database
     .prepare<[], number>(`SELECT count(*) FROM events WHERE position < 1 OR position > ${MAX_POSITION}`)
     .pluck();
   // The position is read as text: a JavaScript number would not be exact.
-  const straysWhere = (condition: string): string =>
+  const unsequencedWhere = (condition: string): string =>
     `SELECT CAST(position AS TEXT), stream, revision, type, id, at FROM events WHERE position ${condition}`;
-  const strays = database
-    .prepare<[number], StrayRow>(`${straysWhere('< 1')} UNION ALL ${straysWhere(`> ${MAX_POSITION}`)} LIMIT ?`)
+  const unsequenced = database
+    .prepare<[number], UnsequencedRow>(
+      `${unsequencedWhere('< 1')} UNION ALL ${unsequencedWhere(`> ${MAX_POSITION}`)} LIMIT ?`,
+    )
     .raw();
 
-  const together = database.transaction((work: () => void) => work());
+  const inSnapshot = database.transaction((work: () => void) => work());
 
   function guarded<T>(read: () => T): T {
     try {
@@ -113,8 +122,8 @@ export function eventReader(database: Database, file: string): EventReader {
     return (after, through, limit) =>
       guarded(() => {
         const events: E[] = [];
-        const { size, last } = take(events, limit, make, (before, wanted) =>
-          statement.all(before?.[0] ?? after, through, ...condition.values, wanted),
+        const { size, last } = take(events, limit, make, (before, required) =>
+          statement.all(before?.[0] ?? after, through, ...condition.values, required),
         );
         return { events, through: last?.[0] ?? through, size };
       });
@@ -129,19 +138,19 @@ export function eventReader(database: Database, file: string): EventReader {
     readStream: (name, from, limit, into) =>
       guarded(() => {
         const had = into.length;
-        const { last } = take(into, Math.min(limit, STREAM_SLICE), eventOf, (before, wanted) =>
-          stream.all(name, before === undefined ? from : before[2] + 1, wanted),
+        const { last } = take(into, Math.min(limit, STREAM_SLICE), eventOf, (before, required) =>
+          stream.all(name, before === undefined ? from : before[2] + 1, required),
         );
         return last !== undefined && into.length - had < limit;
       }),
 
-    together: (work) => guarded(() => together(work)),
+    inSnapshot: (work) => guarded(() => inSnapshot(work)),
 
-    strays: (limit) =>
+    unsequenced: (limit) =>
       guarded(() => {
-        const found = strayCount.get()!;
+        const found = unsequencedCount.get()!;
         if (found === 0) return { found, first: [] };
-        const first = strays.all(limit).map(([position, stream, revision, type, id, at]) => ({
+        const first = unsequenced.all(limit).map(([position, stream, revision, type, id, at]) => ({
           position,
           stream: textOf(stream),
           revision,
@@ -159,41 +168,41 @@ export function eventReader(database: Database, file: string): EventReader {
 
 /**
  * Takes rows until none is left, `most` were taken, or `SLICE_SIZE` is reached.
- * @param next reads at most `wanted` rows after a given row; `undefined`: from the first on
+ * @param next reads at most `required` rows after a given row; `undefined`: from the first on
  * @returns `last`: the last row that was taken, where there may be more
  */
 function take<E>(
   into: E[],
   most: number,
   make: (row: EventRow) => E,
-  next: (after: EventRow | undefined, wanted: number) => readonly EventRow[],
+  next: (after: EventRow | undefined, required: number) => readonly EventRow[],
 ): { readonly size: number; readonly last: EventRow | undefined } {
   let size = 0;
   let last: EventRow | undefined;
   for (let left = most, piece = ROWS.first; left > 0; piece = Math.min(piece * 2, ROWS.most)) {
-    const wanted = Math.min(piece, left);
-    const rows = next(last, wanted);
+    const required = Math.min(piece, left);
+    const rows = next(last, required);
     for (const row of rows) {
       into.push(make(row));
       size += row[6].length + row[7].length;
       last = row;
       if (size >= SLICE_SIZE) return { size, last };
     }
-    if (rows.length < wanted) return { size, last: undefined };
-    left -= wanted;
+    if (rows.length < required) return { size, last: undefined };
+    left -= required;
   }
   return { size, last };
 }
 
 /** The event of a row. @throws AlteredEventError */
 export function eventOf(row: EventRow): RecordedEvent {
-  const place = { position: positionOf(row[0]), stream: row[1], revision: row[2], type: row[3] };
+  const header = { position: positionOf(row[0]), stream: row[1], revision: row[2], type: row[3] };
   if (!isWellTyped(row)) throw alteredEvent(textsOf(row), 'a column has a value of another type');
   return withMetadata({
-    ...place,
+    ...header,
     id: row[4],
     at: row[5],
-    data: storedObject('data', row[6], place),
+    data: storedObject('data', row[6], header),
     [METADATA]: row[7],
   });
 }

@@ -28,24 +28,24 @@ export interface RecentAppends {
   after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
 
-interface Kept {
+interface Recent {
   readonly row: EventRow;
   readonly size: number;
   event: RecordedEvent | undefined;
 }
 
 export function openRecentAppends(): RecentAppends {
-  let kept: Kept[] = [];
+  let recent: Recent[] = [];
   let first = 1;
   let size = 0;
 
   /** Drops the oldest entries down to half of the limit, so that each entry is copied about once. */
   function makeRoom(): void {
-    if (kept.length <= MOST.events && size <= MOST.size) return;
+    if (recent.length <= MOST.events && size <= MOST.size) return;
     let count = 0;
-    for (; count < kept.length && (kept.length - count > MOST.events / 2 || size > MOST.size / 2); count++)
-      size -= kept[count]!.size;
-    kept = kept.slice(count);
+    for (; count < recent.length && (recent.length - count > MOST.events / 2 || size > MOST.size / 2); count++)
+      size -= recent[count]!.size;
+    recent = recent.slice(count);
     first += count;
   }
 
@@ -53,8 +53,8 @@ export function openRecentAppends(): RecentAppends {
     add({ stream, revision, position, fields }) {
       const count = fields.length / FIELDS;
       const begin = position - count + 1;
-      if (begin !== first + kept.length) {
-        kept = [];
+      if (begin !== first + recent.length) {
+        recent = [];
         size = 0;
         first = begin;
       }
@@ -66,23 +66,23 @@ export function openRecentAppends(): RecentAppends {
           string,
           string,
         ];
-        const one: Kept = {
+        const one: Recent = {
           row: [begin + index, stream, revision - count + 1 + index, type, id, at, data, metadata],
           size: sizeOf([data, metadata]),
           event: undefined,
         };
-        kept.push(one);
+        recent.push(one);
         size += one.size;
       }
       makeRoom();
     },
     after(position, limit, matches) {
-      const end = first + kept.length - 1;
+      const end = first + recent.length - 1;
       if (position + 1 < first || position >= end) return undefined;
       const events: RecordedEvent[] = [];
       let through = position;
       while (through < end && events.length < limit) {
-        const one = kept[++through - first]!;
+        const one = recent[++through - first]!;
         if (matches(one.row[1], one.row[3])) events.push((one.event ??= eventOf(one.row)));
       }
       return { events, through, last: through === end };

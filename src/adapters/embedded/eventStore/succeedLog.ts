@@ -16,7 +16,7 @@ export interface SucceedOptions {
   /** Whether the new log begins with this event. */
   readonly keeps: (stream: string, type: string) => boolean;
   /** Called with each event of the new log; `texts` are its data and metadata, JSON. */
-  readonly onKept?: (stream: string, ...texts: readonly string[]) => void;
+  readonly onRetained?: (stream: string, ...texts: readonly string[]) => void;
   /** ISO 8601, UTC, milliseconds: no event of the new log has a later time. */
   readonly now: string;
 }
@@ -75,7 +75,7 @@ function shrink(database: Database, file: string): void {
 }
 
 /** Keeps only the events of the new log, renumbered without gaps: neither between positions nor within streams. */
-function keepOnly(database: Database, { keeps, onKept = () => undefined, now }: SucceedOptions): void {
+function keepOnly(database: Database, { keeps, onRetained = () => undefined, now }: SucceedOptions): void {
   database.function('keeps', { deterministic: true }, (stream, type) => (keeps(String(stream), String(type)) ? 1 : 0));
   database.exec(`CREATE TEMP TABLE kept AS SELECT * FROM events WHERE keeps(stream, type) AND ${IN_LOG}`);
   database.exec('DELETE FROM events');
@@ -87,8 +87,8 @@ function keepOnly(database: Database, { keeps, onKept = () => undefined, now }: 
       FROM kept ORDER BY position`,
     )
     .run(now);
-  const kept = database.prepare<[], [stream: string, data: string, metadata: string]>(
+  const retained = database.prepare<[], [stream: string, data: string, metadata: string]>(
     'SELECT stream, data, metadata FROM kept',
   );
-  for (const event of kept.raw().iterate()) onKept(...event);
+  for (const event of retained.raw().iterate()) onRetained(...event);
 }

@@ -5,7 +5,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import { inSlices, slices } from '../../../lib/async/slices.js';
 import type { ErasureRow, KeyStore, SubjectRow } from '../../../ports/keyStore.js';
 import { refuseInvalid, refuseInvalidErasure, refuseInvalidId, refuseLongSecret } from '../../keyStoreRules.js';
-import { refuseUnlessInPlace } from '../openedFiles.js';
+import { refuseIfAltered } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { errorOfFault, readFailure, VALUE } from '../sqlite.js';
 import { threadData } from '../thread.js';
@@ -98,7 +98,7 @@ export async function openEmbeddedKeyStore({
     async ping() {
       await writer.loaded;
       // The files are checked first: moved or altered files may be the reason why a read fails.
-      read(() => refuseUnlessInPlace(file, data.opened));
+      read(() => refuseIfAltered(file, data.opened));
       read(() => version.get());
       writer.ping();
     },
@@ -114,9 +114,9 @@ function statementsOf(database: Database) {
   const rowsWhere = (table: string, rest: string): string =>
     `SELECT s.id, s.lookup, k.secret, e.id IS NOT NULL FROM ${table} CROSS JOIN secret AS k ON k.slot = s.slot
       LEFT JOIN ended AS e ON e.id = s.id ${rest}`;
-  const wanted = 'json_each(?) AS wanted CROSS JOIN subject AS s ON';
-  const byId = database.prepare<[string], Row>(rowsWhere(`${wanted} s.id = wanted.value`, '')).raw();
-  const byLookup = database.prepare<[string], Row>(rowsWhere(`${wanted} s.lookup = wanted.value`, '')).raw();
+  const joined = 'json_each(?) AS wanted CROSS JOIN subject AS s ON';
+  const byId = database.prepare<[string], Row>(rowsWhere(`${joined} s.id = wanted.value`, '')).raw();
+  const byLookup = database.prepare<[string], Row>(rowsWhere(`${joined} s.lookup = wanted.value`, '')).raw();
   const after = database
     .prepare<[string, number], Row>(rowsWhere('subject AS s', `WHERE s.id > ${VALUE} ORDER BY s.id LIMIT ${VALUE}`))
     .raw();

@@ -72,12 +72,12 @@ export function createKeyWriter(
     } catch (error) {
       // Without the lock no request was taken, and waiting again for each would take too long.
       if (group.length === 0) return answer(waiting.splice(0).map(({ id }) => ({ id, fault: faultOf(error) })));
-      answers = eachAlone(group);
+      answers = eachOnItsOwn(group);
     }
     answer(erased(group, answers));
   }
 
-  function eachAlone(group: readonly NumberedKeyRequest[]): readonly Answer[] {
+  function eachOnItsOwn(group: readonly NumberedKeyRequest[]): readonly Answer[] {
     const until = performance.now() + lockWaitMs;
     return group.flatMap((numbered) => {
       try {

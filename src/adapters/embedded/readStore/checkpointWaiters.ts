@@ -14,23 +14,23 @@ export interface Stored {
 }
 
 export function createCheckpointWaiters(stored: Stored): StoredCheckpointWaiters {
-  const waiters = checkpointWaiters(lookForAll);
+  const waiters = checkpointWaiters(pollForAll);
   /** Projections that this process writes, on any of its threads: a waiter need not read their checkpoints at once. */
   const own = new Set<string>();
   let announced: 'once' | 'more' | undefined;
   let version: number | undefined;
 
-  function look(projection: string, position: Position): boolean {
+  function poll(projection: string, position: Position): boolean {
     const checkpoint = stored.checkpoint(projection);
     if (checkpoint === undefined) return false;
     waiters.advanced(projection, checkpoint);
     return checkpoint >= position;
   }
 
-  function lookForAll(): void {
+  function pollForAll(): void {
     try {
       const now = stored.version();
-      if (now !== version) for (const projection of waiters.projections()) look(projection, '');
+      if (now !== version) for (const projection of waiters.projections()) poll(projection, '');
       version = now;
     } catch (error) {
       waiters.fail(waiters.projections(), error);
@@ -62,7 +62,7 @@ export function createCheckpointWaiters(stored: Stored): StoredCheckpointWaiters
       // A waiter for an earlier position exists: the checkpoint was read just now, and is read again soon.
       const lowest = waiters.lowest(projection);
       const looked = own.has(projection) || (lowest !== undefined && lowest <= position);
-      if ((timeoutMs <= 0 || !looked) && look(projection, position)) return true;
+      if ((timeoutMs <= 0 || !looked) && poll(projection, position)) return true;
       if (timeoutMs <= 0) return false;
       // Earlier checks left this projection out.
       if (lowest === undefined) version = undefined;

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { syncFolder } from '../../../lib/files/syncFolder.js';
-import { openDatabase, refuseForeign, standsThere } from '../sqlite.js';
+import { openDatabase, refuseForeign, isThere } from '../sqlite.js';
 
 export const READ_STORE_FILE = 'read.db';
 
@@ -23,7 +23,7 @@ const CHECKPOINT_PAGES = 16_000;
 const WAL_BYTES = 80_000_000;
 
 export function hasReadStore(dir: string): boolean {
-  return standsThere(join(dir, READ_STORE_FILE), FILE);
+  return isThere(join(dir, READ_STORE_FILE), FILE);
 }
 
 /** Refuses an existing read store that this program can't open; nothing is changed. @throws DataFileError */

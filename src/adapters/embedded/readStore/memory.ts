@@ -20,7 +20,7 @@ export interface Memory {
  */
 const REMEMBERED = 20_000;
 /** Recently requested ids, by hash: a power of two. */
-const ASKED = 65_536;
+const SEEN_SLOTS = 65_536;
 /**
  * Most collections in memory, a quarter of a MB each: twice the number of read models, since each build has its own.
  */
@@ -28,7 +28,7 @@ const COLLECTIONS = 16;
 
 interface Collection {
   readonly documents: LRUCache<string, StoredDocument>;
-  readonly asked: Int32Array;
+  readonly seen: Int32Array;
 }
 
 export function createMemory(): Memory {
@@ -40,24 +40,27 @@ export function createMemory(): Memory {
     if (known !== undefined) return known;
     const [oldest] = collections.keys();
     if (oldest !== undefined && collections.size >= COLLECTIONS) collections.delete(oldest);
-    const made = { documents: new LRUCache<string, StoredDocument>({ max: REMEMBERED }), asked: new Int32Array(ASKED) };
+    const made = {
+      documents: new LRUCache<string, StoredDocument>({ max: REMEMBERED }),
+      seen: new Int32Array(SEEN_SLOTS),
+    };
     collections.set(layout, made);
     return made;
   }
 
   return {
     known(layout, id) {
-      const { documents, asked } = of(layout);
+      const { documents, seen } = of(layout);
       const hash = hashOf(id);
-      return asked[slotOf(hash)] === hash ? documents.get(id) : undefined;
+      return seen[slotOf(hash)] === hash ? documents.get(id) : undefined;
     },
     remember(layout, document, since) {
       if (since !== forgotten) return;
-      const { documents, asked } = of(layout);
+      const { documents, seen } = of(layout);
       const hash = hashOf(document.id);
       const slot = slotOf(hash);
-      if (asked[slot] === hash) documents.set(document.id, document);
-      else asked[slot] = hash;
+      if (seen[slot] === hash) documents.set(document.id, document);
+      else seen[slot] = hash;
     },
     forget(collection) {
       forgotten++;
@@ -75,5 +78,5 @@ function hashOf(id: string): number {
 }
 
 function slotOf(hash: number): number {
-  return (hash >>> 1) & (ASKED - 1);
+  return (hash >>> 1) & (SEEN_SLOTS - 1);
 }

@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { type OpenedFiles, refuseUnlessInPlace } from '../openedFiles.js';
+import { type OpenedFiles, refuseIfAltered } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { errorOfFault, readFailure } from '../sqlite.js';
@@ -88,7 +88,7 @@ export async function openEmbeddedReadStore({
   const waiters = createCheckpointWaiters({
     version: reads.version,
     checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
-    wanted: () => signals.tell({ kind: 'wanted' }),
+    wanted: () => signals.send({ kind: 'wanted' }),
   });
   const signals = openSignals(dir, (signal) => {
     if (signal.kind !== 'stored') return;
@@ -129,7 +129,7 @@ export async function openEmbeddedReadStore({
       const written = batches.flatMap(({ checkpoint }) => checkpoint ?? []);
       if (written.length === 0) return;
       for (const { projection, position } of written) waiters.advanced(projection, position);
-      signals.tell({ kind: 'stored', checkpoints: written });
+      signals.send({ kind: 'stored', checkpoints: written });
     },
     async correct(collection, corrections) {
       return writer.call<boolean[]>({
@@ -151,7 +151,7 @@ export async function openEmbeddedReadStore({
     async ping() {
       await writer.loaded;
       // The files are checked first: moved or altered files may be the reason why a read fails.
-      reads.refuseUnlessInPlace(data.opened);
+      reads.refuseIfAltered(data.opened);
       reads.version();
       writer.ping();
     },
@@ -201,7 +201,7 @@ interface Reads {
   memory(): Memory;
   /** See `Snapshot.renew`. */
   readonly renew: () => void;
-  refuseUnlessInPlace(opened: OpenedFiles): void;
+  refuseIfAltered(opened: OpenedFiles): void;
 }
 
 function openReads(database: Database, file: string): Reads {
@@ -257,9 +257,9 @@ function openReads(database: Database, file: string): Reads {
     version: () => readNow(() => dataVersion.get() as number),
     memory: () => read(() => memory),
     renew,
-    refuseUnlessInPlace(opened) {
+    refuseIfAltered(opened) {
       try {
-        refuseUnlessInPlace(file, opened);
+        refuseIfAltered(file, opened);
       } catch (error) {
         throw failure(error);
       }

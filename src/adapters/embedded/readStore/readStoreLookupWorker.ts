@@ -19,9 +19,9 @@ function statementOf(table: string): Statement<[string], Row> {
   return prepared;
 }
 
-const lookUp = database.transaction((asked: LookupQuestion): (string | undefined)[] => {
+const lookUp = database.transaction((question: LookupQuestion): (string | undefined)[] => {
   const found: (string | undefined)[] = [];
-  for (const { table, ids } of asked) {
+  for (const { table, ids } of question) {
     const statement = statementOf(table);
     for (const id of ids) {
       const row = statement.get(id);
@@ -32,9 +32,9 @@ const lookUp = database.transaction((asked: LookupQuestion): (string | undefined
 });
 
 /** `undefined` where the engine fails: the asking thread then reads for itself and meets the error. */
-function answerTo(asked: LookupQuestion): LookupAnswer {
+function answerTo(question: LookupQuestion): LookupAnswer {
   try {
-    return lookUp(asked);
+    return lookUp(question);
   } catch (error) {
     if (error instanceof Sqlite.SqliteError) return undefined;
     throw error;
@@ -42,7 +42,7 @@ function answerTo(asked: LookupQuestion): LookupAnswer {
 }
 
 const thread = serveThread<LookupQuestion, LookupAnswer>(
-  (asked) => thread.answer(answerTo(asked)),
+  (question) => thread.answer(answerTo(question)),
   () => void database.close(),
 );
 thread.ready();

@@ -7,7 +7,7 @@ import { storedBodyOf } from '../../storedBody.js';
 import { Sqlite } from '../driver.js';
 import { type Layout, layoutOf, scalarFrom, type SqlScalar, unquoted } from './layout.js';
 import { pageOf, whereOf } from './query.js';
-import { isKeptAs, scalarOf } from '../../readStoreRules.js';
+import { isStoredAs, scalarOf } from '../../readStoreRules.js';
 import { PARTITION, partitionOf } from './partitions.js';
 
 /** Reads of documents; a missing collection reads as empty. */
@@ -157,7 +157,7 @@ function indexedRowsSql({ table, columns, partitioned }: Layout, present: Readon
 export function isMisindexed({ columns, partitioned }: Layout, [, text, ...stored]: IndexedRow): boolean {
   const body = storedBodyOf(text) as Readonly<Record<string, unknown>>;
   const values = columns.map(({ field }) => scalarOf(body[field]));
-  if (values.some((value, index) => !isKeptAs(value, scalarFrom(stored[index] ?? null)))) return true;
+  if (values.some((value, index) => !isStoredAs(value, scalarFrom(stored[index] ?? null)))) return true;
   if (partitioned.length === 0) return false;
   const isInOne = columns.some(({ column }, index) => partitioned.includes(column) && values[index] !== null);
   const [partition, holding] = stored.slice(columns.length);

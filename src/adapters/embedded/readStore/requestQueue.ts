@@ -55,9 +55,9 @@ export function openRequestQueue(): RequestQueue {
       answers.push(...made);
     },
     takeAnswers() {
-      const wanted = answers.filter(({ id }) => id !== 0);
+      const answered = answers.filter(({ id }) => id !== 0);
       answers = [];
-      return wanted;
+      return answered;
     },
   };
 }

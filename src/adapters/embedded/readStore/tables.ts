@@ -171,7 +171,7 @@ interface RowNumbering extends Numbering {
  * index.
  */
 function partitionOf(row: readonly SqlScalar[], { places, numberOf }: RowNumbering): number | null {
-  return places.some((place) => row[place] !== null) ? numberOf(row[0] as string) : null;
+  return places.some((slot) => row[slot] !== null) ? numberOf(row[0] as string) : null;
 }
 
 function createIndex(table: string, { name, columns, partitioned }: Layout['indexes'][number]): string {

@@ -136,11 +136,11 @@ function commitGroup(state: State): void {
       for (let numbered = queue.next(); numbered !== undefined; numbered = queue.next())
         queue.fail(numbered, faultOf(error));
     const until = performance.now() + lockWaitMs;
-    for (const numbered of taken) commitAlone(state, numbered, until);
+    for (const numbered of taken) commitOne(state, numbered, until);
   }
 }
 
-function commitAlone(state: State, numbered: NumberedChange, until: number): void {
+function commitOne(state: State, numbered: NumberedChange, until: number): void {
   const { queue, guard, begin, requests } = state;
   const fault = queue.faultBefore(numbered);
   if (fault !== undefined) return queue.fail(numbered, fault);

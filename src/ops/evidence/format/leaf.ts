@@ -97,7 +97,7 @@ const digit = (at: string, index: number): number => at.charCodeAt(index) - ZERO
 const two = (at: string, index: number): number => digit(at, index) * 10 + digit(at, index + 1);
 
 /** Start of a day in milliseconds since 1970; NaN for a day that no month has. */
-function startOf(asked: string): number {
-  const start = Date.parse(`${asked}T00:00:00.000Z`);
-  return !Number.isNaN(start) && new Date(start).toISOString().startsWith(asked) ? start : Number.NaN;
+function startOf(requested: string): number {
+  const start = Date.parse(`${requested}T00:00:00.000Z`);
+  return !Number.isNaN(start) && new Date(start).toISOString().startsWith(requested) ? start : Number.NaN;
 }

@@ -57,18 +57,18 @@ export function verifyInclusion(
   const { index, hash } = leaf;
   const { size, root } = head;
   if (!isCount(index) || !isCount(size) || index >= size || !areHashes([...proof, hash, root])) return false;
-  let place = index;
+  let at = index;
   let last = size - 1;
   let above = hash;
   for (const beside of proof) {
     if (last === 0) return false;
-    if (isOdd(place) || place === last) {
+    if (isOdd(at) || at === last) {
       above = hashChildren(beside, above);
-      while (!isOdd(place) && place !== 0) [place, last] = [half(place), half(last)];
+      while (!isOdd(at) && at !== 0) [at, last] = [half(at), half(last)];
     } else {
       above = hashChildren(above, beside);
     }
-    [place, last] = [half(place), half(last)];
+    [at, last] = [half(at), half(last)];
   }
   return last === 0 && isSame(above, root);
 }
@@ -82,23 +82,23 @@ export function verifyConsistency(proof: readonly Uint8Array[], from: TreeHead, 
   if (!areHashes([...proof, from.root, to.root])) return false;
   if (from.size === to.size) return proof.length === 0 && isSame(from.root, to.root);
   if (from.size === 0) return proof.length === 0 && isSame(from.root, EMPTY_ROOT);
-  let place = from.size - 1;
+  let at = from.size - 1;
   let last = to.size - 1;
-  while (isOdd(place)) [place, last] = [half(place), half(last)];
+  while (isOdd(at)) [at, last] = [half(at), half(last)];
   // A perfect `from` tree is a node of the `to` tree: the proof leaves its root out.
-  const [first, ...others] = place === 0 ? [from.root, ...proof] : proof;
+  const [first, ...others] = at === 0 ? [from.root, ...proof] : proof;
   if (first === undefined) return false;
   let [was, is] = [first, first];
   for (const beside of others) {
     if (last === 0) return false;
-    if (isOdd(place) || place === last) {
+    if (isOdd(at) || at === last) {
       was = hashChildren(beside, was);
       is = hashChildren(beside, is);
-      while (!isOdd(place) && place !== 0) [place, last] = [half(place), half(last)];
+      while (!isOdd(at) && at !== 0) [at, last] = [half(at), half(last)];
     } else {
       is = hashChildren(is, beside);
     }
-    [place, last] = [half(place), half(last)];
+    [at, last] = [half(at), half(last)];
   }
   return last === 0 && isSame(was, from.root) && isSame(is, to.root);
 }

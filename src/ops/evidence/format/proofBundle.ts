@@ -52,65 +52,65 @@ export function parseBundle(text: string): ProofBundle {
 const HASH = /^[\da-f]{64}$/;
 const EVENT = ['index', 'id', 'stream', 'revision', 'type', 'at', 'data', 'metadata', 'inclusion'] as const;
 
-function eventIn(value: unknown, place: string): ProvenEvent {
-  const event = members(value, place, EVENT);
+function eventIn(value: unknown, path: string): ProvenEvent {
+  const event = members(value, path, EVENT);
   return {
-    index: count(event['index'], `${place}.index`),
-    id: textIn(event['id'], `${place}.id`),
-    stream: textIn(event['stream'], `${place}.stream`),
-    revision: count(event['revision'], `${place}.revision`),
-    type: textIn(event['type'], `${place}.type`),
-    at: textIn(event['at'], `${place}.at`),
-    data: dataIn(event['data'], `${place}.data`),
-    metadata: metadataIn(event['metadata'], `${place}.metadata`),
-    inclusion: list(event['inclusion'], `${place}.inclusion`).map((hash, at) => {
-      const where = `${place}.inclusion[${at}]`;
+    index: count(event['index'], `${path}.index`),
+    id: textIn(event['id'], `${path}.id`),
+    stream: textIn(event['stream'], `${path}.stream`),
+    revision: count(event['revision'], `${path}.revision`),
+    type: textIn(event['type'], `${path}.type`),
+    at: textIn(event['at'], `${path}.at`),
+    data: dataIn(event['data'], `${path}.data`),
+    metadata: metadataIn(event['metadata'], `${path}.metadata`),
+    inclusion: list(event['inclusion'], `${path}.inclusion`).map((hash, at) => {
+      const where = `${path}.inclusion[${at}]`;
       return hashFromBase64(textIn(hash, where), where);
     }),
   };
 }
 
-function dataIn(given: unknown, place: string): ShownData {
-  if (isObject(given) && 'hash' in given) return hashIn(given, place);
-  const data = members(given, place, ['apart', 'value', 'salt', 'shown']);
+function dataIn(given: unknown, path: string): ShownData {
+  if (isObject(given) && 'hash' in given) return hashIn(given, path);
+  const data = members(given, path, ['apart', 'value', 'salt', 'shown']);
   const { value } = data;
-  if (!isObject(value)) throw malformed(`${place}.value`, 'an object');
-  const apart = list(data['apart'], `${place}.apart`).map((name, at) => textIn(name, `${place}.apart[${at}]`));
-  for (const name of once(apart, `${place}.apart`))
-    hex(Object.hasOwn(value, name) ? value[name] : undefined, `${place}.value.${name}`, HASH);
-  const shown = list(data['shown'], `${place}.shown`).map((field, at) => fieldIn(field, `${place}.shown[${at}]`));
+  if (!isObject(value)) throw malformed(`${path}.value`, 'an object');
+  const apart = list(data['apart'], `${path}.apart`).map((name, at) => textIn(name, `${path}.apart[${at}]`));
+  for (const name of once(apart, `${path}.apart`))
+    hex(Object.hasOwn(value, name) ? value[name] : undefined, `${path}.value.${name}`, HASH);
+  const shown = list(data['shown'], `${path}.shown`).map((field, at) => fieldIn(field, `${path}.shown[${at}]`));
   for (const name of once(
     shown.map((field) => field.name),
-    `${place}.shown`,
+    `${path}.shown`,
   ))
-    if (!apart.includes(name)) throw malformed(`${place}.shown`, `of fields that stand apart: ${name} does not`);
-  return { apart, value, salt: saltIn(data, place), shown };
+    if (!apart.includes(name)) throw malformed(`${path}.shown`, `of fields that stand apart: ${name} does not`);
+  return { apart, value, salt: saltIn(data, path), shown };
 }
 
-function fieldIn(given: unknown, place: string): ShownField {
-  const field = members(given, place, ['name', 'value', 'salt']);
-  return { name: textIn(field['name'], `${place}.name`), value: field['value'], salt: saltIn(field, place) };
+function fieldIn(given: unknown, path: string): ShownField {
+  const field = members(given, path, ['name', 'value', 'salt']);
+  return { name: textIn(field['name'], `${path}.name`), value: field['value'], salt: saltIn(field, path) };
 }
 
-function once(all: readonly string[], place: string): readonly string[] {
-  if (new Set(all).size !== all.length) throw malformed(place, 'a list of names that differ');
+function once(all: readonly string[], path: string): readonly string[] {
+  if (new Set(all).size !== all.length) throw malformed(path, 'a list of names that differ');
   return all;
 }
 
-function metadataIn(value: unknown, place: string): ShownMetadata {
-  if (isObject(value) && 'hash' in value) return hashIn(value, place);
-  const metadata = members(value, place, ['value', 'salt']);
-  if (!isObject(metadata['value'])) throw malformed(`${place}.value`, 'an object');
-  return { value: metadata['value'], salt: saltIn(metadata, place) };
+function metadataIn(value: unknown, path: string): ShownMetadata {
+  if (isObject(value) && 'hash' in value) return hashIn(value, path);
+  const metadata = members(value, path, ['value', 'salt']);
+  if (!isObject(metadata['value'])) throw malformed(`${path}.value`, 'an object');
+  return { value: metadata['value'], salt: saltIn(metadata, path) };
 }
 
-const hashIn = (value: Record<string, unknown>, place: string): { readonly hash: string } => ({
-  hash: hex(members(value, place, ['hash'])['hash'], `${place}.hash`, HASH),
+const hashIn = (value: Record<string, unknown>, path: string): { readonly hash: string } => ({
+  hash: hex(members(value, path, ['hash'])['hash'], `${path}.hash`, HASH),
 });
 
 /** The salt of a hash. Its length is checked, since a longer salt could include the beginning of the salted text. */
-const saltIn = (value: Record<string, unknown>, place: string): string =>
-  hex(value['salt'], `${place}.salt`, /^[\da-f]{32}$/);
+const saltIn = (value: Record<string, unknown>, path: string): string =>
+  hex(value['salt'], `${path}.salt`, /^[\da-f]{32}$/);
 
 function parsed(text: string): unknown {
   let file: unknown;
@@ -121,7 +121,7 @@ function parsed(text: string): unknown {
   }
   // Parsers differ in which of two values under one name they take (RFC 7493 2.3).
   const [repeated] = repeatedNames(text, 1);
-  if (repeated !== undefined) throw new MalformedEvidenceError(`${shortened(repeated.place)} is there twice`);
+  if (repeated !== undefined) throw new MalformedEvidenceError(`${shortened(repeated.path)} is there twice`);
   return file;
 }
 
@@ -129,35 +129,35 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Checks that a value is an object with exactly these members. @throws MalformedEvidenceError */
-function members(value: unknown, place: string, names: readonly string[]): Record<string, unknown> {
+function members(value: unknown, path: string, names: readonly string[]): Record<string, unknown> {
   if (
     !isObject(value) ||
     Object.keys(value).length !== names.length ||
     !names.every((name) => Object.hasOwn(value, name))
   )
-    throw malformed(place, `an object of ${names.join(', ')}`);
+    throw malformed(path, `an object of ${names.join(', ')}`);
   return value;
 }
 
-function list(value: unknown, place: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw malformed(place, 'a list');
+function list(value: unknown, path: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw malformed(path, 'a list');
   return value;
 }
 
-function textIn(value: unknown, place: string): string {
-  if (typeof value !== 'string' || !value.isWellFormed()) throw malformed(place, 'a text');
+function textIn(value: unknown, path: string): string {
+  if (typeof value !== 'string' || !value.isWellFormed()) throw malformed(path, 'a text');
   return value;
 }
 
-function hex(value: unknown, place: string, form: RegExp): string {
-  if (typeof value !== 'string' || !form.test(value)) throw malformed(place, 'lower-case hex of its length');
+function hex(value: unknown, path: string, form: RegExp): string {
+  if (typeof value !== 'string' || !form.test(value)) throw malformed(path, 'lower-case hex of its length');
   return value;
 }
 
-function count(value: unknown, place: string): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw malformed(place, 'a whole number');
+function count(value: unknown, path: string): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) throw malformed(path, 'a whole number');
   return value;
 }
 
-const malformed = (place: string, what: string): MalformedEvidenceError =>
-  new MalformedEvidenceError(`${place} is not ${what}`);
+const malformed = (path: string, what: string): MalformedEvidenceError =>
+  new MalformedEvidenceError(`${path} is not ${what}`);

@@ -8,7 +8,7 @@ import type { TileFolder } from '../tree/tileFolder.js';
 import type { VerifiersOf } from './signedHeads.js';
 
 /** A head that was retained outside the log. */
-export interface KeptHead {
+export interface StoredHead {
   /** Description of the file that holds the head, or of the party that retained it. */
   readonly from: string;
   /** The head as a signed note. */
@@ -32,7 +32,7 @@ export interface HeadToCheck extends ParsedCheckpoint {
  * Parses a head, and verifies its signatures where a key of its origin is known. A head from before a change of
  * SEAL_KEY may have no signature of a key that is still known.
  */
-export function headToCheck({ from, note }: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
+export function headToCheck({ from, note }: StoredHead, verifiersOf: VerifiersOf): HeadToCheck {
   const head = parseCheckpoint(parseNote(note).body);
   const verifiers = verifiersOf(head.origin);
   try {
@@ -79,7 +79,7 @@ export async function* headsInLog(
 export async function publishedHead(
   folder: Pick<TileFolder, 'head'>,
   verifiersOf: VerifiersOf,
-): Promise<(HeadToCheck & KeptHead) | undefined> {
+): Promise<(HeadToCheck & StoredHead) | undefined> {
   const note = await folder.head();
   if (note === undefined) return undefined;
   const kept = { from: 'the published head', note };
@@ -92,7 +92,7 @@ export async function publishedHead(
 }
 
 /** Whether `head` is the published head, with or without cosignatures. */
-export function isPublished(published: KeptHead | undefined, head: Pick<KeptHead, 'note'> | undefined): boolean {
+export function isPublished(published: StoredHead | undefined, head: Pick<StoredHead, 'note'> | undefined): boolean {
   return published !== undefined && head !== undefined && parseNote(published.note).body === parseNote(head.note).body;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { EventStore } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
-import { ToldError } from '../../../runtime/supervision/followers.js';
+import { PublicReasonError } from '../../../runtime/supervision/followers.js';
 import { type HashReader, proveConsistency } from '../format/merkleTree.js';
 import { MalformedEvidenceError } from '../format/parsing.js';
 import { LogAlteredError, type LogTree } from '../tree/logTree.js';
@@ -17,7 +17,7 @@ import {
   witnessClient,
   type WitnessClient,
 } from '../witness/witnessClient.js';
-import { headToCheck, type HeadToCheck, type KeptHead } from './headsToCheck.js';
+import { headToCheck, type HeadToCheck, type StoredHead } from './headsToCheck.js';
 import { lastSignedHead, type SignedHead, type VerifiersOf } from './signedHeads.js';
 
 const KEPT = 'a head that a witness has shown';
@@ -34,10 +34,10 @@ export async function witnessedHeads(
   signal: AbortSignal,
 ): Promise<readonly WitnessedHead[]> {
   const words = await witnessWords(witnesses, origin, verifiersOf, { timeoutMs: WITNESS_MS, signal });
-  return [...signedWords(words), ...(await keptHeads(folder, verifiersOf))];
+  return [...signedWords(words), ...(await storedHeads(folder, verifiersOf))];
 }
 
-async function keptHeads(
+async function storedHeads(
   folder: Pick<TileFolder, 'witnessed'>,
   verifiersOf: VerifiersOf,
 ): Promise<readonly WitnessedHead[]> {
@@ -78,7 +78,7 @@ export async function holdAgainst(
   await folder.keepWitnessed(undefined);
 }
 
-type WitnessedHead = HeadToCheck & KeptHead;
+type WitnessedHead = HeadToCheck & StoredHead;
 
 /** Answer of a witness. `witness` is the name of its key. */
 type WitnessWord = { readonly witness: string } & (
@@ -120,22 +120,22 @@ const signedWords = (words: readonly WitnessWord[]): readonly WitnessedHead[] =>
 const WITNESS_MS = 5_000;
 
 /** A witness claims to have cosigned a head that this log does not continue, but does not show that head. */
-export class WitnessDisagreesError extends ToldError {
+export class WitnessDisagreesError extends PublicReasonError {
   override readonly name = 'WitnessDisagreesError';
 }
 
 /** A witness refuses a head, but shows nothing that contradicts the log. */
-export class WitnessRefusesError extends ToldError {
+export class WitnessRefusesError extends PublicReasonError {
   override readonly name = 'WitnessRefusesError';
 }
 
-export interface Asked {
+export interface Requested {
   /** The head, with the cosignatures that arrived in time. */
   readonly note: string;
   /** Latest heads cosigned by the witnesses that refuse this one: the tree must continue each of them. */
   readonly against: readonly WitnessedHead[];
   /** Error about a refusing witness, for the case that the heads in `against` do not contradict the log. */
-  readonly trouble: ToldError | undefined;
+  readonly trouble: PublicReasonError | undefined;
 }
 
 /**
@@ -149,7 +149,7 @@ export async function askWitnesses(
   hashes: HashReader,
   verifiersOf: VerifiersOf,
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<Requested> {
   const patience = { timeoutMs: WITNESS_MS, signal };
   const { note, outcomes } = await collectCosignatures(
     witnesses,
@@ -169,7 +169,7 @@ export async function askWitnesses(
   return { note, against: signedWords(words), trouble };
 }
 
-function troubleOf({ word }: WitnessWord, cosigned: string, { size }: SignedHead): ToldError {
+function troubleOf({ word }: WitnessWord, cosigned: string, { size }: SignedHead): PublicReasonError {
   if (word === 'signed' || word === 'unsigned') {
     const words = `${cosigned}, refuses this log of ${size}, and shows nothing that a key of SEAL_KEY has signed against it`;
     return new WitnessRefusesError(`${words}: ask that witness`, words);

@@ -7,11 +7,11 @@ import type { Lease } from '../../../runtime/coordination/index.js';
 import { MalformedEvidenceError } from '../format/parsing.js';
 import type { TreeHead } from '../format/merkleTree.js';
 import type { WitnessClient } from '../witness/witnessClient.js';
-import type { FollowerRun, ToldError } from '../../../runtime/supervision/followers.js';
+import type { FollowerRun, PublicReasonError } from '../../../runtime/supervision/followers.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
 import { LogAlteredError, type LogTree, openLogTree } from '../tree/logTree.js';
 import { OtherTileError, type TileFolder } from '../tree/tileFolder.js';
-import { type Asked, askWitnesses, holdAgainst, witnessedHeads } from '../heads/witnessedHeads.js';
+import { type Requested, askWitnesses, holdAgainst, witnessedHeads } from '../heads/witnessedHeads.js';
 import { headToContinue } from '../heads/otherLogs.js';
 import {
   type HeadSigning,
@@ -92,7 +92,7 @@ async function signOn(
   // Events that the tree's tiles hold already need a new head where no head covers them.
   let news = tree.size > (last?.size ?? 0);
   let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));
-  let trouble: ToldError | undefined;
+  let trouble: PublicReasonError | undefined;
   let unpublished = isPublished(published, last) ? undefined : last;
   const readAndJudge = async (): Promise<void> => {
     await readOn(tree, folder, last, signal, mayWrite, (isNews) => (news ||= isNews && tree.size > (last?.size ?? 0)));
@@ -101,13 +101,13 @@ async function signOn(
   };
   let askAt = Number.POSITIVE_INFINITY;
   const publish = async (head: SignedHead): Promise<void> => {
-    const asked = await cosignatures(tree, head, deps, known, signal);
-    ({ against, trouble } = asked);
+    const requested = await cosignatures(tree, head, deps, known, signal);
+    ({ against, trouble } = requested);
     askAt = trouble === undefined ? Number.POSITIVE_INFINITY : performance.now() + ASK_AGAIN * everyMs;
     if (against.length > 0) await readAndJudge();
-    if (signal.aborted || (await isPublishedWhole(folder, asked.note))) return;
+    if (signal.aborted || (await isPublishedWhole(folder, requested.note))) return;
     mayWrite();
-    await folder.publish(asked.note, tree.partialTiles());
+    await folder.publish(requested.note, tree.partialTiles());
   };
   while (!signal.aborted) {
     await readAndJudge();
@@ -137,7 +137,7 @@ async function cosignatures(
   { witnesses }: Pick<TreeKeeperDeps, 'witnesses'>,
   verifiersOf: VerifiersOf,
   signal: AbortSignal,
-): Promise<Asked> {
+): Promise<Requested> {
   try {
     return await askWitnesses(witnesses, head, tree.hashes(head.size), verifiersOf, signal);
   } catch (error) {

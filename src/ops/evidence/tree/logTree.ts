@@ -5,7 +5,7 @@
  */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
-import { ToldError } from '../../../runtime/supervision/followers.js';
+import { PublicReasonError } from '../../../runtime/supervision/followers.js';
 import { hashPerfect, type HashReader, rootAt, type TreeHead } from '../format/merkleTree.js';
 import { HASH_BYTES, MalformedEvidenceError } from '../format/parsing.js';
 import { TILE_WIDTH, tileHashReader, tileWidthAt, TreeBuilder } from '../format/tiles.js';
@@ -244,7 +244,7 @@ function growing(deps: LogTreeDeps, started: Started): LogTree {
 }
 
 /** The log does not match a signed head: an event was altered, removed, inserted, exchanged or cut off. */
-export class LogAlteredError extends ToldError {
+export class LogAlteredError extends PublicReasonError {
   override readonly name = 'LogAlteredError';
   /** @param found the fault as a message for the public, or the signed head that the log does not match */
   constructor(found: string | Pick<TreeHead, 'size'>, options?: ErrorOptions) {

@@ -16,7 +16,7 @@ import { inParallel } from '../../../lib/async/inParallel.js';
 import { EngineError } from '../../../lib/engineError.js';
 import { makeFolder } from '../../../lib/files/folders.js';
 import { keepOwner } from '../../../lib/files/keepOwner.js';
-import { textOf } from '../../../lib/files/keptText.js';
+import { textOf } from '../../../lib/files/storedText.js';
 import { replaceFile } from '../../../lib/files/replaceFile.js';
 import { FORMAT_MARK, type FormatFault, formatFault } from '../../../ports/dataFormat.js';
 import type { Position } from '../../../ports/eventStore.js';

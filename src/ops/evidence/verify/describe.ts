@@ -1,6 +1,13 @@
 /** Describes what a verification found, for auditors. */
 import { TREE_STREAM } from '../../../domain/treeHeads.js';
-import type { Findings, FirstDifference, LogVerification, PlacedEvent, Stray, Verification } from './verification.js';
+import type {
+  Findings,
+  FirstDifference,
+  LogVerification,
+  PlacedEvent,
+  Unsequenced,
+  Verification,
+} from './verification.js';
 
 export function describeDifference({ change, count, number, event, before, signed }: FirstDifference): string {
   const many = count > 1 ? `${count} events, from number ${number} on, were` : `event ${number} was`;
@@ -30,7 +37,7 @@ export function describeDifference({ change, count, number, event, before, signe
 const describeEvent = ({ stream, revision, type, id, at, position }: PlacedEvent): string =>
   `${type} of ${at}, revision ${revision} of ${stream} (position ${position}, id ${id})`;
 
-const describeUnsequenced = ({ event }: Stray): string =>
+const describeUnsequenced = ({ event }: Unsequenced): string =>
   `an event was inserted where the log has no position: ${describeEvent(event)}`;
 
 const NOT_NEXT = 'this is not the next event of its stream: ';
@@ -53,14 +60,14 @@ export function firstFault(found: Verification): Fault | undefined {
   const { difference, verified_heads, unverified_heads } = found;
   const [gap] = found.gaps.first;
   const [streamGap] = found.stream_gaps.first;
-  const [stray] = found.strays.first;
+  const [unsequenced] = found.unsequenced.first;
   const [head] = found.wrong_heads.first;
   if (difference !== null)
     return {
       what: difference.change === 'cut off' ? 'cut off' : 'difference',
       message: describeDifference(difference),
     };
-  if (stray !== undefined) return { what: 'unsequenced event', message: describeUnsequenced(stray) };
+  if (unsequenced !== undefined) return { what: 'unsequenced event', message: describeUnsequenced(unsequenced) };
   if (gap !== undefined)
     return { what: 'missing event', message: `events are missing before ${describeEvent(gap.event)}` };
   if (streamGap !== undefined)
@@ -87,8 +94,8 @@ export function* describeVerification(found: LogVerification): Generator<string>
   if (found.difference !== null) yield describeDifference(found.difference);
   for (const { from, size, why } of found.wrong_heads.first) yield `${from}, of ${size} events: ${why}`;
   yield* further(found.wrong_heads, 'heads');
-  for (const stray of found.strays.first) yield describeUnsequenced(stray);
-  yield* further(found.strays, 'events there');
+  for (const unsequenced of found.unsequenced.first) yield describeUnsequenced(unsequenced);
+  yield* further(found.unsequenced, 'events there');
   for (const { after, event } of found.gaps.first)
     yield `events are missing between position ${after ?? 'none'} and ${describeEvent(event)}`;
   yield* further(found.gaps, 'gaps');

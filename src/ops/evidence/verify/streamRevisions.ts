@@ -5,14 +5,14 @@
 import { inParallel } from '../../../lib/async/inParallel.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
-import { FindingsList, type PlacedEvent, placeOf, type StreamGap } from './verification.js';
+import { FindingsList, type PlacedEvent, locationOf, type StreamGap } from './verification.js';
 
 /**
  * Number of recent streams that are remembered. The same number of earlier ones is remembered with them: about 40 MB at
  * most.
  */
 const REMEMBERED = 100_000;
-const ASKED_AT_ONCE = 32;
+const REQUESTED_AT_ONCE = 32;
 
 /**
  * Stand-in for two events of which one is unreadable. Its leaf tells that it was altered; the order of the two can't be
@@ -65,10 +65,10 @@ export class StreamRevisions {
     this.#questionable = [];
     const inPlace = new Set<Questionable>();
     const unknown = open.filter((one) => one.unknown);
-    await inParallel(unknown, Math.min(ASKED_AT_ONCE, unknown.length), async (one) => {
+    await inParallel(unknown, Math.min(REQUESTED_AT_ONCE, unknown.length), async (one) => {
       if (await this.#isInPlace(one.event)) inPlace.add(one);
     });
-    for (const one of open) if (!inPlace.has(one)) this.gaps.add({ event: placeOf(one.event, one.number) });
+    for (const one of open) if (!inPlace.has(one)) this.gaps.add({ event: locationOf(one.event, one.number) });
   }
 
   async #isInPlace({ stream, revision, position }: PlacedEvent): Promise<boolean> {

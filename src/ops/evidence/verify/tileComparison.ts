@@ -2,23 +2,23 @@
 import { HASH_BYTES } from '../format/parsing.js';
 import { TILE_WIDTH } from '../format/tiles.js';
 import type { TileFolder } from '../tree/tileFolder.js';
-import { type Change, type EventPlace, type PlacedEvent, placeOf } from './verification.js';
+import { type Change, type EventLocation, type PlacedEvent, locationOf } from './verification.js';
 
 export interface Differing extends Change {
   /** Number of the event in the log's order, from 1. */
   readonly number: number;
   /** Event that has this number now; null where the log has ended. */
-  readonly event: EventPlace | null;
-  readonly before: EventPlace | null;
+  readonly event: EventLocation | null;
+  readonly before: EventLocation | null;
 }
 
 export class TileComparison {
-  readonly #tiles: KeptLeaves;
+  readonly #tiles: StoredLeaves;
   #first: Omit<Differing, keyof Change> | undefined;
   readonly #now: Uint8Array[] = [];
   readonly #then: Uint8Array[] = [];
 
-  constructor(tiles: KeptLeaves) {
+  constructor(tiles: StoredLeaves) {
     this.#tiles = tiles;
   }
 
@@ -49,8 +49,8 @@ export class TileComparison {
       if (kept === undefined || Buffer.compare(leaf, kept) === 0) return;
       this.#first = {
         number,
-        event: placeOf(event, number),
-        before: before === null ? null : placeOf(before, number - 1),
+        event: locationOf(event, number),
+        before: before === null ? null : locationOf(before, number - 1),
       };
     }
     this.#now.push(leaf);
@@ -61,7 +61,7 @@ export class TileComparison {
    * Ends the comparison at the end of the log.
    * @param last the last event of the log
    */
-  async finish(last: EventPlace | null): Promise<Differing | undefined> {
+  async finish(last: EventLocation | null): Promise<Differing | undefined> {
     for (let index = last?.number ?? 0; this.#then.length < WINDOW; index++) {
       if (this.#now.length === WINDOW) break;
       const kept = await this.#tiles.at(index);
@@ -101,7 +101,7 @@ function changeBetween(now: readonly Uint8Array[], then: readonly Uint8Array[]):
 }
 
 /** Hashes of leaves as tiles hold them, in order. */
-interface KeptLeaves {
+interface StoredLeaves {
   /**
    * Hash of the leaf at `index`, for ascending indexes; `undefined` where no tile has it.
    * @throws the file system's errors
@@ -110,7 +110,7 @@ interface KeptLeaves {
 }
 
 /** @param size number of leaves in the tree whose tiles these are */
-export function keptLeaves(folder: Pick<TileFolder, 'read'>, size: number): KeptLeaves {
+export function storedLeaves(folder: Pick<TileFolder, 'read'>, size: number): StoredLeaves {
   let tile: { readonly index: number; readonly hashes: Buffer | undefined } | undefined;
   const hashAt = (hashes: Buffer | undefined, at: number): Uint8Array | undefined =>
     hashes?.subarray(at * HASH_BYTES, (at + 1) * HASH_BYTES);

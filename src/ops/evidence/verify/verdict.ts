@@ -5,7 +5,7 @@ import { rootAt } from '../format/merkleTree.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import type { HeadChecks } from './headChecks.js';
 import type { Differing } from './tileComparison.js';
-import type { EventPlace, FirstDifference } from './verification.js';
+import type { EventLocation, FirstDifference } from './verification.js';
 
 /**
  * Whether tiles that differ from the log are what was signed. They count as such also where no head covers the
@@ -41,8 +41,8 @@ async function rootOfTiles(folder: Pick<TileFolder, 'read'>, size: number): Prom
  */
 export function withoutStart(
   { heads, largest }: HeadChecks,
-  last: EventPlace | null,
-  start: EventPlace | undefined,
+  last: EventLocation | null,
+  start: EventLocation | undefined,
 ): FirstDifference | null {
   const events = last?.number ?? 0;
   if (start !== undefined) {
@@ -57,7 +57,7 @@ export function withoutStart(
 export function firstDifference(
   differing: Differing | undefined,
   heads: HeadChecks,
-  last: EventPlace | null,
+  last: EventLocation | null,
 ): FirstDifference | null {
   const { firstWrong: wrong, agreed, largest } = heads;
   const events = last?.number ?? 0;
@@ -72,7 +72,7 @@ export function firstDifference(
 }
 
 /** @param largest the size of the largest head @param last the last event that is left */
-function cutOff(largest: number, last: EventPlace | null): FirstDifference {
+function cutOff(largest: number, last: EventLocation | null): FirstDifference {
   const events = last?.number ?? 0;
   return { change: 'cut off', count: largest - events, number: events + 1, event: null, before: last, signed: true };
 }

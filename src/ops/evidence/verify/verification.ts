@@ -6,7 +6,7 @@ import type { OtherSignedLog } from '../heads/otherLogs.js';
 
 export type PlacedEvent = Pick<RecordedEvent, 'stream' | 'revision' | 'type' | 'id' | 'at' | 'position'>;
 
-export interface EventPlace extends PlacedEvent {
+export interface EventLocation extends PlacedEvent {
   /** Number of the event in the log's order, from 1. */
   readonly number: number;
 }
@@ -15,7 +15,7 @@ export interface EventPlace extends PlacedEvent {
  * An event for the verification's reader: keyed hashes in the name of its stream are masked.
  * @param number the event's number in the log's order, from 1
  */
-export function placeOf({ stream, revision, type, id, at, position }: PlacedEvent, number: number): EventPlace {
+export function locationOf({ stream, revision, type, id, at, position }: PlacedEvent, number: number): EventLocation {
   return { number, stream: shownStream(stream, MASK), revision, type, id, at, position };
 }
 
@@ -36,9 +36,9 @@ export interface FirstDifference {
   readonly count: number;
   readonly number: number;
   /** Event that has this number now; null where there is none, or it is unknown. */
-  readonly event: EventPlace | null;
+  readonly event: EventLocation | null;
   /** Event before the difference; null where the difference is at the log's start, or unknown. */
-  readonly before: EventPlace | null;
+  readonly before: EventLocation | null;
   /** False where no signed head covers the difference, and only a tile shows it. */
   readonly signed: boolean;
 }
@@ -52,7 +52,7 @@ export interface WrongHead {
 /** Events are missing before `event`. */
 export interface Gap {
   readonly after: Position | null;
-  readonly event: EventPlace;
+  readonly event: EventLocation;
 }
 
 /**
@@ -60,11 +60,11 @@ export interface Gap {
  * log.
  */
 export interface StreamGap {
-  readonly event: EventPlace;
+  readonly event: EventLocation;
 }
 
 /** An inserted event, which has no number in the log's order. */
-export interface Stray {
+export interface Unsequenced {
   readonly event: PlacedEvent;
 }
 
@@ -96,7 +96,7 @@ export interface Verification {
   /** Gaps in the revisions of streams. */
   readonly stream_gaps: Findings<StreamGap>;
   /** Events that were inserted where the engine has no position: only this verification reads them. */
-  readonly strays: Findings<Stray>;
+  readonly unsequenced: Findings<Unsequenced>;
   /** Whether stored tiles are not those that were signed. */
   readonly spoilt_tiles: boolean;
 }

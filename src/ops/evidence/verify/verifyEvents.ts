@@ -12,22 +12,22 @@ import { TreeBuilder } from '../format/tiles.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import { HeadChecks } from './headChecks.js';
 import type { VerifiersOf } from '../heads/signedHeads.js';
-import { headsInLog, type HeadToCheck, headToCheck, type KeptHead } from '../heads/headsToCheck.js';
-import { keptLeaves, TileComparison } from './tileComparison.js';
+import { headsInLog, type HeadToCheck, headToCheck, type StoredHead } from '../heads/headsToCheck.js';
+import { storedLeaves, TileComparison } from './tileComparison.js';
 import { leafBatches, type LeafThread, NO_LEAF } from './leafBatches.js';
 import type { Leaves } from '../tree/leaves.js';
 import { StreamRevisions } from './streamRevisions.js';
 import { edgeOf, type KeptProgress, progressOf, type VerifyProgress, whyUnusable } from './verifyProgress.js';
 import { firstDifference, tilesAreRight, withoutStart } from './verdict.js';
 import {
-  type EventPlace,
+  type EventLocation,
   type Findings,
   FindingsList,
   type Gap,
   NAMED,
   type PlacedEvent,
-  placeOf,
-  type Stray,
+  locationOf,
+  type Unsequenced,
   type Verification,
 } from './verification.js';
 
@@ -37,7 +37,7 @@ const NO_RULES = { hash: () => NO_LEAF, hashTexts: () => NO_LEAF };
 
 export interface VerifyDeps {
   /** The log as stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
+  readonly stored: Pick<EventStore, 'engine' | 'read' | 'readAll' | 'readTexts' | 'unsequenced'>;
   /** Leaves of the log; `undefined` where the log does not hold their rules, or the rules were altered. */
   readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'> | undefined;
   /** Thread that hashes a part of the leaves. */
@@ -45,7 +45,7 @@ export interface VerifyDeps {
   readonly folder: Pick<TileFolder, 'read' | 'head' | 'witnessed'>;
   readonly verifiersOf: VerifiersOf;
   /** Heads that were retained elsewhere. */
-  readonly kept: readonly KeptHead[];
+  readonly kept: readonly StoredHead[];
   /** Heads that witnesses have cosigned last. */
   readonly witnessed?: readonly HeadToCheck[];
 }
@@ -68,28 +68,28 @@ export async function verifyEvents(
 ): Promise<Verification> {
   const { stored, leaves, thread, folder, verifiersOf } = deps;
   const outside = await headsOutside(deps);
-  const strays = await straysIn(stored);
+  const unsequenced = await straysIn(stored);
   const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
   const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, start?.heads);
   const size = Math.max(0, ...outside.map((head) => head.size));
-  const comparison = new TileComparison(keptLeaves(folder, size));
+  const comparison = new TileComparison(storedLeaves(folder, size));
   const gaps = new FindingsList<Gap>();
   const revisions = new StreamRevisions(stored);
   const tree = new TreeBuilder(undefined, start === undefined ? undefined : edgeOf(start));
   let last: PlacedEvent | null = start?.last ?? null;
-  let treeStart: EventPlace | undefined;
+  let treeStart: EventLocation | undefined;
 
   const look = (event: PlacedEvent, leaf: Buffer): void | Promise<void> => {
     const before = last;
     last = event;
     tree.append(leaf);
     revisions.look(event, tree.size);
-    if (event.stream === TREE_STREAM && event.revision === 0) treeStart = placeOf(event, tree.size);
+    if (event.stream === TREE_STREAM && event.revision === 0) treeStart = locationOf(event, tree.size);
     if (stored.engine === 'embedded' && Number(event.position) !== Number(before?.position ?? 0) + 1)
-      gaps.add({ after: before?.position ?? null, event: placeOf(event, tree.size) });
+      gaps.add({ after: before?.position ?? null, event: locationOf(event, tree.size) });
     return leaves === undefined ? undefined : comparison.compare(leaf, tree.size, event, before);
   };
-  const end = (): EventPlace | null => (last === null ? null : placeOf(last, tree.size));
+  const end = (): EventLocation | null => (last === null ? null : locationOf(last, tree.size));
 
   const save = (): void => {
     const soFar = leaves === undefined ? undefined : heads.soFar();
@@ -131,7 +131,7 @@ export async function verifyEvents(
     leaves === undefined
       ? withoutStart(heads, end(), treeStart)
       : firstDifference(spoilt ? undefined : differing, heads, end());
-  const findings = [heads.wrong, gaps, revisions.gaps, strays];
+  const findings = [heads.wrong, gaps, revisions.gaps, unsequenced];
   return {
     agrees: difference === null && findings.every(({ found }) => found === 0) && !spoilt,
     events: tree.size,
@@ -146,7 +146,7 @@ export async function verifyEvents(
     wrong_heads: heads.wrong.findings(),
     gaps: gaps.findings(),
     stream_gaps: revisions.gaps.findings(),
-    strays,
+    unsequenced,
     spoilt_tiles: spoilt,
   };
 }
@@ -155,8 +155,8 @@ export async function verifyEvents(
  * Inserted events outside the engine's positions. They are read also where an earlier call has read the log's
  * beginning, since they precede it.
  */
-async function straysIn(stored: Pick<EventStore, 'strays'>): Promise<Findings<Stray>> {
-  const { found, first } = (await stored.strays?.(NAMED)) ?? { found: 0, first: [] };
+async function straysIn(stored: Pick<EventStore, 'unsequenced'>): Promise<Findings<Unsequenced>> {
+  const { found, first } = (await stored.unsequenced?.(NAMED)) ?? { found: 0, first: [] };
   return { found, first: first.map((event) => ({ event: { ...event, stream: shownStream(event.stream, MASK) } })) };
 }
 
@@ -182,7 +182,7 @@ async function headsOutside({ folder, kept, witnessed = [], verifiersOf }: Verif
   return [...all.map((head) => outsideHead(head, verifiersOf)), ...witnessed];
 }
 
-function outsideHead(head: KeptHead, verifiersOf: VerifiersOf): HeadToCheck {
+function outsideHead(head: StoredHead, verifiersOf: VerifiersOf): HeadToCheck {
   try {
     return headToCheck(head, verifiersOf);
   } catch (error) {

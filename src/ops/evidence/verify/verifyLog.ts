@@ -1,7 +1,7 @@
 /** Verifies a log with all that is known of its heads (docs/evidence.md#verifying-a-log). */
 import type { EventStore } from '../../../ports/eventStore.js';
 import type { NoteVerifier } from '../format/signedNote.js';
-import type { HeadToCheck, KeptHead } from '../heads/headsToCheck.js';
+import type { HeadToCheck, StoredHead } from '../heads/headsToCheck.js';
 import { continuedHeads, otherSignedLogs } from '../heads/otherLogs.js';
 import { verifiersOf } from '../heads/signedHeads.js';
 import { latestWitnessed, type WitnessesToAsk } from '../heads/witnessedHeads.js';
@@ -19,7 +19,7 @@ const NO_TILES = { read: async () => undefined, head: async () => undefined, wit
 
 export interface SignedLog {
   /** The log as stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'end' | 'engine' | 'logId' | 'read' | 'readAll' | 'readTexts' | 'strays'>;
+  readonly stored: Pick<EventStore, 'end' | 'engine' | 'logId' | 'read' | 'readAll' | 'readTexts' | 'unsequenced'>;
   /** Absent for a log without tiles: its heads tell how many events they cover. */
   readonly folder?: Pick<TileFolder, 'head' | 'read' | 'witnessed'>;
   /** Texts of SEAL_KEY. */
@@ -33,7 +33,7 @@ interface VerifyLogOptions {
   /** Verifiers of other keys than those of SEAL_KEY. */
   readonly verifiers?: readonly NoteVerifier[];
   /** Heads that were retained outside the log and SEAL_DIR. */
-  readonly retained?: readonly KeptHead[];
+  readonly retained?: readonly StoredHead[];
   readonly witnesses?: WitnessesToAsk;
   /**
    * Folder of the trees of this log and others. Where it is given, the log must continue the logs that it was made from,

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { hash, randomBytes } from 'node:crypto';
-import { keptText, textOf } from '../../../lib/files/keptText.js';
+import { storedText, textOf } from '../../../lib/files/storedText.js';
 import { replaceFile } from '../../../lib/files/replaceFile.js';
 import { cosigner, parseAddCheckpoint, parseCheckpoint } from '../format/checkpoint.js';
 import { EMPTY_ROOT, type TreeHead, verifyConsistency } from '../format/merkleTree.js';
@@ -71,7 +71,7 @@ export function openWitness(keyFile: string, name: string | undefined): WitnessI
   const key =
     name === undefined
       ? textOf(keyFile)
-      : keptText(keyFile, () => formatSignerKey(name, COSIGNATURE_V1, randomBytes(32)));
+      : storedText(keyFile, () => formatSignerKey(name, COSIGNATURE_V1, randomBytes(32)));
   if (key === undefined) return undefined;
   const signer = cosigner(key, () => Math.floor(Date.now() / 1_000));
   return {

@@ -113,7 +113,7 @@ export function erasuresOf(deps: ErasureDeps): Erasures {
 }
 
 /** Longest time in ms that backups of the key store are retained (docs/personal-data.md#key-store). */
-const BACKUPS_KEPT_MS = 30 * 86_400_000;
+const BACKUPS_RETAINED_MS = 30 * 86_400_000;
 
 /** An erasure that was carried out. Times are ISO 8601, UTC. */
 export interface ErasureView {
@@ -131,7 +131,7 @@ function erasedView({ erasure, already, unreadable }: ErasureOutcome): ErasureVi
     id: erasure.id,
     person: personId(erasure.person),
     erased_at: erasedAt,
-    complete_at: new Date(Date.parse(erasedAt) + BACKUPS_KEPT_MS).toISOString(),
+    complete_at: new Date(Date.parse(erasedAt) + BACKUPS_RETAINED_MS).toISOString(),
     already,
     unread: unreadable,
   };

@@ -27,14 +27,17 @@ export interface FoldSomeOptions {
  */
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { projection, ids } = options;
-  if (projection.contextIds === undefined) return foldWanted(options, ids);
+  if (projection.contextIds === undefined) return foldRequested(options, ids);
   const wanted = await withContext(options);
   // The documents that these depend on are not known as of `after`, so the fold starts at the log's beginning.
-  const folded = await foldWanted({ ...options, documents: undefined, after: undefined }, wanted);
+  const folded = await foldRequested({ ...options, documents: undefined, after: undefined }, wanted);
   return new Map([...folded].filter(([id]) => ids.has(id)));
 }
 
-async function foldWanted(options: FoldSomeOptions, wanted: ReadonlySet<string>): Promise<Map<string, StoredDocument>> {
+async function foldRequested(
+  options: FoldSomeOptions,
+  wanted: ReadonlySet<string>,
+): Promise<Map<string, StoredDocument>> {
   const { projection } = options;
   const folded = new Map(options.documents);
   await eachTouch(options, ({ event, ids, contextIds }) => {

@@ -208,10 +208,10 @@ const CARRIERS: Carriers = {
   async rebuild(options, { id, request: { names, uncheckedLog }, by, at, reason, process }, work) {
     if (uncheckedLog !== true) await checkLog(options, work);
     const projections = options.projections.filter(({ name }) => names.includes(name));
-    const asked = { by, at, ...(reason === null ? {} : { reason }), ...(process === undefined ? {} : { process }) };
+    const requested = { by, at, ...(reason === null ? {} : { reason }), ...(process === undefined ? {} : { process }) };
     // Another name than that of the builder, which may be this process.
     const holder = `${options.holder}, order ${id}`;
-    return requestRebuilds({ ...options, holder }, projections, asked, work.signal);
+    return requestRebuilds({ ...options, holder }, projections, requested, work.signal);
   },
 };
 

@@ -96,7 +96,7 @@ export type OrderStep =
   | { readonly step: 'place' };
 
 /** A request of maintenance, by a person. */
-export interface Asked {
+export interface Requested {
   readonly by: string;
   readonly reason?: string;
   /** Time of the request, ISO 8601, UTC, milliseconds. */
@@ -105,7 +105,7 @@ export interface Asked {
   readonly process?: string;
 }
 
-export interface Order<K extends OrderKind = OrderKind> extends Omit<Asked, 'reason'> {
+export interface Order<K extends OrderKind = OrderKind> extends Omit<Requested, 'reason'> {
   readonly id: string;
   readonly kind: K;
   readonly projection: string;
@@ -171,13 +171,13 @@ export async function placeOrder<K extends OrderKind>(
   kind: K,
   projection: string,
   request: Requests[K],
-  { reason, ...asked }: Asked,
+  { reason, ...requested }: Requested,
 ): Promise<Order<K>> {
   const key = keyOf(kind, projection);
   const stored = await records.get<Order<K>>(key);
   const before = stored && shown(stored.value);
   if (before?.state === 'running') {
-    if (isDeepStrictEqual(before.request, request) && (await isLeft(records, before, asked.by))) return before;
+    if (isDeepStrictEqual(before.request, request) && (await isLeft(records, before, requested.by))) return before;
     throw new MaintenanceRefusedError(
       `a ${kind} of ${projection} is under way since ${before.at}, asked for by ${before.by}`,
       { busy: true },
@@ -189,7 +189,7 @@ export async function placeOrder<K extends OrderKind>(
     projection,
     request,
     state: 'running',
-    ...asked,
+    ...requested,
     reason: reason ?? null,
     told_at: systemTime(),
     progress: null,

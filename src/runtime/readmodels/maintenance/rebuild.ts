@@ -18,7 +18,7 @@ import { finishSwap } from '../swap.js';
 import { dropBuild } from '../unusedBuilds.js';
 import { openBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
-import { type Asked, MaintenanceRefusedError, type StartedRebuild } from './orders.js';
+import { type Requested, MaintenanceRefusedError, type StartedRebuild } from './orders.js';
 import { progressOf, putProgress } from './progress.js';
 
 /** How often a builder checks that its build is still requested. */
@@ -47,7 +47,7 @@ function seizeBuildLease(
 export async function requestRebuilds(
   deps: ProjectorProcess,
   projections: readonly Projection[],
-  asked: Asked,
+  requested: Requested,
   signal: AbortSignal,
 ): Promise<StartedRebuild[]> {
   const { store } = deps;
@@ -60,7 +60,7 @@ export async function requestRebuilds(
         if (lease !== undefined) leases.push(lease);
       } catch (error) {
         if (!(error instanceof LeaseHeldError)) throw error;
-        inProgress.set(name, await leftRebuild(store, name, asked, error.holder));
+        inProgress.set(name, await leftRebuild(store, name, requested, error.holder));
       }
     }
     signal.throwIfAborted();
@@ -70,7 +70,7 @@ export async function requestRebuilds(
       const { name } = projection;
       const left = inProgress.get(name);
       const { value, resumed } =
-        left === undefined ? await requestRebuild(store, projection, asked) : { value: left, resumed: true };
+        left === undefined ? await requestRebuild(store, projection, requested) : { value: left, resumed: true };
       started.push({ name, target: value.target, from: value.from ?? null, resumed });
     }
     return started;
@@ -83,7 +83,7 @@ export async function requestRebuilds(
  * The rebuild that `holder` builds, if the same person requested it from a process that has left it to others.
  * @throws MaintenanceRefusedError that names the holder
  */
-async function leftRebuild(store: ReadStore, name: string, { by }: Asked, holder: string): Promise<Rebuild> {
+async function leftRebuild(store: ReadStore, name: string, { by }: Requested, holder: string): Promise<Rebuild> {
   const rebuild = (await rebuildOf(store, name))?.value;
   const isLeft = rebuild?.state === 'building' && rebuild.process !== undefined && rebuild.process !== holder;
   if (isLeft && rebuild.by === by) return rebuild;
@@ -101,7 +101,7 @@ async function leftRebuild(store: ReadStore, name: string, { by }: Asked, holder
 export async function requestRebuild(
   store: ReadStore,
   projection: Projection,
-  { by, reason, at, process }: Asked,
+  { by, reason, at, process }: Requested,
 ): Promise<{ readonly value: Rebuild; readonly resumed: boolean }> {
   const { name, version } = projection;
   const requester = process === undefined ? {} : { process };
@@ -269,7 +269,7 @@ export async function build(
 export async function requestRollback(
   store: ReadStore,
   { name, version }: Projection,
-  { by, reason, at }: Asked,
+  { by, reason, at }: Requested,
 ): Promise<number> {
   const existing = await rebuildOf(store, name);
   if (existing?.value.kind === 'rollback') return existing.value.target;

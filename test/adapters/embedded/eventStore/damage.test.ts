@@ -146,7 +146,7 @@ for (const position of ['0', '9007199254740993'])
       assert.is((await forged.append('stream', [event()], 1)).position, `${'0'.repeat(15)}3`);
       assert.instance(await failureOf(forged.append('stream', [event()], 2)), AlteredEventError);
       assert.is((await forged.append('other', [event()], 'none')).position, `${'0'.repeat(15)}4`);
-      const { found, first } = await forged.strays!(10);
+      const { found, first } = await forged.unsequenced!(10);
       assert.equal([found, first.map(({ id, position: at }) => [id, at])], [1, [['made up', position]]]);
     }));
 

@@ -361,8 +361,8 @@ const NOTHING: Omit<EventReader, 'end' | 'scan'> = {
   readStream: () => false,
   lastOf: () => 0,
   timedWithin: () => 0,
-  strays: () => ({ found: 0, first: [] }),
-  together: (work) => work(),
+  unsequenced: () => ({ found: 0, first: [] }),
+  inSnapshot: (work) => work(),
   scanTexts: () => (_after, through) => ({ events: [], through, size: 0 }),
 };
 const recorded = (position: number): RecordedEvent => ({
@@ -477,7 +477,7 @@ test('wakes waiters by growth past their position, their signal, a failing engin
   assert.equal(woken, ['at 5', 'at 7']);
   const looked = wait('at 9', 9);
   end = 10;
-  tail.look();
+  tail.poll();
   await nextTick();
   assert.equal(woken.splice(2), ['at 9'], 'at once, not at the next poll');
   await looked;

@@ -129,8 +129,8 @@ test('says that a batch reaches the log’s end only where it does', async () =>
     lastOf: unread,
     timedWithin: () => 0,
     readStream: unread,
-    together: unread,
-    strays: unread,
+    inSnapshot: unread,
+    unsequenced: unread,
     scan: unread,
     scanTexts: unread,
   };

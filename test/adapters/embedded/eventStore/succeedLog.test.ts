@@ -9,10 +9,10 @@ import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { event, events, eventsOf } from '../../../support/engines/eventStoreEvents.js';
 import { inFolder, withLogIn } from '../../../support/engines/eventStoreFolder.js';
 import { startEventStore } from '../../../support/engines/eventStoreProcess.js';
-import { KEPT_TYPE, startSuccession } from '../../../support/engines/successionProcess.js';
+import { RETAINED_TYPE, startSuccession } from '../../../support/engines/successionProcess.js';
 
 const test = suite('Embedded event store: a log in the place of another');
-const OPTIONS: SucceedOptions = { keeps: (_, type) => type === KEPT_TYPE, now: '2026-01-01T00:00:00.000Z' };
+const OPTIONS: SucceedOptions = { keeps: (_, type) => type === RETAINED_TYPE, now: '2026-01-01T00:00:00.000Z' };
 
 const SECRET = 'what nobody may find any more'.repeat(20);
 
@@ -23,12 +23,12 @@ const placesOf = (log: readonly RecordedEvent[]): string[] =>
 
 test('begins with the events that are kept, without gaps, none later than now, and takes more', () =>
   inFolder(async ({ dir }) => {
-    const first = event(KEPT_TYPE, { n: 1 });
+    const first = event(RETAINED_TYPE, { n: 1 });
     const old = await withLogIn(dir, async (log) => {
-      await log.append('a', [event('Gone', { secret: SECRET }), first, event('Gone'), event(KEPT_TYPE)], 'none');
+      await log.append('a', [event('Gone', { secret: SECRET }), first, event('Gone'), event(RETAINED_TYPE)], 'none');
       await log.append('b', [event('Gone')], 'none');
-      await log.append('c', [event(KEPT_TYPE)], 'none');
-      await log.append('a', [event(KEPT_TYPE)], 3);
+      await log.append('c', [event(RETAINED_TYPE)], 'none');
+      await log.append('a', [event(RETAINED_TYPE)], 3);
       await log.seal();
       return log.logId;
     });
@@ -37,7 +37,7 @@ test('begins with the events that are kept, without gaps, none later than now, a
     assert.ok(fileText(dir).includes(SECRET));
     const { from, to, shrink, close } = succeedEventLog(dir, {
       ...OPTIONS,
-      onKept: (stream) => void seen.push(stream),
+      onRetained: (stream) => void seen.push(stream),
     });
     shrink();
     close();
@@ -47,13 +47,13 @@ test('begins with the events that are kept, without gaps, none later than now, a
     await withLogIn(dir, async (log) => {
       assert.is(log.logId, to);
       assert.not.equal(to, from);
-      const kept = await eventsOf(log.readAll(undefined));
-      assert.equal(placesOf(kept), ['1 a 0', '2 a 1', '3 c 0', '4 a 2']);
+      const retained = await eventsOf(log.readAll(undefined));
+      assert.equal(placesOf(retained), ['1 a 0', '2 a 1', '3 c 0', '4 a 2']);
       assert.equal(
         seen,
-        kept.map(({ stream }) => stream),
+        retained.map(({ stream }) => stream),
       );
-      assert.equal([kept[0]?.id, kept[0]?.data, kept[0]?.at], [first.id, { n: 1 }, OPTIONS.now]);
+      assert.equal([retained[0]?.id, retained[0]?.data, retained[0]?.at], [first.id, { n: 1 }, OPTIONS.now]);
       assert.equal(await log.append('a', [event()], 2), { revision: 3, position: '0000000000000005' });
       assert.equal(placesOf(await log.read('a')), ['1 a 0', '2 a 1', '4 a 2', '5 a 3']);
     });
@@ -84,11 +84,11 @@ test('is refused while another process or connection has the log open, which sta
 
 test('leaves the old log or the new one, whole, whenever its process is killed', () =>
   inFolder(async ({ dir }) => {
-    const [gone, kept] = [12_000, 1_200];
+    const [gone, retained] = [12_000, 1_200];
     const old = await withLogIn(dir, async (log) => {
       for (let n = 0; n < 30; n++) {
         await log.append(`gone-${n}`, events(gone / 30, 'Gone'), 'none');
-        await log.append(`kept-${n}`, events(kept / 30, KEPT_TYPE), 'none');
+        await log.append(`kept-${n}`, events(retained / 30, RETAINED_TYPE), 'none');
       }
       return log.logId;
     });
@@ -104,9 +104,9 @@ test('leaves the old log or the new one, whole, whenever its process is killed',
         const all = await eventsOf(log.readAll(undefined));
         const isOld = log.logId === old;
         found.add(isOld);
-        assert.is(all.length, isOld ? gone + kept : kept);
+        assert.is(all.length, isOld ? gone + retained : retained);
         assert.is(Number(all.at(-1)?.position), all.length);
-        assert.ok(isOld || all.every(({ type }) => type === KEPT_TYPE));
+        assert.ok(isOld || all.every(({ type }) => type === RETAINED_TYPE));
         assert.ok(isOld || !existsSync(join(copy, 'read.db')));
       });
     }

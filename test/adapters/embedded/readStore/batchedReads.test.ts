@@ -172,11 +172,11 @@ test('keeps documents that are asked for again until they are forgotten, even wh
   memory.forget(name);
   assert.equal(await byWhom(reads, ['a3']), ['here']);
 
-  const asked = all(reads, ['slow', ...many('c')]);
+  const requested = all(reads, ['slow', ...many('c')]);
   await turn();
   await turn();
   memory.forget(name);
-  await asked;
+  await requested;
   const again = all(reads, ['slow', ...many('c')]);
   await turn();
   await turn();
@@ -220,11 +220,11 @@ test("fails present look-ups, and no later ones, when memory can't be brought up
 test('answers earlier look-ups when it closes, and reads later ones here', async () => {
   const { reads } = scripted();
   await withThread(reads);
-  const asked = all(reads, ['slow', ...many('a')]);
+  const requested = all(reads, ['slow', ...many('a')]);
   await turn();
   const closing = reads.close();
   assert.equal(
-    (await asked).map((document) => document?.id),
+    (await requested).map((document) => document?.id),
     ['slow', ...many('a')],
   );
   await closing;

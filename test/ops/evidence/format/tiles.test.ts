@@ -130,13 +130,13 @@ test('that do not fit the size continue no tree', () => {
 
 test('are read once a proof, and refused with another length', async () => {
   const { tiles } = tiledTree(leafHashes(600));
-  const asked: string[] = [];
+  const requested: string[] = [];
   const read = tileHashReader(async (tile) => {
-    asked.push(tilePath(tile));
+    requested.push(tilePath(tile));
     return tiles.get(tilePath(tile)) as Buffer;
   }, 600);
   await proveInclusion(read, 5, 600);
-  assert.deepEqual(asked.sort(), ['tile/0/000', 'tile/0/002.p/88', 'tile/1/000.p/2']);
+  assert.deepEqual(requested.sort(), ['tile/0/000', 'tile/0/002.p/88', 'tile/1/000.p/2']);
   const short = tileHashReader(async (tile) => (tiles.get(tilePath(tile)) as Buffer).subarray(32), 600);
   await assert.rejects(proveInclusion(short, 5, 600), MalformedEvidenceError);
   await assert.rejects(read([{ height: 0, index: 600 }]), RangeError);

@@ -7,13 +7,13 @@ import { headKeys, lastSignedHead, verifiersOf } from '../../../../src/ops/evide
 import type { Verification } from '../../../../src/ops/evidence/verify/verification.js';
 import { noteVerifier } from '../../../../src/ops/evidence/format/signedNote.js';
 import { gift } from '../../../support/service/cli.js';
-import { type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ old: KeptLog; copy: KeptLog }>('a log that was copied');
+const test = suite<{ old: StoredLog; copy: StoredLog }>('a log that was copied');
 const NEW_KEY = 'the key of the copy has thirty-two bytes at least';
 
 test.before.each(async (context) => {
-  context.old = await keptLog();
+  context.old = await storedLog();
   await context.old.fill(300);
   await context.old.keepUntilSigned();
   await context.old.fill(20);
@@ -26,27 +26,28 @@ test.after.each(async ({ old, copy }) => {
   await old.close();
 });
 
-async function copied(source: KeptLog): Promise<KeptLog> {
-  const target = await keptLog();
+async function copied(source: StoredLog): Promise<StoredLog> {
+  const target = await storedLog();
   await copyLog({ source: source.events, target: target.events }, { seal: true });
   return target;
 }
 
-async function firstHeadOf({ events }: KeptLog): Promise<TreeHeadSigned['data']> {
+async function firstHeadOf({ events }: StoredLog): Promise<TreeHeadSigned['data']> {
   const [first] = await events.read(treeHeadStream(events.logId));
   assert.ok(first);
   return first.data as TreeHeadSigned['data'];
 }
 
-const linkOf = async (log: KeptLog): Promise<TreeHeadSigned['data']['continues']> => (await firstHeadOf(log)).continues;
+const linkOf = async (log: StoredLog): Promise<TreeHeadSigned['data']['continues']> =>
+  (await firstHeadOf(log)).continues;
 
 /** As `gift audit verify` does. */
-async function verified(log: KeptLog, known = verifiersOf([NEW_KEY])): Promise<Verification> {
+async function verified(log: StoredLog, known = verifiersOf([NEW_KEY])): Promise<Verification> {
   return log.verify({ verifiersOf: known, witnessed: await continuedHeads(log.events, known) });
 }
 
 /** In the log's file, where no later head covers it. */
-async function relinked(log: KeptLog, member: string, value: string | number): Promise<void> {
+async function relinked(log: StoredLog, member: string, value: string | number): Promise<void> {
   await log.tamper((database) => {
     const { changes } = database
       .prepare(
@@ -102,7 +103,7 @@ test('is linked through a copy of the copy', async ({ old, copy }) => {
 });
 
 test('links to nothing where the old log had no head', async () => {
-  const bare = await keptLog();
+  const bare = await storedLog();
   await bare.fill(3);
   const target = await copied(bare);
   await target.keepUntilSigned();

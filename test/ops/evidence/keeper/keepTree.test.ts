@@ -12,16 +12,16 @@ import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { formatCheckpoint } from '../../../../src/ops/evidence/format/checkpoint.js';
 import { openNote, parseNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
-import { EVERY_MS, filling, type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
+import { EVERY_MS, filling, type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog }>('keeps the tree over the log');
+const test = suite<{ log: StoredLog }>('keeps the tree over the log');
 
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
 });
 test.after.each(({ log }) => log.close());
 
-const headsOf = async ({ events }: KeptLog): Promise<SignedHead[]> =>
+const headsOf = async ({ events }: StoredLog): Promise<SignedHead[]> =>
   (await events.read(treeHeadStream(events.logId))).map(headOf);
 
 test('signs a head of all events, claims it in the log, then publishes it', async ({ log }) => {
@@ -109,7 +109,7 @@ test('makes spoilt tiles anew where the log is what was signed', async ({ log })
 
 /** Where a process may die: before a step, or right behind it. */
 class Died extends Error {}
-const STEPS: Readonly<Record<string, (log: KeptLog, die: () => void) => Parameters<KeptLog['keep']>[1]>> = {
+const STEPS: Readonly<Record<string, (log: StoredLog, die: () => void) => Parameters<StoredLog['keep']>[1]>> = {
   'before it claims a head': ({ events }, die) => ({ events: dyingAt(events, die, 'before') }),
   'after it has claimed a head': ({ events }, die) => ({ events: dyingAt(events, die, 'after') }),
   'before it keeps a tile': ({ folder }, die) => ({
@@ -200,7 +200,7 @@ test('of two that keep it at once, one signs a size, and both tell the same', as
     }
   })();
   const done = async (): Promise<boolean> => (await headsOf(log)).length >= 4;
-  const untilDone = async (folder: KeptLog['folder']): Promise<void> => {
+  const untilDone = async (folder: StoredLog['folder']): Promise<void> => {
     // The one that loses a race starts again.
     while (!(await done())) await log.keep(done, { folder }).catch((error: unknown) => conflict(error));
   };
@@ -224,9 +224,10 @@ test('repeats a claim whose outcome is unknown without a second head', async ({ 
   let failures = 0;
   const events: EventStore = {
     ...log.events,
-    async append(...asked) {
-      const appended = await log.events.append(...asked);
-      if (asked[0] !== TREE_STREAM && failures++ === 0) throw new UnavailableError('lost', { outcomeUnknown: true });
+    async append(...requested) {
+      const appended = await log.events.append(...requested);
+      if (requested[0] !== TREE_STREAM && failures++ === 0)
+        throw new UnavailableError('lost', { outcomeUnknown: true });
       return appended;
     },
   };

@@ -2,13 +2,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
 import { AlteredLogRefusedError, refuseAlteredLog } from '../../../../src/ops/readmodels/refuseAlteredLog.js';
-import { type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
 const NEW = 'another key of the tests has thirty-two bytes at least';
-const test = suite<{ log: KeptLog }>('a log whose key was changed');
+const test = suite<{ log: StoredLog }>('a log whose key was changed');
 
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(3);
   await context.log.keepUntilSigned();
 });

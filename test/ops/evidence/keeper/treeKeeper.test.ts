@@ -12,12 +12,12 @@ import { LEASE_MS } from '../../../../src/runtime/coordination/lease.js';
 import { type FollowerHealth, followers } from '../../../../src/runtime/supervision/followers.js';
 import { eventually } from '../../../support/assertions/until.js';
 import { memoryRecords } from '../../../support/engines/memoryRecords.js';
-import { EVERY_MS, type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
+import { EVERY_MS, type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog }>('shares the keeping of the tree');
+const test = suite<{ log: StoredLog }>('shares the keeping of the tree');
 
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(600);
   await context.log.keepUntilSigned();
 });
@@ -32,23 +32,23 @@ interface Keeper {
   close(): Promise<void>;
 }
 
-function keeper({ events, folder }: KeptLog, records = memoryRecords(Date.now), holder = 'one'): Keeper {
+function keeper({ events, folder }: StoredLog, records = memoryRecords(Date.now), holder = 'one'): Keeper {
   const all = followers({ logger: pino({ level: 'silent' }) });
   let readings = 0;
   let failure: Error | undefined;
   let failed = 0;
   const stored: EventStore = {
     ...events,
-    async read(...asked) {
+    async read(...requested) {
       if (failure !== undefined) {
         failed += 1;
         throw failure;
       }
-      return events.read(...asked);
+      return events.read(...requested);
     },
-    readAll(after, ...asked) {
+    readAll(after, ...requested) {
       if (after === undefined) readings += 1;
-      return events.readAll(after, ...asked);
+      return events.readAll(after, ...requested);
     },
   };
   const running = startTreeKeeper({
@@ -79,7 +79,7 @@ const says = (one: Keeper): boolean => {
   return health?.failing === true && health.error === 'LogAlteredError';
 };
 
-const altered = async (log: KeptLog): Promise<void> =>
+const altered = async (log: StoredLog): Promise<void> =>
   log.tamper((database) => database.prepare(`UPDATE events SET data = '{"n":1}' WHERE position = 599`).run());
 
 test('of two, one finds out that the log was altered, and says so until both are closed', async ({ log }) => {

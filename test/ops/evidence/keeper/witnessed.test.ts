@@ -14,13 +14,13 @@ import { openNote, signNote } from '../../../../src/ops/evidence/format/signedNo
 import { type WitnessClient, witnessClient } from '../../../../src/ops/evidence/witness/witnessClient.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
 import { type RunningWitness, startWitness } from '../../../support/evidence/witness.js';
-import { type KeptLog, KEYS, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, KEYS, storedLog } from '../../../support/fixtures/storedTree.js';
 import { gift } from '../../../support/service/cli.js';
 
-const test = suite<{ log: KeptLog; dir: string; running: RunningWitness; client: WitnessClient }>('a witnessed log');
+const test = suite<{ log: StoredLog; dir: string; running: RunningWitness; client: WitnessClient }>('a witnessed log');
 
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   context.dir = mkdtempSync(join(tmpdir(), 'witness-of-log-'));
   const { logId } = context.log.events;
   const [vkey = ''] = headKeys(KEYS, `test/log/${logId}`).verifierKeys;
@@ -34,7 +34,7 @@ test.after.each(async ({ log, dir, running }) => {
 });
 
 /** Of the published head, where the witness has cosigned it. */
-async function cosigned({ folder }: KeptLog, running: RunningWitness): Promise<number> {
+async function cosigned({ folder }: StoredLog, running: RunningWitness): Promise<number> {
   try {
     return parseCheckpoint(openNote((await folder.head()) ?? '', [cosignatureVerifier(running.vkey)]).body).size;
   } catch {
@@ -78,7 +78,7 @@ test('publishes no head before its witnesses were asked', async ({ log, running,
 });
 
 /** All that it keeps, as it is now; the answer puts the log back to it. */
-async function kept(log: KeptLog): Promise<() => Promise<void>> {
+async function kept(log: StoredLog): Promise<() => Promise<void>> {
   const copy = mkdtempSync(join(tmpdir(), 'whole-copy-'));
   await log.tamper(() => cpSync(log.dir, copy, { recursive: true }));
   return async () => {
@@ -91,7 +91,7 @@ async function kept(log: KeptLog): Promise<() => Promise<void>> {
 }
 
 /** By `gift audit verify`, with no witness. @param shown what SEAL_DIR keeps of one */
-async function isVerifiedAgainst({ dir, events }: KeptLog, shown: string): Promise<void> {
+async function isVerifiedAgainst({ dir, events }: StoredLog, shown: string): Promise<void> {
   const sealDir = join(dir, 'sealed');
   await tileFolder(join(sealDir, events.logId)).keepWitnessed(shown);
   const env = { DATA_DIR: dir, SEAL_DIR: sealDir, SEAL_KEY: KEYS[0] ?? '' };
@@ -155,9 +155,9 @@ test('put back to before its first event, it makes no other start', async ({ log
 });
 
 for (const [where, fill] of [
-  ['the next head', async (log: KeptLog) => log.fill(1)],
+  ['the next head', async (log: StoredLog) => log.fill(1)],
   // As the standard has it, its witness answers 409 then, too.
-  ['a head of the same size', async (log: KeptLog, size: number) => log.fill(size - Number(await log.events.end()))],
+  ['a head of the same size', async (log: StoredLog, size: number) => log.fill(size - Number(await log.events.end()))],
 ] as const)
   test(`put back while it is kept, it is found at ${where}`, async ({ log, running, client }) => {
     await log.fill(3);
@@ -167,11 +167,12 @@ for (const [where, fill] of [
     await log.keep(async () => (await cosigned(log, running)) > 50, { witnesses: [client] });
     const size = await cosigned(log, running);
     await putBack();
-    let asked = 0;
+    let requested = 0;
     // Its word is not to be had when the keeper starts.
     const late: WitnessClient = {
       ...client,
-      latest: async (...args) => (asked++ === 0 ? { outcome: 'failed', reason: 'it is away' } : client.latest(...args)),
+      latest: async (...args) =>
+        requested++ === 0 ? { outcome: 'failed', reason: 'it is away' } : client.latest(...args),
     };
     const published = await log.folder.head();
     await fill(log, size);
@@ -217,11 +218,11 @@ test('is well again once a witness that has refused its head cosigns it, though 
   client,
 }) => {
   await log.fill(3);
-  let asked = 0;
+  let requested = 0;
   const late: WitnessClient = {
     ...client,
     cosign: async (...args) =>
-      asked++ === 0 ? { witness: client.name, outcome: 'ahead', size: 9 } : client.cosign(...args),
+      requested++ === 0 ? { witness: client.name, outcome: 'ahead', size: 9 } : client.cosign(...args),
   };
   const said: (string | undefined)[] = [];
   await log.keep(async () => said.includes('WitnessDisagreesError') && said.at(-1) === undefined, {

@@ -3,15 +3,15 @@ import { suite } from 'uvu';
 import { openEventStoreDb } from '../../../../src/adapters/eventstoredb/eventStore.js';
 import { type EventStoreDouble, startEventStoreDouble } from '../../../support/engines/eventStoreDouble.js';
 import type { RawRecord } from '../../../support/engines/eventStoreDoubleLog.js';
-import { type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog; double: EventStoreDouble }>('a log in EventStoreDB that was tampered with');
+const test = suite<{ log: StoredLog; double: EventStoreDouble }>('a log in EventStoreDB that was tampered with');
 const STREAM = 'gift-erased';
 
 test.before.each(async (context) => {
   context.double = await startEventStoreDouble();
   const { url } = context.double;
-  context.log = await keptLog(() => openEventStoreDb({ url, timeoutMs: 20_000 }));
+  context.log = await storedLog(() => openEventStoreDb({ url, timeoutMs: 20_000 }));
   await context.log.fill(300);
   await context.log.fill(2, STREAM);
   await context.log.fill(10);

@@ -14,7 +14,7 @@ import {
   type EventStoreServer,
   startEventStoreServer,
 } from '../../../support/engines/eventStoreServer.js';
-import { type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 
 const test = suite('the files of an EventStoreDB');
 const TIMEOUT_MS = 20_000;
@@ -90,8 +90,8 @@ class Disk {
 }
 
 /** A log of so many events, signed; its server is stopped. */
-async function signed(disk: Disk, count: number): Promise<KeptLog> {
-  const log = await keptLog(() => disk.open());
+async function signed(disk: Disk, count: number): Promise<StoredLog> {
+  const log = await storedLog(() => disk.open());
   await log.fill(count);
   await log.keepUntilSigned();
   assert.equal((await log.verify()).agrees, true);
@@ -100,7 +100,7 @@ async function signed(disk: Disk, count: number): Promise<KeptLog> {
   return log;
 }
 
-async function isFound(log: KeptLog): Promise<void> {
+async function isFound(log: StoredLog): Promise<void> {
   const { agrees, gaps, difference } = await log.verify();
   assert.deepEqual([agrees, gaps.found], [false, 0]);
   assert.deepEqual([difference?.change, difference?.number, difference?.count], ['altered', 8, 1]);

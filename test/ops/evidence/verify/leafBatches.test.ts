@@ -8,12 +8,12 @@ import {
   openLeafThread,
 } from '../../../../src/ops/evidence/verify/leafBatches.js';
 import type { LeafRules } from '../../../../src/ops/evidence/format/eventLeaf.js';
-import { type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog; rules: LeafRules; thread: LeafThread }>('a thread that hashes leaves');
+const test = suite<{ log: StoredLog; rules: LeafRules; thread: LeafThread }>('a thread that hashes leaves');
 
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(300);
   await context.log.keepUntilSigned();
   await context.log.tamper((database) => {
@@ -29,7 +29,7 @@ test.after.each(async ({ log, thread }) => {
 });
 
 async function hashesOf(
-  { events }: KeptLog,
+  { events }: StoredLog,
   rules: LeafRules,
   thread: LeafThread | undefined,
   batchSize: number,

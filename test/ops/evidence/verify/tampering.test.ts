@@ -7,13 +7,13 @@ import type Database from 'better-sqlite3';
 import { suite } from 'uvu';
 import { describeDifference, firstFault } from '../../../../src/ops/evidence/verify/describe.js';
 import { StreamRevisions } from '../../../../src/ops/evidence/verify/streamRevisions.js';
-import { type KeptLog, keptLog } from '../../../support/fixtures/keptTree.js';
+import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog }>('a log that was tampered with');
+const test = suite<{ log: StoredLog }>('a log that was tampered with');
 
 /** Two full tiles and a part of one, signed twice. */
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(300);
   await context.log.keepUntilSigned();
   await context.log.fill(300);
@@ -128,9 +128,9 @@ for (const position of ['0', '-5', '9007199254740993', '9223372036854775807'])
     assert.equal((await log.events.read(stream)).length, 1);
     assert.deepEqual([log.events.local?.lastOf(stream), log.events.local?.end()], [last, end]);
     const found = await log.verify();
-    assert.deepEqual([found.agrees, found.difference, found.strays.found], [false, null, 1]);
+    assert.deepEqual([found.agrees, found.difference, found.unsequenced.found], [false, null, 1]);
     assert.deepEqual(
-      found.strays.first.map(({ event }) => [event.position, event.stream]),
+      found.unsequenced.first.map(({ event }) => [event.position, event.stream]),
       [[position, stream]],
     );
     assert.match(firstFault(found)!.message, new RegExp(`inserted.*\\(position ${position}, id 11111111`));

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { progressFile } from '../../../../src/cli/audit/progressFile.js';
 import { verifiersOf } from '../../../../src/ops/evidence/heads/signedHeads.js';
-import type { KeptHead } from '../../../../src/ops/evidence/heads/headsToCheck.js';
+import type { StoredHead } from '../../../../src/ops/evidence/heads/headsToCheck.js';
 import type { Verification } from '../../../../src/ops/evidence/verify/verification.js';
 import { verifyEvents } from '../../../../src/ops/evidence/verify/verifyEvents.js';
 import type { VerifyProgress } from '../../../../src/ops/evidence/verify/verifyProgress.js';
-import { KEYS, type KeptLog, keptLog, readableLeaves } from '../../../support/fixtures/keptTree.js';
+import { KEYS, type StoredLog, storedLog, readableLeaves } from '../../../support/fixtures/storedTree.js';
 
-const test = suite<{ log: KeptLog; young: string }>('a verification that was interrupted');
+const test = suite<{ log: StoredLog; young: string }>('a verification that was interrupted');
 
 /** Signed at 300 events and at the end. */
 test.before.each(async (context) => {
-  context.log = await keptLog();
+  context.log = await storedLog();
   await context.log.fill(300);
   await context.log.keepUntilSigned();
   context.young = (await context.log.folder.head()) ?? '';
@@ -26,13 +26,13 @@ test.after.each(({ log }) => log.close());
 
 interface Trial {
   readonly kept?: VerifyProgress | undefined;
-  readonly heads?: readonly KeptHead[];
+  readonly heads?: readonly StoredHead[];
   /** Interrupted at the first batch. */
   readonly interrupt?: boolean;
 }
 
 async function verified(
-  log: KeptLog,
+  log: StoredLog,
   { kept, heads = [], interrupt = false }: Trial,
 ): Promise<{ found?: Verification; saved?: VerifyProgress; unusable?: string; read: number[] }> {
   const ending = new AbortController();

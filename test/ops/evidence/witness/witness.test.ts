@@ -48,7 +48,7 @@ interface Witness {
 function witnessOf(origin: string, logKeys: readonly string[]): Witness {
   let latest: WitnessedLog | undefined;
   const view: WitnessView = {
-    verifiers: (asked) => (asked === origin ? logKeys.map(noteVerifier) : undefined),
+    verifiers: (requested) => (requested === origin ? logKeys.map(noteVerifier) : undefined),
     latest: () => latest,
     cosigners: [cosigner(witnessKey, () => 1_700_000_000)],
   };

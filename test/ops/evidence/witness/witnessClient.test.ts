@@ -112,19 +112,19 @@ test('fails, and never throws, where the witness does not do what a witness does
 
 test('says that the witness has seen another tree of this size, whatever body its 409 has', async () => {
   for (const body of ['4\n', '', 'the roots differ\n']) {
-    const asked: string[] = [];
+    const requested: string[] = [];
     await inPlace(
       (request, response) => {
         request.setEncoding('utf8').once('data', (text: string) => {
-          asked.push(text.split('\n')[0] ?? '');
-          response.writeHead(409).end(asked.length === 1 ? '4\n' : body);
+          requested.push(text.split('\n')[0] ?? '');
+          response.writeHead(409).end(requested.length === 1 ? '4\n' : body);
         });
       },
       async (url) => {
         const done = await witnessClient({ url, key: WITNESS_VKEY }).cosign(checkpointAt(4), PATIENCE);
         assert.ok(done.outcome === 'inconsistent', JSON.stringify(done));
         assert.equal(done.size, 4);
-        assert.deepEqual(asked, ['old 0', 'old 4']);
+        assert.deepEqual(requested, ['old 0', 'old 4']);
       },
     );
   }
@@ -149,10 +149,10 @@ test('proves from a smaller size than it knew, where the witness says so', async
 });
 
 test('tries again, within its time', async ({ running }) => {
-  let asked = 0;
+  let requested = 0;
   await inPlace(
     (request, response) => {
-      if (++asked <= 2) return void response.writeHead(503).end();
+      if (++requested <= 2) return void response.writeHead(503).end();
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
@@ -165,7 +165,7 @@ test('tries again, within its time', async ({ running }) => {
     async (url) => {
       const client = witnessClient({ url, key: running.vkey });
       assert.equal((await client.cosign(checkpointAt(4), PATIENCE)).outcome, 'cosigned');
-      assert.equal(asked, 3);
+      assert.equal(requested, 3);
     },
   );
   const silent = await inPlace(

@@ -8,7 +8,7 @@ import { giftsProjection } from '../../../../src/projections/gifts.js';
 import { seizeLease } from '../../../../src/runtime/coordination/lease.js';
 import { startMaintenance } from '../../../../src/runtime/readmodels/maintenance/maintainer.js';
 import {
-  type Asked,
+  type Requested,
   failureOf,
   lastOrder,
   MaintenanceRefusedError,
@@ -21,15 +21,17 @@ import {
 import { rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
 import { eventually, until } from '../../../support/assertions/until.js';
 import { buy, installed, type Installation, settled, silent } from '../../../support/fixtures/projecting.js';
-import { ASKED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../../support/fixtures/rebuilding.js';
+import { REQUESTED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../../support/fixtures/rebuilding.js';
 
 const test = suite('orders of maintenance');
 const REQUEST = { names: ['gifts'] };
 const TARGET = giftsProjection.version * 1_000_000 + 1;
 const LONG_AGO = new Date(Date.now() - 60_000).toISOString();
 
-const place = async ({ store }: Pick<Installation, 'store'>, asked: Asked = ASKED): Promise<Order<'rebuild'>> =>
-  placeOrder(store.records, 'rebuild', 'gifts', REQUEST, asked);
+const place = async (
+  { store }: Pick<Installation, 'store'>,
+  requested: Requested = REQUESTED,
+): Promise<Order<'rebuild'>> => placeOrder(store.records, 'rebuild', 'gifts', REQUEST, requested);
 
 /** A process that carries orders out, until `check` ends as the check of the log. */
 function process(
@@ -59,10 +61,10 @@ async function ended({ store }: Pick<Installation, 'store'>): Promise<Order<'reb
 }
 
 /** A served read model, with nothing that projects it. */
-async function left(house: Installation): Promise<void> {
-  await buy(house.events);
-  const projector = await house.project();
-  await settled(projector, house.events);
+async function left(installation: Installation): Promise<void> {
+  await buy(installation.events);
+  const projector = await installation.project();
+  await settled(projector, installation.events);
   await projector.close();
 }
 
@@ -75,24 +77,24 @@ const refusalOf = async (work: Promise<unknown>): Promise<string> => {
 
 test(
   'a long order shows as running, then as done, in any process',
-  installed(async (house) => {
-    await left(house);
-    const { records } = house.store;
+  installed(async (installation) => {
+    await left(installation);
+    const { records } = installation.store;
     const held = deferred<void>();
-    const one = process(house, house.store, async () => held.promise);
-    const placed = await place(house);
+    const one = process(installation, installation.store, async () => held.promise);
+    const placed = await place(installation);
     await until(async () => (await orderNow(records, placed))?.value.step?.step === 'check', 'its progress');
     const running = await lastOrder(records, 'rebuild', 'gifts');
     assert.equal([running?.state, running?.result, running?.failure], ['running', null, null]);
     assert.equal(await lastOrder(records, 'repair', 'gifts'), undefined);
     assert.equal(await lastOrder(records, 'rebuild', 'accounts'), undefined);
-    assert.match(await refusalOf(place(house)), /a rebuild of gifts is under way since .*, asked for by sue/);
+    assert.match(await refusalOf(place(installation)), /a rebuild of gifts is under way since .*, asked for by sue/);
     await until(
       async () => ((await lastOrder(records, 'rebuild', 'gifts'))?.told_at ?? '') > placed.told_at,
       'its renewal',
     );
     held.resolve();
-    const { id, state, progress, result } = await ended(house);
+    const { id, state, progress, result } = await ended(installation);
     assert.equal([id, state, progress], [placed.id, 'done', 1]);
     assert.equal(result, [{ name: 'gifts', target: TARGET, from: giftsProjection.version, resumed: false }]);
     await one.close();
@@ -101,20 +103,20 @@ test(
 
 test(
   'an expected failure says why; any other is logged, and only its requester is told its words',
-  installed(async (house) => {
-    await left(house);
+  installed(async (installation) => {
+    await left(installation);
     const { lines, logger } = listening();
     let failure: Error = new MaintenanceRefusedError('never built', { remedy: 'status' });
-    const one = process(house, house.store, async () => Promise.reject(failure), { logger });
-    await place(house);
-    const refused = await ended(house);
+    const one = process(installation, installation.store, async () => Promise.reject(failure), { logger });
+    await place(installation);
+    const refused = await ended(installation);
     const logged = (): string[] => lines.filter((line) => line.includes('a task failed'));
     assert.equal([refused.state, refused.failure, refused.result, logged()], ['failed', 'never built', null, []]);
     const shown = failureOf(refused) as MaintenanceRefusedError;
     assert.equal([shown instanceof MaintenanceRefusedError, shown.refusal.remedy], [true, 'status']);
     for (failure of [new UnavailableError('secret'), new RangeError('secret')]) {
-      await place(house);
-      const failed = await ended(house);
+      await place(installation);
+      const failed = await ended(installation);
       assert.equal([failed.state, failed.failure], ['failed', 'it failed: see the log of the service']);
       assert.is(failureOf(failed).message, 'secret');
       assert.is(failureOf(failed) instanceof UnavailableError, failure instanceof UnavailableError);
@@ -127,24 +129,24 @@ test(
 
 test(
   'another process goes on with an order whose process has ended, to the same outcome',
-  installed(async (house) => {
-    await left(house);
+  installed(async (installation) => {
+    await left(installation);
     const begun = deferred<void>();
     const dead = process(
-      house,
-      house.store,
+      installation,
+      installation.store,
       async (signal) =>
         new Promise((_, reject) => {
           begun.resolve();
           signal.addEventListener('abort', () => reject(new Error('cut off')));
         }),
     );
-    const placed = await place(house);
+    const placed = await place(installation);
     await begun.promise;
     await dead.close();
-    assert.is((await orderNow(house.store.records, placed))?.value.state, 'running');
-    const next = process(house, house.store, undefined, { holder: 'another' });
-    const { id, state, result } = await ended(house);
+    assert.is((await orderNow(installation.store.records, placed))?.value.state, 'running');
+    const next = process(installation, installation.store, undefined, { holder: 'another' });
+    const { id, state, result } = await ended(installation);
     assert.equal([id, state, result?.[0]?.target], [placed.id, 'done', TARGET]);
     await next.close();
   }),
@@ -152,12 +154,12 @@ test(
 
 test(
   'an order that no process carries out shows as interrupted, and can be requested again',
-  installed(async (house) => {
-    const { records } = house.store;
-    const placed = await place(house);
+  installed(async (installation) => {
+    const { records } = installation.store;
+    const placed = await place(installation);
     await records.put('task/rebuild/gifts', { ...placed, told_at: LONG_AGO });
     assert.is((await lastOrder(records, 'rebuild', 'gifts'))?.state, 'interrupted');
-    const again = await place(house);
+    const again = await place(installation);
     assert.is.not(again.id, placed.id);
     await withdrawOrder(records, again);
     assert.is((await lastOrder(records, 'rebuild', 'gifts'))?.state, 'interrupted');
@@ -166,38 +168,38 @@ test(
 
 test(
   'a withdrawn order stops, and changes nothing',
-  installed(async (house) => {
-    await left(house);
+  installed(async (installation) => {
+    await left(installation);
     const stopped = deferred<void>();
-    const one = process(house, house.store, async (signal) => {
+    const one = process(installation, installation.store, async (signal) => {
       await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
       stopped.resolve();
       signal.throwIfAborted();
     });
-    const placed = await place(house);
-    await until(async () => (await orderNow(house.store.records, placed))?.value.step !== null, 'its begin');
-    await withdrawOrder(house.store.records, placed);
+    const placed = await place(installation);
+    await until(async () => (await orderNow(installation.store.records, placed))?.value.step !== null, 'its begin');
+    await withdrawOrder(installation.store.records, placed);
     await stopped.promise;
     await one.close();
-    assert.is((await orderNow(house.store.records, placed))?.value.state, 'interrupted');
-    assert.is(await rebuildOf(house.store, 'gifts'), undefined);
+    assert.is((await orderNow(installation.store.records, placed))?.value.state, 'interrupted');
+    assert.is(await rebuildOf(installation.store, 'gifts'), undefined);
   }),
 );
 
 test(
   'the same person gets the order in progress once the process that requested it has left it',
-  installed(async (house) => {
-    const { records } = house.store;
-    const asked = { ...ASKED, process: 'a command' };
-    const placed = await place(house, asked);
+  installed(async (installation) => {
+    const { records } = installation.store;
+    const requested = { ...REQUESTED, process: 'a command' };
+    const placed = await place(installation, requested);
     const claim = { signal: new AbortController().signal, logger: silent };
     const lease = await seizeLease(records, orderLease(placed), { ...claim, holder: 'a command' });
-    assert.match(await refusalOf(place(house, asked)), /is under way/);
+    assert.match(await refusalOf(place(installation, requested)), /is under way/);
     await lease?.release();
     const other = await seizeLease(records, orderLease(placed), { ...claim, holder: 'a service' });
-    assert.is((await place(house, asked)).id, placed.id);
-    assert.match(await refusalOf(place(house, { ...asked, by: 'bob' })), /asked for by sue/);
-    const sample = placeOrder(records, 'rebuild', 'gifts', { ...REQUEST, uncheckedLog: true }, asked);
+    assert.is((await place(installation, requested)).id, placed.id);
+    assert.match(await refusalOf(place(installation, { ...requested, by: 'bob' })), /asked for by sue/);
+    const sample = placeOrder(records, 'rebuild', 'gifts', { ...REQUEST, uncheckedLog: true }, requested);
     assert.match(await refusalOf(sample), /is under way/, 'another request');
     await other?.release();
   }),
@@ -214,22 +216,22 @@ test(
 
 test(
   'an order goes on while the store does not answer, and its outcome is stored afterwards',
-  installed(async (house) => {
-    await left(house);
+  installed(async (installation) => {
+    await left(installation);
     const { lines, logger } = listening();
     let down = false;
     let checks = 0;
     const held = deferred<void>();
-    const { records } = house.store;
+    const { records } = installation.store;
     const put: typeof records.put = async (key, ...rest) =>
       down && key.startsWith('task/') ? Promise.reject(new UnavailableError('down')) : records.put(key, ...rest);
-    const shaky = { ...house.store, records: { ...records, put } };
+    const shaky = { ...installation.store, records: { ...records, put } };
     const check = async (): Promise<void> => {
       checks += 1;
       await held.promise;
     };
-    const one = process(house, shaky, check, { logger });
-    const placed = await place(house);
+    const one = process(installation, shaky, check, { logger });
+    const placed = await place(installation);
     await until(() => checks === 1, 'its begin');
     down = true;
     await until(() => lines.some((line) => line.includes('how far an order is')), 'a renewal that fails');
@@ -237,7 +239,7 @@ test(
     await until(() => checks > 1, 'another try');
     assert.is((await orderNow(records, placed))?.value.state, 'running');
     down = false;
-    const { id, state, result } = await ended(house);
+    const { id, state, result } = await ended(installation);
     assert.equal([id, state, result?.[0]?.target], [placed.id, 'done', TARGET]);
     await one.close();
   }),
@@ -245,11 +247,11 @@ test(
 
 /** A process whose second renewal is stored as `renew` does it. */
 async function renewedBy(
-  house: Installation,
+  installation: Installation,
   renew: (put: () => Promise<number | undefined>) => Promise<number | undefined>,
 ): Promise<void> {
-  await left(house);
-  const { records } = house.store;
+  await left(installation);
+  const { records } = installation.store;
   let renewals = 0;
   const put: typeof records.put = async (key, value, options) => {
     const store = async (): Promise<number | undefined> => records.put(key, value, options);
@@ -257,11 +259,11 @@ async function renewedBy(
     return isSecond ? renew(store) : store();
   };
   const held = deferred<void>();
-  const one = process(house, { ...house.store, records: { ...records, put } }, async () => held.promise);
-  const placed = await place(house);
+  const one = process(installation, { ...installation.store, records: { ...records, put } }, async () => held.promise);
+  const placed = await place(installation);
   await until(() => renewals >= 2, 'the second renewal');
   held.resolve();
-  const { id, state } = await ended(house);
+  const { id, state } = await ended(installation);
   assert.equal([id, state, renewals >= 2], [placed.id, 'done', true]);
   await one.close();
   assert.is((await orderNow(records, placed))?.value.state, 'done', 'it stays so');
@@ -269,8 +271,8 @@ async function renewedBy(
 
 test(
   "a renewal still under way at an order's end does not come after its result",
-  installed(async (house) =>
-    renewedBy(house, async (put) => {
+  installed(async (installation) =>
+    renewedBy(installation, async (put) => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       return put();
     }),
@@ -279,8 +281,8 @@ test(
 
 test(
   'a renewal stored without an answer does not stop the following ones',
-  installed(async (house) =>
-    renewedBy(house, async (put) => {
+  installed(async (installation) =>
+    renewedBy(installation, async (put) => {
       await put();
       throw new UnavailableError('cut off', { outcomeUnknown: true });
     }),
@@ -289,22 +291,22 @@ test(
 
 test(
   'a process that was frozen does not overwrite an order placed since',
-  installed(async (house) => {
-    await left(house);
+  installed(async (installation) => {
+    await left(installation);
     const { lines, logger } = listening();
-    const { records } = house.store;
+    const { records } = installation.store;
     const held = deferred<void>();
-    const frozen = process(house, house.store, async () => held.promise, { logger });
-    const first = await place(house);
+    const frozen = process(installation, installation.store, async () => held.promise, { logger });
+    const first = await place(installation);
     await until(async () => (await orderNow(records, first))?.value.step !== null, 'its begin');
     await records.put('task/rebuild/gifts', { ...first, told_at: LONG_AGO });
-    const second = await place(house, { ...ASKED, by: 'aud' });
+    const second = await place(installation, { ...REQUESTED, by: 'aud' });
     await until(
       () => lines.some((line) => line.includes('another rebuild of gifts has taken its place')),
       'the first process to notice',
     );
     held.resolve();
-    const { id, state, by } = await ended(house);
+    const { id, state, by } = await ended(installation);
     assert.equal([id, state, by], [second.id, 'done', 'aud']);
     await frozen.close();
   }),

@@ -18,7 +18,7 @@ import {
   append,
   buy,
   contents,
-  installation,
+  newInstallation,
   newEvent,
   redeem,
   settled,
@@ -86,37 +86,37 @@ async function take({ events }: Installation, bought: Bought[], one: Change): Pr
 test('a rebuild makes the documents that were folded step by step through restarts', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
-      const house = await installation();
+      const installation = await newInstallation();
       try {
-        let projector = await house.project();
+        let projector = await installation.project();
         const bought: Bought[] = [];
         for (const one of steps) {
-          if (one.kind === 'wait') await settled(projector, house.events);
+          if (one.kind === 'wait') await settled(projector, installation.events);
           else if (one.kind === 'restart') {
             await projector.close();
-            projector = await house.project();
-          } else await take(house, bought, one);
+            projector = await installation.project();
+          } else await take(installation, bought, one);
         }
-        await settled(projector, house.events);
-        const anew = mkdtempSync(join(house.dir, 'anew-'));
+        await settled(projector, installation.events);
+        const anew = mkdtempSync(join(installation.dir, 'anew-'));
         const store = await openEmbeddedReadStore({ dir: anew });
         const rebuilding = await startProjector({
-          events: house.events,
+          events: installation.events,
           store,
           projections: [giftsProjection, transactionsProjection],
           logger: silent,
           holder: 'anew',
         });
-        await settled(rebuilding, house.events);
+        await settled(rebuilding, installation.events);
         for (const collection of [giftsProjection, transactionsProjection].map(collectionOf))
-          assert.equal(await contents(house.store, collection), await contents(store, collection));
+          assert.equal(await contents(installation.store, collection), await contents(store, collection));
         const listed = (kept: ReturnType<typeof projector.kept>) =>
           kept.map(({ quarantined }) => quarantined.map(({ eventId }) => eventId ?? '').sort());
         assert.equal(listed(projector.kept()), listed(rebuilding.kept()));
         await rebuilding.close();
         await store.close();
       } finally {
-        await house.destroy();
+        await installation.destroy();
       }
     }),
     { numRuns: 8 },

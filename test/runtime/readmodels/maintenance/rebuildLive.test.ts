@@ -30,7 +30,7 @@ import {
 } from '../../../support/fixtures/projecting.js';
 import {
   abort,
-  ASKED,
+  REQUESTED,
   buildCollection,
   depsFor,
   GIFTS_PROJECTION,
@@ -192,7 +192,7 @@ test(
       await refusal(rebuild(depsFor(events, store, 'second'))),
       /being rebuilt by cli:ann@till \(process 7\): wait for it, or abort it \[abort\]/,
     );
-    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /is being rebuilt, as sue asked/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, REQUESTED)), /is being rebuilt, as sue asked/);
     const target = (await rebuildOf(store, 'gifts'))?.value.target ?? 0;
     assert.is(await abort(depsFor(events, store, 'third')), 'over');
     assert.is((await first).outcome, 'aborted');
@@ -240,19 +240,19 @@ test(
     await buy(events);
     let release: (() => void) | undefined;
     const word = new Promise<void>((resolve) => (release = resolve));
-    let asked = false;
+    let requested = false;
     const slowly: ReadStore = {
       ...store,
       async write(batches) {
         if (batches.some(({ collection }) => collection.version === target)) {
-          asked = true;
+          requested = true;
           await word;
         }
         return store.write(batches);
       },
     };
     await project({ store: slowly });
-    await until(() => asked, 'the projector to catch it up');
+    await until(() => requested, 'the projector to catch it up');
     assert.is(await abort(depsFor(events, store)), 'leaving');
     await sleep(500);
     release?.();
@@ -271,20 +271,20 @@ test(
       Array.from({ length: 200 }, () => ({})),
     );
     await settled(await project({ retireMs: 100 }), events);
-    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no previous build/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, REQUESTED)), /no previous build/);
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     await sleep(300);
     for (const gift of bought.gifts.slice(0, 30)) await redeem(events, gift);
     const traffic = restless(events, [store, await openStore()], bought.gifts[0] ?? '');
-    assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), V);
-    assert.match(await refusal(requestRebuild(store, GIFTS_PROJECTION, ASKED)), /being rolled back, as sue asked/);
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, REQUESTED), V);
+    assert.match(await refusal(requestRebuild(store, GIFTS_PROJECTION, REQUESTED)), /being rolled back, as sue asked/);
     await inUse(store, V);
     // Before readers have noticed: the build that they have just left is in use again.
-    assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), target);
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, REQUESTED), target);
     await inUse(store, target);
     await sleep(200);
-    assert.is(await requestRollback(store, GIFTS_PROJECTION, ASKED), V);
+    assert.is(await requestRollback(store, GIFTS_PROJECTION, REQUESTED), V);
     await inUse(store, V);
     await sleep(1_200);
     await traffic.stop();
@@ -298,21 +298,21 @@ test(
     await settled(await project(), events);
     const version2 = { ...GIFTS_PROJECTION, version: V + 1 };
     assert.match(
-      await refusal(requestRebuild(store, version2, ASKED)),
+      await refusal(requestRebuild(store, version2, REQUESTED)),
       new RegExp(`version ${V} is in use, this program makes version ${V + 1}`),
     );
     const { target } = await rebuild(depsFor(events, store));
     await inUse(store, target);
     assert.match(
-      await refusal(requestRollback(store, version2, ASKED)),
+      await refusal(requestRollback(store, version2, REQUESTED)),
       new RegExp(`the previous build is version ${V}, this program makes version ${V + 1}`),
     );
     await putPreviousBuild(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
-    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)), /no previous build/);
+    assert.match(await refusal(requestRollback(store, GIFTS_PROJECTION, REQUESTED)), /no previous build/);
     await store.ensure({ ...GIFTS, version: V + 1 });
     await putPreviousBuild(store, 'gifts', { number: V + 1, until: Date.now() + 1_000_000 });
     assert.match(
-      await refusal(requestRollback(store, GIFTS_PROJECTION, ASKED)),
+      await refusal(requestRollback(store, GIFTS_PROJECTION, REQUESTED)),
       new RegExp(`the previous build is version ${V + 1}, this program makes version ${V}`),
     );
   }),
@@ -326,14 +326,14 @@ test(
     await putRebuild(
       store,
       'gifts',
-      { ...ASKED, target: (V + 1) * 1_000_000 + 9, from: V, kind: 'rebuild', state: 'building' },
+      { ...REQUESTED, target: (V + 1) * 1_000_000 + 9, from: V, kind: 'rebuild', state: 'building' },
       0,
     );
     const { target } = await rebuild(depsFor(events, store));
     assert.is(target, BUILD + 1);
     await inUse(store, target);
     const marked = {
-      ...ASKED,
+      ...REQUESTED,
       target: BUILD + 50,
       from: target,
       kind: 'rebuild',
@@ -362,7 +362,7 @@ test(
       Array.from({ length: 100 }, () => ({})),
     );
     await settled(await project(), events);
-    const { value } = await requestRebuild(store, GIFTS_PROJECTION, ASKED);
+    const { value } = await requestRebuild(store, GIFTS_PROJECTION, REQUESTED);
     const failing: ReadStore = { ...store, write: async () => Promise.reject(new UnavailableError('down')) };
     const dead = startMaintenance({
       ...depsFor(events, failing, 'dead'),
@@ -516,7 +516,7 @@ test(
       ...store,
       async drop(collection) {
         if (collection.version === target && next === 0)
-          next = (await requestRebuild(store, GIFTS_PROJECTION, ASKED)).value.target;
+          next = (await requestRebuild(store, GIFTS_PROJECTION, REQUESTED)).value.target;
         return store.drop(collection);
       },
     };
@@ -525,7 +525,7 @@ test(
     await sleep(300);
     const standing = (await rebuildOf(store, 'gifts'))?.value;
     assert.equal([standing?.target, standing?.state], [next, 'building']);
-    await finishSwap(store, 'gifts', { ...ASKED, target, from: V, kind: 'rebuild', state: 'swapping' });
+    await finishSwap(store, 'gifts', { ...REQUESTED, target, from: V, kind: 'rebuild', state: 'swapping' });
     assert.is((await rebuildOf(store, 'gifts'))?.value.target, next, 'nor when another swap is finished');
     assert.is(await previousBuildOf(store, 'gifts'), undefined);
   }),

@@ -63,12 +63,15 @@ interface Found {
   readonly report: Awaited<ReturnType<typeof verifyAll>>;
 }
 
-async function verify(house: Installation, how: { sample?: number } & Partial<VerifyOptions> = {}): Promise<Found> {
+async function verify(
+  installation: Installation,
+  how: { sample?: number } & Partial<VerifyOptions> = {},
+): Promise<Found> {
   const differences: Difference[] = [];
   const { sample, ...more } = how;
   const options: VerifyOptions = {
-    events: house.events,
-    store: house.store,
+    events: installation.events,
+    store: installation.store,
     projection: GIFTS_PROJECTION,
     pace: FULL_SPEED,
     signal: never,
@@ -76,7 +79,7 @@ async function verify(house: Installation, how: { sample?: number } & Partial<Ve
     ...more,
   };
   if (sample !== undefined) return { report: await verifySample({ ...options, count: sample }), differences };
-  const scratch = await openEmbeddedReadStore({ dir: mkdtempSync(join(house.dir, 'scratch-')) });
+  const scratch = await openEmbeddedReadStore({ dir: mkdtempSync(join(installation.dir, 'scratch-')) });
   try {
     return { report: await verifyAll({ ...options, scratch }), differences };
   } finally {
@@ -104,8 +107,8 @@ async function falsify(
   );
 }
 
-async function outcomes(house: Installation, ids: readonly string[]): Promise<(string | undefined)[]> {
-  const deps = depsFor(house.events, house.store, 'repairer');
+async function outcomes(installation: Installation, ids: readonly string[]): Promise<(string | undefined)[]> {
+  const deps = depsFor(installation.events, installation.store, 'repairer');
   const made = await led(deps, async () => repair(deps, GIFTS_PROJECTION, ids, { pace: FULL_SPEED, signal: never }));
   return (made ?? []).map(({ outcome }) => outcome);
 }
@@ -121,8 +124,8 @@ async function refusal(work: Promise<unknown>): Promise<string> {
 
 test(
   'a verification finds no difference while documents are written',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const bought = await buy(
       events,
       Array.from({ length: 1_500 }, () => ({})),
@@ -136,8 +139,8 @@ test(
         if (n % 10 === 0) await buy(events);
       }
     })();
-    const whole = await verify(house);
-    const sample = await verify(house, { sample: 300 });
+    const whole = await verify(installation);
+    const sample = await verify(installation, { sample: 300 });
     writing = false;
     await writes;
     assert.equal(
@@ -152,8 +155,8 @@ test(
 
 test(
   'a document that moves on is compared with the log up to its position',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const [gift = ''] = (await buy(events)).gifts;
     await settled(await project(), events);
     const movesOn = async (user_id: string): Promise<void> => {
@@ -162,18 +165,19 @@ test(
     };
     const moving: ReadStore = {
       ...store,
-      find: async (...asked) => movesOn('once the log was folded').then(() => store.find(...asked)) as never,
-      getMany: async (...asked) => movesOn('once it was folded again').then(() => store.getMany(...asked)) as never,
+      find: async (...requested) => movesOn('once the log was folded').then(() => store.find(...requested)) as never,
+      getMany: async (...requested) =>
+        movesOn('once it was folded again').then(() => store.getMany(...requested)) as never,
     };
-    const { differences, report } = await verify(house, { store: moving });
+    const { differences, report } = await verify(installation, { store: moving });
     assert.equal([differences, report.documents, report.unsettled, report.behind], [[], 1, 0, false]);
   }),
 );
 
 test(
   'falsified documents are found field by field, and repaired',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const bought = await buy(
       events,
       Array.from({ length: 30 }, () => ({})),
@@ -182,15 +186,15 @@ test(
     for (const gift of [one, two, three]) await redeem(events, gift);
     await settled(await project(), events);
     const before = await store.getMany(GIFTS, [one, two, three, four, five, six]);
-    await falsify(house, one, (body) => ({ ...body, redemption: { ...body.redemption, redeemed: false } }));
-    await falsify(house, two, (body) => body, '9999999999999999');
-    await falsify(house, three, (body) => ({ ...body, extra: true }), '0000000000000000');
+    await falsify(installation, one, (body) => ({ ...body, redemption: { ...body.redemption, redeemed: false } }));
+    await falsify(installation, two, (body) => body, '9999999999999999');
+    await falsify(installation, three, (body) => ({ ...body, extra: true }), '0000000000000000');
     const [removed] = await store.getMany(GIFTS, [four]);
     await store.correct(GIFTS, [{ id: four, expected: removed?.position, document: undefined }]);
     await store.correct(GIFTS, [
       { id: 'ffff', expected: undefined, document: { id: 'ffff', position: '0000000000000001', body: { index: 1 } } },
     ]);
-    const { differences, report } = await verify(house);
+    const { differences, report } = await verify(installation);
     const kinds = new Map(differences.map(({ id, kind, fields }) => [id, [kind, ...fields.map(({ field }) => field)]]));
     assert.equal(kinds.get(one), ['different', 'redemption.redeemed']);
     assert.equal(kinds.get(two), ['different', '(position)']);
@@ -199,10 +203,14 @@ test(
       [kinds.get(four), kinds.get('ffff'), kinds.size, report.differences, report.documents],
       [['missing'], ['extra'], 5, 5, 31],
     );
-    assert.is((await verify(house, { sample: 31 })).report.differences, 4, 'a sample finds what is served wrongly');
+    assert.is(
+      (await verify(installation, { sample: 31 })).report.differences,
+      4,
+      'a sample finds what is served wrongly',
+    );
     const model = openReadModel<GiftDocument>(store, giftsProjection);
     const edition = model.edition();
-    assert.equal(await outcomes(house, [one, two, three, four, 'ffff', five, one]), [
+    assert.equal(await outcomes(installation, [one, two, three, four, 'ffff', five, one]), [
       'repaired',
       'repaired',
       'repaired',
@@ -212,7 +220,7 @@ test(
     ]);
     assert.equal(await store.records.list('repair/'), [], 'no order is left');
     assert.equal(await store.getMany(GIFTS, [one, two, three, four, five, six]), before);
-    assert.is((await verify(house)).report.differences, 0);
+    assert.is((await verify(installation)).report.differences, 0);
     await until(async () => {
       await model.get(five);
       return model.edition() !== edition;
@@ -229,8 +237,8 @@ test(
 
 test(
   'finds and repairs a document that lists lack, though it is what the log says',
-  installed(async (house) => {
-    const { dir, events, store, project } = house;
+  installed(async (installation) => {
+    const { dir, events, store, project } = installation;
     const {
       gifts: [lost = '', other = ''],
     } = await buy(events, [{}, {}]);
@@ -246,31 +254,31 @@ test(
     await nextTurn();
     assert.equal(await held(), [other]);
     for (const how of [{}, { sample: 2 }]) {
-      const { differences, report } = await verify(house, how);
+      const { differences, report } = await verify(installation, how);
       assert.equal(
         differences.map(({ id, kind, fields }) => [id, kind, fields.map(({ field }) => field)]),
         [[lost, 'different', ['(lists)']]],
       );
       assert.is(report.differences, 1);
     }
-    assert.equal(await outcomes(house, [lost, other]), ['repaired', 'same']);
+    assert.equal(await outcomes(installation, [lost, other]), ['repaired', 'same']);
     assert.equal((await held()).toSorted(), [lost, other].toSorted());
-    assert.equal((await verify(house)).differences, []);
+    assert.equal((await verify(installation)).differences, []);
   }),
 );
 
 test(
   'a verification ends with the cause where an event can not be read any more',
-  installed(async (house) => {
-    await settled(await house.project(), house.events);
-    await buy(house.events, [{}]);
-    const database = new Sqlite(join(house.dir, 'events.db'));
+  installed(async (installation) => {
+    await settled(await installation.project(), installation.events);
+    await buy(installation.events, [{}]);
+    const database = new Sqlite(join(installation.dir, 'events.db'));
     database.exec(`UPDATE events SET data = '{'`);
     database.close();
     const late = AbortSignal.timeout(DEADLINE_MS);
     // This one remembers no append.
-    const events = await openEmbeddedEventStore({ dir: house.dir });
-    const error = await verify(house, { events, signal: late }).catch((thrown: unknown) => thrown);
+    const events = await openEmbeddedEventStore({ dir: installation.dir });
+    const error = await verify(installation, { events, signal: late }).catch((thrown: unknown) => thrown);
     await events.close();
     assert.instance(error, AlteredEventError);
     assert.match((error as Error).message, /at position 0{15}\d /);
@@ -279,8 +287,8 @@ test(
 
 test(
   'a repair loses nothing while documents are written',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const bought = await buy(
       events,
       Array.from({ length: 40 }, () => ({})),
@@ -292,20 +300,20 @@ test(
     const writes = (async () => {
       while (writing) await append(events, giftStream(gift), 'GiftClaimed', { user_id: `u${++claims}` });
     })();
-    for (let round = 0; round < 3; round++) assert.equal((await outcomes(house, bought.gifts)).length, 40);
+    for (let round = 0; round < 3; round++) assert.equal((await outcomes(installation, bought.gifts)).length, 40);
     writing = false;
     await writes;
     const { position } = await redeem(events, gift);
     assert.ok(await store.reached(`gifts@${giftsProjection.version}`, position, DEADLINE_MS));
     assert.is((await store.get<GiftDocument>(GIFTS, gift))?.body.claimed_by, `u${claims}`);
-    assert.is((await verify(house)).report.differences, 0);
+    assert.is((await verify(installation)).report.differences, 0);
   }),
 );
 
 test(
   'a quarantined document is healed only where it can be folded',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     let broken = true;
     const evolve: typeof giftsProjection.evolve = (document, event, id, index) => {
       if (broken && event.type === 'GiftClaimed') throw new Error('a fault of ours');
@@ -322,7 +330,7 @@ test(
     await settled(projector, events);
     assert.is((await listQuarantined(store.records, giftsProjection)).length, 2);
     assert.equal(
-      (await verify(house, { projection: GIFTS_PROJECTION })).differences.map(({ kind }) => kind).toSorted(),
+      (await verify(installation, { projection: GIFTS_PROJECTION })).differences.map(({ kind }) => kind).toSorted(),
       ['quarantined', 'quarantined'],
     );
     broken = false;
@@ -353,8 +361,8 @@ test(
 
 test(
   'a document that its store can not read is not served, and is repaired',
-  installed(async (house) => {
-    const { dir, events, store, project } = house;
+  installed(async (installation) => {
+    const { dir, events, store, project } = installation;
     const {
       gifts: [hit = '', touched = '', other = ''],
     } = await buy(events, [{}, {}, {}]);
@@ -387,13 +395,13 @@ test(
     });
     assert.equal([listed.get(touched)?.type, listed.get(hit)?.type], ['GiftRedeemed', undefined]);
     for (const { cause } of listed.values()) assert.match(cause, /^what is stored is damaged: no JSON/);
-    const { differences } = await verify(house);
+    const { differences } = await verify(installation);
     assert.equal(
       new Map(differences.map(({ id, kind }) => [id, kind])),
       new Map([hit, touched].toSorted().map((id) => [id, 'quarantined'])),
     );
-    assert.equal(await outcomes(house, [hit, touched]), ['repaired', 'repaired']);
-    assert.is((await verify(house)).report.differences, 0);
+    assert.equal(await outcomes(installation, [hit, touched]), ['repaired', 'repaired']);
+    assert.is((await verify(installation)).report.differences, 0);
     assert.ok((await model.get(touched))?.redemption);
     assert.equal(await listQuarantined(store.records, giftsProjection), []);
   }),
@@ -401,8 +409,8 @@ test(
 
 test(
   'a repair goes by the build in use, also where no projector runs',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const bought = await buy(
       events,
       Array.from({ length: 450 }, () => ({})),
@@ -420,12 +428,12 @@ test(
       document: { ...(document as StoredDocument), body: { wrong: true } },
     }));
     await store.correct(build, wrong);
-    const { differences, report } = await verify(house);
+    const { differences, report } = await verify(installation);
     assert.equal([differences.length, report.build, report.behind], [450, target, false]);
-    assert.is((await outcomes(house, bought.gifts)).filter((outcome) => outcome === 'repaired').length, 450);
-    assert.is((await verify(house)).report.differences, 0);
+    assert.is((await outcomes(installation, bought.gifts)).filter((outcome) => outcome === 'repaired').length, 450);
+    assert.is((await verify(installation)).report.differences, 0);
     await redeem(events, bought.gifts[0] ?? '');
-    const behind = await verify(house, { catchUpMs: 100 });
+    const behind = await verify(installation, { catchUpMs: 100 });
     assert.equal(
       [behind.report.behind, behind.report.unsettled, behind.report.differences],
       [true, 1, 0],
@@ -436,19 +444,19 @@ test(
 
 test(
   'a verification or repair that can not be made is refused, and changes nothing',
-  installed(async (house) => {
-    const { events, store, project } = house;
-    assert.match(await refusal(verify(house)), /never been built/);
-    assert.match(await refusal(outcomes(house, ['x'])), /never been built/);
+  installed(async (installation) => {
+    const { events, store, project } = installation;
+    assert.match(await refusal(verify(installation)), /never been built/);
+    assert.match(await refusal(outcomes(installation, ['x'])), /never been built/);
     const bought = await buy(events, [{}]);
     await settled(await project(), events);
     const [gift = ''] = bought.gifts;
     const before = await store.get(GIFTS, gift);
-    assert.match(await refusal(outcomes(house, [gift, 'nope', 'neither'])), /no document nope, neither/);
+    assert.match(await refusal(outcomes(installation, [gift, 'nope', 'neither'])), /no document nope, neither/);
     assert.match(
       await refusal(
         outcomes(
-          house,
+          installation,
           Array.from({ length: 10_001 }, (_, n) => `${n}`),
         ),
       ),
@@ -457,13 +465,13 @@ test(
     assert.equal(await store.get(GIFTS, gift), before);
     const next = { ...GIFTS_PROJECTION, version: giftsProjection.version + 1 };
     const inUse = new RegExp(`version ${giftsProjection.version} is in use`);
-    assert.match(await refusal(verify(house, { projection: next })), inUse);
+    assert.match(await refusal(verify(installation, { projection: next })), inUse);
     assert.match(
       await refusal(repair(depsFor(events, store), next, [gift], { pace: FULL_SPEED, signal: never })),
       inUse,
     );
     for (const how of [{ signal: stopped }, { signal: stopped, sample: 1 }])
-      assert.instance(await verify(house, how).catch((error: unknown) => error), VerifyInterruptedError);
+      assert.instance(await verify(installation, how).catch((error: unknown) => error), VerifyInterruptedError);
     assert.is(
       await repair(depsFor(events, store), GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: stopped }),
       undefined,
@@ -473,8 +481,8 @@ test(
 
 test(
   "a previous release's build is verified by its own fold",
-  installed(async (house) => {
-    const { events, project } = house;
+  installed(async (installation) => {
+    const { events, project } = installation;
     const [one = ''] = (await buy(events, [{}, {}])).gifts;
     await settled(await project(), events);
     const next = {
@@ -487,13 +495,13 @@ test(
       }),
     };
     for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
-      const { differences, report } = await verify(house, how);
+      const { differences, report } = await verify(installation, how);
       assert.equal([differences, report.build, report.documents], [[], giftsProjection.version, 2]);
     }
-    await falsify(house, one, (body) => ({ ...body, more: true }));
+    await falsify(installation, one, (body) => ({ ...body, more: true }));
     for (const how of [{ projection: next }, { projection: next, sample: 2 }])
       assert.equal(
-        (await verify(house, how)).differences.map(({ id, fields }) => [id, fields.map(({ field }) => field)]),
+        (await verify(installation, how)).differences.map(({ id, fields }) => [id, fields.map(({ field }) => field)]),
         [[one, ['more']]],
       );
   }),
@@ -501,14 +509,14 @@ test(
 
 test(
   'a repair fails where another process wrote meanwhile',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const bought = await buy(events, [{}]);
     const [gift = ''] = bought.gifts;
     const meddling = { ...store, correct: async () => [false] };
     await settled(await project({ store: meddling }), events);
-    await falsify(house, gift, () => ({ wrong: true }));
-    assert.match(await refusal(outcomes(house, [gift])), /somebody else wrote/);
+    await falsify(installation, gift, () => ({ wrong: true }));
+    assert.match(await refusal(outcomes(installation, [gift])), /somebody else wrote/);
   }),
 );
 
@@ -557,8 +565,8 @@ async function ordered(
 
 test(
   'a repair order that no process carries out is waited for until it expires',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     const [gift = ''] = (await buy(events)).gifts;
     await settled(await project(), events);
     const put: ReadStore['records']['put'] = async (key, value, options) =>
@@ -575,10 +583,10 @@ test(
 
 test(
   'a repair order is refused where its position is no place in the log',
-  installed(async (house) => {
-    const { events, store, project } = house;
+  installed(async (installation) => {
+    const { events, store, project } = installation;
     for (const through of ['18446744073709551615', '0000000000999999']) {
-      const { key } = await ordered(house, 1, { through });
+      const { key } = await ordered(installation, 1, { through });
       const projector = await project();
       const failed = async (): Promise<string | undefined> =>
         (await store.records.get<RepairOrder>(key))?.value.failure;
@@ -595,13 +603,13 @@ test(
 
 test(
   'a repair puts back no document that stands beyond the checkpoint',
-  installed(async (house) => {
-    const { events, store } = house;
+  installed(async (installation) => {
+    const { events, store } = installation;
     const {
       ids: [gift = ''],
       build,
       out,
-    } = await ordered(house, 1);
+    } = await ordered(installation, 1);
     const { position } = await redeem(events, gift);
     const before = (await store.get<GiftDocument>(GIFTS, gift)) as StoredDocument<GiftDocument>;
     const newer = { id: gift, position, body: { ...before.body, claimed_by: 'u7' } };
@@ -614,40 +622,40 @@ test(
 
 test(
   'a process without the lease repairs nothing',
-  installed(async (house) => {
+  installed(async (installation) => {
     const {
       ids: [gift = ''],
       out,
-    } = await ordered(house, 1);
-    await falsify(house, gift, () => ({ wrong: true }));
+    } = await ordered(installation, 1);
+    await falsify(installation, gift, () => ({ wrong: true }));
     assert.instance(await out({ held: false }).catch((error: unknown) => error), LeaseLostError);
-    assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
-    assert.is((await openOrders(house.store)).length, 1, 'the order is for the next leader');
+    assert.equal((await installation.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
+    assert.is((await openOrders(installation.store)).length, 1, 'the order is for the next leader');
   }),
 );
 
 test(
   'documents folded by another version are not put in place',
-  installed(async (house) => {
+  installed(async (installation) => {
     const {
       ids: [gift = ''],
       out,
-    } = await ordered(house, 1, { build: giftsProjection.version + 1 });
-    await falsify(house, gift, () => ({ wrong: true }));
+    } = await ordered(installation, 1, { build: giftsProjection.version + 1 });
+    await falsify(installation, gift, () => ({ wrong: true }));
     assert.match(
       (await out())?.failure ?? '',
       new RegExp(`^version ${giftsProjection.version} is in use by now, .* another version$`),
     );
-    assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
+    assert.equal((await installation.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
   }),
 );
 
 test(
   'a repair changes the edition, also where its answer was lost or only some of it was made',
-  installed(async (house) => {
-    const { store } = house;
-    const lost = await ordered(house, 1);
-    await falsify(house, lost.ids[0] ?? '', () => ({ wrong: true }));
+  installed(async (installation) => {
+    const { store } = installation;
+    const lost = await ordered(installation, 1);
+    await falsify(installation, lost.ids[0] ?? '', () => ({ wrong: true }));
     const before = await editionOf(store, 'gifts');
     const silentStore: ReadStore = {
       ...store,
@@ -662,8 +670,8 @@ test(
     const after = await editionOf(store, 'gifts');
     assert.ok(after > before, `${after} after ${before}`);
 
-    const partly = await ordered(house, 2);
-    for (const id of partly.ids) await falsify(house, id, () => ({ wrong: true }));
+    const partly = await ordered(installation, 2);
+    for (const id of partly.ids) await falsify(installation, id, () => ({ wrong: true }));
     const meddled: ReadStore = {
       ...store,
       correct: async (collection, corrections) => [
@@ -703,12 +711,12 @@ test(
 
 test(
   'an event that names no document is passed over',
-  installed(async (house) => {
-    const { events, project } = house;
+  installed(async (installation) => {
+    const { events, project } = installation;
     await events.append('transaction-t9', [newEvent('GiftsPurchased', { transaction_id: 't9' })], 'any');
     const bought = await buy(events, [{}]);
     await settled(await project(), events);
-    assert.equal(await outcomes(house, bought.gifts), ['same']);
+    assert.equal(await outcomes(installation, bought.gifts), ['same']);
   }),
 );
 

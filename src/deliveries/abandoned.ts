@@ -2,25 +2,25 @@
 import type { Records } from '../ports/readStore.js';
 import type { Waiting } from './backlog.js';
 
-const KEPT_MS = 30 * 24 * 3_600_000;
+const RETAINED_MS = 30 * 24 * 3_600_000;
 const PAGE = 100;
 
-export const givenUpRecords = (endpointId: string): string => `webhookGivenUp/${endpointId}/`;
+export const abandonedRecords = (endpointId: string): string => `webhookGivenUp/${endpointId}/`;
 
-type GivenUp = Pick<Waiting, 'position' | 'key' | 'at' | 'type'>;
+type Abandoned = Pick<Waiting, 'position' | 'key' | 'at' | 'type'>;
 
 /** Stores an abandoned event. @param now milliseconds since the epoch @throws UnavailableError */
 export async function giveUp(
   records: Records,
   endpointId: string,
-  { position, key, at, type }: GivenUp,
+  { position, key, at, type }: Abandoned,
   now: number,
 ): Promise<void> {
-  const value: GivenUp = { position, key, at, ...(type === undefined ? {} : { type }) };
-  await records.put(givenUpRecords(endpointId) + position, value, { expiresAt: now + KEPT_MS });
+  const value: Abandoned = { position, key, at, ...(type === undefined ? {} : { type }) };
+  await records.put(abandonedRecords(endpointId) + position, value, { expiresAt: now + RETAINED_MS });
 }
 
-export interface GivenUpPage {
+export interface AbandonedPage {
   readonly items: readonly Waiting[];
   /** Key after which the next page starts; absent: this is the last page. */
   readonly next?: string;
@@ -31,23 +31,23 @@ export interface GivenUpPage {
  * @param since time of the earliest event to list: ISO 8601, UTC
  * @throws UnavailableError
  */
-export async function listGivenUp(
+export async function listAbandoned(
   records: Records,
   endpointId: string,
   since: string,
   after?: string,
-): Promise<GivenUpPage> {
-  const found = await records.list<GivenUp>(givenUpRecords(endpointId), PAGE, after);
+): Promise<AbandonedPage> {
+  const found = await records.list<Abandoned>(abandonedRecords(endpointId), PAGE, after);
   const last = found.length === PAGE ? found.at(-1)?.key : undefined;
   return {
     items: found
       .filter(({ value }) => value.at >= since)
-      .map(({ value }) => ({ ...value, tries: 0, asked: true as const })),
+      .map(({ value }) => ({ ...value, tries: 0, requested: true as const })),
     ...(last === undefined ? {} : { next: last }),
   };
 }
 
 /** @throws UnavailableError */
-export async function forgetGivenUp(records: Records, endpointId: string, items: readonly Waiting[]): Promise<void> {
-  for (const { position } of items) await records.delete(givenUpRecords(endpointId) + position);
+export async function forgetAbandoned(records: Records, endpointId: string, items: readonly Waiting[]): Promise<void> {
+  for (const { position } of items) await records.delete(abandonedRecords(endpointId) + position);
 }

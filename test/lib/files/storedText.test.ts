@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { keptText, textOf } from '../../../src/lib/files/keptText.js';
+import { storedText, textOf } from '../../../src/lib/files/storedText.js';
 import { replaceFile } from '../../../src/lib/files/replaceFile.js';
 
 const test = suite<{ dir: string; file: string }>('kept texts');
@@ -17,11 +17,11 @@ test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 test('are made once, and left as they are', ({ dir, file }) => {
   assert.is(textOf(file), undefined);
   assert.is(
-    keptText(file, () => 'first'),
+    storedText(file, () => 'first'),
     'first',
   );
   assert.is(
-    keptText(file, () => assert.unreachable() as never),
+    storedText(file, () => assert.unreachable() as never),
     'first',
   );
   assert.is(readFileSync(file, 'utf8'), 'first\n');
@@ -30,8 +30,8 @@ test('are made once, and left as they are', ({ dir, file }) => {
 });
 
 test('are those of the first of two that make them at once', ({ dir, file }) => {
-  const text = keptText(file, () => {
-    keptText(file, () => 'first');
+  const text = storedText(file, () => {
+    storedText(file, () => 'first');
     return 'second';
   });
   assert.is(text, 'first');
@@ -39,7 +39,7 @@ test('are those of the first of two that make them at once', ({ dir, file }) => 
 });
 
 test('can’t be made where there is no folder', ({ dir }) => {
-  assert.throws(() => keptText(join(dir, 'none', 'text'), () => 'x'), /ENOENT/);
+  assert.throws(() => storedText(join(dir, 'none', 'text'), () => 'x'), /ENOENT/);
 });
 
 test('are replaced whole, also over what a killed process left', ({ dir, file }) => {

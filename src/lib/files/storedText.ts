@@ -21,7 +21,7 @@ export function textOf(file: string): string | undefined {
  * get the same text.
  * @throws EngineError, the file system's errors
  */
-export function keptText(file: string, make: () => string): string {
+export function storedText(file: string, make: () => string): string {
   const found = textOf(file);
   if (found !== undefined) return found;
   makeOnce(file, make());

@@ -3,10 +3,10 @@ import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
 import type { PurchaseEvent } from './purchase/events.js';
 import { reversalsOf, type MadePurchase } from './purchase/state.js';
 import { failAuthentication, settleCharge } from './purchase/decisions.js';
-import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
+import { failRefund, refundedMoney, lateChargeRefundId, refundLateCharge } from './refund.js';
 
 /** Money is pence; `charge_id`, `dispute_id` and `refund_ref` are the provider's ids. */
-export type PaymentNews = { readonly provider: string } & (
+export type ProviderEvent = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
   /**
@@ -40,42 +40,42 @@ export type PaymentNews = { readonly provider: string } & (
     }
 );
 
-export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEvent[] {
+export function decideProviderEvent(state: MadePurchase, providerEvent: ProviderEvent): PurchaseEvent[] {
   const money = reversalsOf(state);
-  const { provider } = news;
-  switch (news.kind) {
+  const { provider } = providerEvent;
+  switch (providerEvent.kind) {
     case 'succeeded':
-      return succeeded(state, news);
+      return succeeded(state, providerEvent);
     case 'failed':
-      return failAuthentication(state, { provider, payment_id: news.charge_id, code: news.code });
+      return failAuthentication(state, { provider, payment_id: providerEvent.charge_id, code: providerEvent.code });
     case 'refunded': {
-      const { charge_id, total, others } = news;
+      const { charge_id, total, others } = providerEvent;
       if (state.status === 'declined' || boughtNothing(state, charge_id)) return [];
       return noteProviderRefund(money, {
         provider,
         charge_id,
         total,
-        ours: others === undefined ? givenBack(state.refunds, charge_id) : total - others,
+        ours: others === undefined ? refundedMoney(state.refunds, charge_id) : total - others,
       });
     }
     case 'refund failed': {
-      const { others } = news;
-      const charge_id = unsureCharge(state, news);
+      const { others } = providerEvent;
+      const charge_id = unsureCharge(state, providerEvent);
       // Before the failure was reported, an external refund may have been mistaken for this one.
       return [
-        ...failed(state, news),
+        ...failed(state, providerEvent),
         ...(charge_id === undefined || others === undefined
           ? []
           : noteProviderRefund(money, { provider, charge_id, total: others, ours: 0 })),
       ];
     }
     case 'dispute opened': {
-      const { charge_id, dispute_id, amount, reason } = news;
+      const { charge_id, dispute_id, amount, reason } = providerEvent;
       if (boughtNothing(state, charge_id)) return [];
       return openDispute(money, { provider, dispute_id, amount, reason });
     }
     case 'dispute closed': {
-      const { charge_id, dispute_id, amount, reason, outcome } = news;
+      const { charge_id, dispute_id, amount, reason, outcome } = providerEvent;
       if (boughtNothing(state, charge_id) && !money.disputes.some((one) => one.dispute_id === dispute_id)) return [];
       return [
         ...openDispute(money, { provider, dispute_id, amount, reason }),
@@ -83,7 +83,7 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
       ];
     }
     default:
-      return news satisfies never;
+      return providerEvent satisfies never;
   }
 }
 
@@ -91,29 +91,30 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
  * The charge whose external refunds must be read at the provider. A reported total may include a refund of ours that
  * was refused or failed since. An external refund may have been mistaken for a failed one of ours.
  */
-export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
-  if (news.kind === 'refund failed') {
-    const refund = state.refunds.get(news.refund_id);
-    return refund !== undefined && 'started' in refund && failed(state, news).length > 0
+export function unsureCharge(state: MadePurchase, providerEvent: ProviderEvent): string | undefined {
+  if (providerEvent.kind === 'refund failed') {
+    const refund = state.refunds.get(providerEvent.refund_id);
+    return refund !== undefined && 'started' in refund && failed(state, providerEvent).length > 0
       ? refund.started.charge_id
       : undefined;
   }
-  if (news.kind !== 'refunded' || state.status === 'declined' || boughtNothing(state, news.charge_id)) return undefined;
-  const { charge_id, total } = news;
+  if (providerEvent.kind !== 'refunded' || state.status === 'declined' || boughtNothing(state, providerEvent.charge_id))
+    return undefined;
+  const { charge_id, total } = providerEvent;
   const doubtful = [...state.refunds.values()].some(
     (refund) =>
       'started' in refund &&
       refund.started.charge_id === charge_id &&
       (refund.status === 'refused' || refund.started.attempt > 1),
   );
-  return doubtful && total > givenBack(state.refunds, charge_id) + reversalsOf(state).refunded.total
+  return doubtful && total > refundedMoney(state.refunds, charge_id) + reversalsOf(state).refunded.total
     ? charge_id
     : undefined;
 }
 
 function failed(
   { refunds }: MadePurchase,
-  { provider, refund_id, attempt, refund_ref, code }: Extract<PaymentNews, { kind: 'refund failed' }>,
+  { provider, refund_id, attempt, refund_ref, code }: Extract<ProviderEvent, { kind: 'refund failed' }>,
 ): PurchaseEvent[] {
   return failRefund(refunds.get(refund_id), { attempt, provider, refund_ref, code });
 }
@@ -129,7 +130,7 @@ function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boo
  */
 function succeeded(
   state: MadePurchase,
-  { provider, charge_id, amount }: Extract<PaymentNews, { kind: 'succeeded' }>,
+  { provider, charge_id, amount }: Extract<ProviderEvent, { kind: 'succeeded' }>,
 ): PurchaseEvent[] {
   switch (state.status) {
     case 'pending':

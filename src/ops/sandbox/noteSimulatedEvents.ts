@@ -4,30 +4,30 @@
  */
 import type { CommandContext } from '../../commands/context.js';
 import { noteUndelivered } from '../../commands/noteDelivery.js';
-import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
+import { recordProviderEvent, PROVIDER_USER } from '../../commands/recordProviderEvent.js';
 import { readPurchase } from '../../commands/readStreams.js';
 import { pause } from '../../lib/async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
-import { reported, type SimulatedNews } from '../../providers/simulatedNews.js';
+import { reported, type SimulatedEvent } from '../../providers/simulatedEvents.js';
 import type { FollowerRun } from '../../runtime/supervision/followers.js';
 
-const LOOK_MS = 300;
+const POLL_MS = 300;
 /** Milliseconds to wait for the record of a message that the provider has just taken. */
 const SENT_WITHIN_MS = 5_000;
 
-export interface SimulatedNewsDeps {
+export interface SimulatedEventDeps {
   readonly events: EventStore;
   readonly records: Pick<Records, 'list' | 'delete'>;
   /** Present time: ISO 8601, UTC, milliseconds. */
   readonly now: () => string;
 }
 
-export function noteSimulatedNews(
-  deps: SimulatedNewsDeps,
+export function noteSimulatedEvents(
+  deps: SimulatedEventDeps,
 ): (run: Pick<FollowerRun, 'signal' | 'well'>) => Promise<void> {
   return async ({ signal, well }) => {
-    for (; !signal.aborted; await pause(LOOK_MS, signal)) {
+    for (; !signal.aborted; await pause(POLL_MS, signal)) {
       for (const { key, value } of await reported(deps.records))
         if (await note(deps, value, key)) await deps.records.delete(key);
       well();
@@ -36,7 +36,7 @@ export function noteSimulatedNews(
 }
 
 /** Records a provider event. @returns false where it must be tried again, since the purchase is pending */
-async function note({ events, now }: SimulatedNewsDeps, news: SimulatedNews, key: string): Promise<boolean> {
+async function note({ events, now }: SimulatedEventDeps, providerEvent: SimulatedEvent, key: string): Promise<boolean> {
   const context: CommandContext = {
     commandId: key,
     correlationId: key,
@@ -44,13 +44,13 @@ async function note({ events, now }: SimulatedNewsDeps, news: SimulatedNews, key
     simulated: true,
     now: now(),
   };
-  if (news.about === 'notification') {
-    const { gift_id, attempt, message_id, cause } = news;
+  if (providerEvent.about === 'notification') {
+    const { gift_id, attempt, message_id, cause } = providerEvent;
     const failed = { attempt, provider: 'simulated', message_id, cause };
     await noteUndelivered(events, gift_id, failed, context, SENT_WITHIN_MS);
     return true;
   }
-  if ((await readPurchase(events, news.transaction_id)).status === 'pending') return false;
-  await notePaymentNews(events, news.transaction_id, news.news, context);
+  if ((await readPurchase(events, providerEvent.transaction_id)).status === 'pending') return false;
+  await recordProviderEvent(events, providerEvent.transaction_id, providerEvent.providerEvent, context);
   return true;
 }

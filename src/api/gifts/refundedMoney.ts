@@ -1,4 +1,4 @@
-import type { GivenBack } from '../../domain/purchase/status.js';
+import type { RefundedMoney } from '../../domain/purchase/status.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { within } from '../../lib/async/within.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -14,10 +14,10 @@ const LOG_MS = 1_000;
  * there are none.
  * @throws UnavailableError where neither answers
  */
-export async function givenBackOf(
-  { events, reversals }: { readonly events: Pick<EventStore, 'read'>; readonly reversals: ReadModel<GivenBack> },
+export async function refundedMoneyOf(
+  { events, reversals }: { readonly events: Pick<EventStore, 'read'>; readonly reversals: ReadModel<RefundedMoney> },
   transactionId: string,
-): Promise<GivenBack | undefined> {
+): Promise<RefundedMoney | undefined> {
   try {
     // The purchase's first event is skipped: it is large and tells nothing of refunds or disputes.
     const reading = events.read(transactionStream(transactionId), { from: 1 });

@@ -32,7 +32,7 @@ const IN_PART: ReadonlyMap<string, boolean> = new Map(
   } satisfies Record<(VoucherCodeEvent | WalletEvent)['type'], boolean>),
 );
 
-export function keptByReset(stream: string, type: string): boolean {
+export function survivesReset(stream: string, type: string): boolean {
   // This stream tells from where on the keys of a restored log fit.
   return WHOLE.has(kindOf(stream)) || stream === RESTORED_STREAM || IN_PART.get(type) === true;
 }

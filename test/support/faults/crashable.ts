@@ -44,7 +44,7 @@ export function lifeUntil(at: number, moment: 'before' | 'after'): Life {
 }
 
 /** Parts that can die. */
-export interface Mortal {
+export interface Crashable {
   readonly deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>;
   readonly dead: boolean;
   /** Effects (appends, requests) so far. */
@@ -52,11 +52,11 @@ export interface Mortal {
 }
 
 /** The engines, until the `at`th effect (from 1): `before` it is done, or `after`, before its answer. */
-export function mortal(
+export function crashable(
   deps: Pick<ProcessorDeps, 'events' | 'records' | 'bus'>,
   at: number,
   moment: 'before' | 'after',
-): Mortal {
+): Crashable {
   const life = lifeUntil(at, moment);
   const { alive, effect } = life;
   const { events, records, bus } = deps;

@@ -5,7 +5,7 @@ import { type VoucherCodeEvent, voucherCodeAggregate, voucherCodeStream } from '
 import { walletAggregate, type WalletEvent, walletStream } from '../../../src/domain/wallet.js';
 import type { Aggregate, DomainEvent, Happened } from '../../../src/domain/decider.js';
 import { forgetSubjects, namedSubjects } from '../../../src/ops/sandbox/forgetSubjects.js';
-import { keptByReset } from '../../../src/ops/sandbox/keptByReset.js';
+import { survivesReset } from '../../../src/ops/sandbox/survivesReset.js';
 import { memoryKeys } from '../../support/engines/memoryKeys.js';
 
 const test = suite('what a reset leaves');
@@ -13,14 +13,14 @@ const test = suite('what a reset leaves');
 function stateAfter<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, stream: string, events: readonly E[]): S {
   let state = aggregate.initial;
   for (const event of events)
-    if (keptByReset(stream, event.type)) state = aggregate.evolve(state, event as Happened<E>);
+    if (survivesReset(stream, event.type)) state = aggregate.evolve(state, event as Happened<E>);
   return state;
 }
 
 test('keeps what imports wrote, and erasures, whole', () => {
   for (const stream of ['product-latte', 'user-ann', 'client-app', 'paymentMethod-x', 'username-1', 'phone-1'])
-    assert.ok(keptByReset(stream, 'Anything'), stream);
-  assert.ok(keptByReset(RESTORED_STREAM, 'LogRestored'));
+    assert.ok(survivesReset(stream, 'Anything'), stream);
+  assert.ok(survivesReset(RESTORED_STREAM, 'LogRestored'));
   for (const stream of [
     'transaction-1',
     'gift-1',
@@ -31,7 +31,7 @@ test('keeps what imports wrote, and erasures, whole', () => {
     'log-tree',
     'treeHeads-1',
   ])
-    assert.not(keptByReset(stream, 'Anything'), stream);
+    assert.not(survivesReset(stream, 'Anything'), stream);
 });
 
 test('frees assigned codes, and gives wallets what was put in', () => {

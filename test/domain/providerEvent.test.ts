@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { ReversalEvent } from '../../src/domain/disputes.js';
 import { reversalSteps, settleDispute, settleProviderRefund } from '../../src/domain/disputes.js';
-import { decideNews, type PaymentNews, unsureCharge } from '../../src/domain/paymentNews.js';
+import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../../src/domain/providerEvent.js';
 import type { GiftsPurchased, PurchaseEvent } from '../../src/domain/purchase/events.js';
 import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../src/domain/purchase/state.js';
 import { failAuthentication, leftOfCharge, requireAuthentication } from '../../src/domain/purchase/decisions.js';
@@ -38,15 +38,20 @@ const charged: PurchaseEvent = {
 };
 const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'stripe', code: 'lost_card' } };
 const provider = 'stripe';
-const succeeded = (charge_id = 'pi_1', amount = 1050): PaymentNews => ({
+const succeeded = (charge_id = 'pi_1', amount = 1050): ProviderEvent => ({
   provider,
   kind: 'succeeded',
   charge_id,
   amount,
 });
-const failed = (charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'failed', charge_id, code: 'nope' });
-const refunded = (total: number, charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'refunded', charge_id, total });
-const opened: PaymentNews = {
+const failed = (charge_id = 'pi_1'): ProviderEvent => ({ provider, kind: 'failed', charge_id, code: 'nope' });
+const refunded = (total: number, charge_id = 'pi_1'): ProviderEvent => ({
+  provider,
+  kind: 'refunded',
+  charge_id,
+  total,
+});
+const opened: ProviderEvent = {
   provider,
   kind: 'dispute opened',
   charge_id: 'pi_1',
@@ -54,7 +59,7 @@ const opened: PaymentNews = {
   amount: 1050,
   reason: 'fraudulent',
 };
-const closed = (outcome: 'won' | 'lost'): PaymentNews => ({
+const closed = (outcome: 'won' | 'lost'): ProviderEvent => ({
   provider,
   kind: 'dispute closed',
   charge_id: 'pi_1',
@@ -69,14 +74,14 @@ const made = (state: Purchase): MadePurchase => {
   return state as MadePurchase;
 };
 const after = (...events: PurchaseEvent[]) => ({
-  hears: (news: PaymentNews) =>
-    given(purchaseAggregate, bought, ...events).when((state) => decideNews(made(state), news)),
+  hears: (providerEvent: ProviderEvent) =>
+    given(purchaseAggregate, bought, ...events).when((state) => decideProviderEvent(made(state), providerEvent)),
   state: made(given(purchaseAggregate, bought, ...events).state),
 });
 /** What is left to do after this news, one after another. */
-function open(events: readonly PurchaseEvent[], ...news: readonly PaymentNews[]): string[] {
+function open(events: readonly PurchaseEvent[], ...providerEvent: readonly ProviderEvent[]): string[] {
   const all = [...events];
-  for (const one of news) all.push(...decideNews(after(...all).state, one));
+  for (const one of providerEvent) all.push(...decideProviderEvent(after(...all).state, one));
   return reversalSteps(reversalsOf(after(...all).state)).map(({ key }) => key);
 }
 
@@ -125,13 +130,13 @@ test('records a failure only where the buyer is waited for', () => {
 });
 
 test('requires authentication once, while the charge is open', () => {
-  const asked = required.data as Parameters<typeof requireAuthentication>[1];
+  const requested = required.data as Parameters<typeof requireAuthentication>[1];
   given(purchaseAggregate, bought)
-    .when((state) => requireAuthentication(state, asked))
+    .when((state) => requireAuthentication(state, requested))
     .then(required);
   for (const event of [required, charged, declined])
     given(purchaseAggregate, bought, event)
-      .when((state) => requireAuthentication(state, asked))
+      .when((state) => requireAuthentication(state, requested))
       .then();
   given(purchaseAggregate)
     .when((state) => failAuthentication(state, { provider, payment_id: 'pi_1', code: 'x' }))
@@ -194,7 +199,7 @@ test('records once that the provider could not deliver an attempt of a refund', 
     type: 'GiftsRefunded',
     data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' },
   };
-  const news: PaymentNews = {
+  const providerEvent: ProviderEvent = {
     provider,
     kind: 'refund failed',
     refund_id: 'r',
@@ -214,33 +219,33 @@ test('records once that the provider could not deliver an attempt of a refund', 
       code: 'lost_or_stolen_card',
     },
   };
-  after(charged, started, given1).hears(news).then(failure);
-  after(charged, started, given1, failure).hears(news).then();
+  after(charged, started, given1).hears(providerEvent).then(failure);
+  after(charged, started, given1, failure).hears(providerEvent).then();
   after(charged, started)
-    .hears(news)
+    .hears(providerEvent)
     .then({
       type: 'RefundRefused',
       data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_or_stolen_card' },
     });
   after(charged, started, given1, failure, { type: 'RefundStarted', data: { ...data, attempt: 2 } })
-    .hears(news)
+    .hears(providerEvent)
     .then();
-  after(charged).hears(news).then();
+  after(charged).hears(providerEvent).then();
   assert.equal(leftOfCharge(after(charged, started, given1, failure).state), 1050);
 });
 
 test('ignores a dispute about a charge that did not pay, unless it was recorded before', () => {
   const other = { charge_id: 'pi_2' };
   after(charged)
-    .hears({ ...opened, ...other } as PaymentNews)
+    .hears({ ...opened, ...other } as ProviderEvent)
     .then();
   after(charged)
-    .hears({ ...closed('lost'), ...other } as PaymentNews)
+    .hears({ ...closed('lost'), ...other } as ProviderEvent)
     .then();
-  const noted = after().hears({ ...opened, ...other } as PaymentNews);
+  const noted = after().hears({ ...opened, ...other } as ProviderEvent);
   noted.then({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } });
   after({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } }, charged)
-    .hears({ ...closed('won'), ...other } as PaymentNews)
+    .hears({ ...closed('won'), ...other } as ProviderEvent)
     .then({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome: 'won' } });
 });
 
@@ -305,8 +310,8 @@ test('asks the provider about a total that may hold refused or external refunds'
     type: 'RefundedAtProvider',
     data: { provider, charge_id: 'pi_1', amount: 350, total: 350 },
   };
-  const asks = (news: PaymentNews, ...events: PurchaseEvent[]): unknown =>
-    unsureCharge(after(charged, ...events).state, news);
+  const asks = (providerEvent: ProviderEvent, ...events: PurchaseEvent[]): unknown =>
+    unsureCharge(after(charged, ...events).state, providerEvent);
   assert.deepEqual(
     [asks(refunded(350)), asks(refunded(350), ours), asks(refunded(700), ours), asks(refunded(700), ours, delivered)],
     [undefined, undefined, undefined, undefined],
@@ -336,7 +341,7 @@ test('asks the provider about a total that may hold refused or external refunds'
     .hears({ provider, kind: 'refunded', charge_id: 'pi_1', total: 350, others: 0 })
     .then();
 
-  const news: PaymentNews = {
+  const providerEvent: ProviderEvent = {
     provider,
     kind: 'refund failed',
     refund_id: 'r',
@@ -345,17 +350,17 @@ test('asks the provider about a total that may hold refused or external refunds'
     code: 'lost_card',
   };
   assert.deepEqual(
-    [asks(news, ours, delivered), asks(news, ours, delivered, undelivered), asks(news)],
+    [asks(providerEvent, ours, delivered), asks(providerEvent, ours, delivered, undelivered), asks(providerEvent)],
     ['pi_1', undefined, undefined],
   );
   after(charged, ours, delivered)
-    .hears({ ...news, others: 0 })
+    .hears({ ...providerEvent, others: 0 })
     .then(undelivered);
   after(charged, ours, delivered)
-    .hears({ ...news, others: 350 })
+    .hears({ ...providerEvent, others: 350 })
     .then(undelivered, noted);
   after(charged, ours, delivered, noted)
-    .hears({ ...news, others: 350 })
+    .hears({ ...providerEvent, others: 350 })
     .then(undelivered);
 });
 
@@ -383,10 +388,17 @@ test('lists the steps that are left', () => {
   assert.deepEqual(open([charged], opened), ['dispute:dp']);
   assert.deepEqual(open([charged], opened, refunded(350)), ['dispute:dp', 'provider-refund']);
   assert.deepEqual(open([charged], closed('lost')), ['dispute:dp'], 'its gifts have not been blocked');
-  const state = after(charged, ...decideNews(after(charged).state, opened), blocked).state;
+  const state = after(charged, ...decideProviderEvent(after(charged).state, opened), blocked).state;
   assert.deepEqual(reversalSteps(reversalsOf(state)), []);
-  const money = (news: PaymentNews) =>
-    reversalsOf(after(charged, ...decideNews(after(charged).state, opened), blocked, ...decideNews(state, news)).state);
+  const money = (providerEvent: ProviderEvent) =>
+    reversalsOf(
+      after(
+        charged,
+        ...decideProviderEvent(after(charged).state, opened),
+        blocked,
+        ...decideProviderEvent(state, providerEvent),
+      ).state,
+    );
   assert.deepEqual(reversalSteps(money(closed('lost'))), [], 'they stay blocked');
   assert.deepEqual(
     reversalSteps(money(closed('won'))).map(({ key }) => key),
@@ -396,8 +408,11 @@ test('lists the steps that are left', () => {
 
 test('records once what was done', () => {
   const money = reversalsOf(
-    after(charged, ...decideNews(after(charged).state, refunded(350)), ...decideNews(after(charged).state, opened))
-      .state,
+    after(
+      charged,
+      ...decideProviderEvent(after(charged).state, refunded(350)),
+      ...decideProviderEvent(after(charged).state, opened),
+    ).state,
   );
   const refund = { total: 350, cancelled: 1, vouchered: 0, difference: 0 };
   const settled = settleProviderRefund(money, refund);

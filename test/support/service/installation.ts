@@ -32,7 +32,7 @@ export interface Bought {
 }
 
 /** The house. */
-export interface House {
+export interface TestInstallation {
   readonly dir: string;
   readonly events: EventStore;
   readonly reads: ReadStore;
@@ -79,8 +79,8 @@ export const numberOf = (n: number): string => `+4477009${String(n).padStart(5, 
 export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 
 /** How many messages the simulated provider has been handed. */
-export const sentIn = (house: House): number =>
-  house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
+export const sentIn = (installation: TestInstallation): number =>
+  installation.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
 
 /** An event of a test. */
 export function eventOf(
@@ -99,7 +99,7 @@ export function eventOf(
 }
 
 /** Opens the engines; nothing works yet. */
-export async function openHouse(): Promise<House> {
+export async function openInstallation(): Promise<TestInstallation> {
   const dir = await mkdtemp(join(tmpdir(), 'house-'));
   const events = await openEmbeddedEventStore({ dir });
   const reads = await openEmbeddedReadStore({ dir });
@@ -109,8 +109,8 @@ export async function openHouse(): Promise<House> {
     { level: 'info' },
     { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) },
   );
-  const methods: House['methods'] = new Map();
-  const contacts: House['contacts'] = new Map([
+  const methods: TestInstallation['methods'] = new Map();
+  const contacts: TestInstallation['contacts'] = new Map([
     ['buyer', { name: 'Ann', phone_number: null, device_tokens: [], locale: null }],
   ]);
   const subjects = memorySubjects();
@@ -131,7 +131,7 @@ export async function openHouse(): Promise<House> {
     leaseMs: 300,
   };
 
-  const house: House = {
+  const installation: TestInstallation = {
     dir,
     events,
     reads,
@@ -170,7 +170,7 @@ export async function openHouse(): Promise<House> {
         receivers,
         ...(sendAt === undefined ? {} : { send_at: sendAt }),
       };
-      await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
+      await installation.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
       return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };
     },
     append: async (stream, type, data, at, correlationId) =>
@@ -202,5 +202,5 @@ export async function openHouse(): Promise<House> {
       await rm(dir, { recursive: true });
     },
   };
-  return house;
+  return installation;
 }

@@ -1,4 +1,4 @@
-import { decideNews, type PaymentNews, unsureCharge } from '../domain/paymentNews.js';
+import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../domain/providerEvent.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -7,7 +7,7 @@ import { transact } from './transact.js';
 import type { PaymentQuestions } from './paymentAction.js';
 
 /** `known`: the provider event was nothing new; `foreign`: it is about no transaction of ours. */
-type NewsOutcome = 'recorded' | 'known' | 'foreign';
+type ProviderEventOutcome = 'recorded' | 'known' | 'foreign';
 
 export const PROVIDER_USER = 'system:payment-provider';
 
@@ -17,18 +17,21 @@ class Foreign extends Error {}
  * `questions`: absent where the provider has no ledger.
  * @throws UnavailableError, also where the provider must be asked and can't be; ConflictError
  */
-export async function notePaymentNews(
+export async function recordProviderEvent(
   events: EventStore,
   transactionId: string,
-  news: PaymentNews,
+  providerEvent: ProviderEvent,
   context: CommandContext,
-  questions?: Pick<PaymentQuestions, 'givenBackByOthers'>,
-): Promise<NewsOutcome> {
+  questions?: Pick<PaymentQuestions, 'refundedByOthers'>,
+): Promise<ProviderEventOutcome> {
   try {
     const stream = transactionStream(transactionId);
     const { own, replayed } = await transact(events, purchaseAggregate, stream, context, async (state) => {
       if (state.status === 'none') throw new Foreign();
-      return decideNews(state, questions === undefined ? news : await madeSure(state, news, questions));
+      return decideProviderEvent(
+        state,
+        questions === undefined ? providerEvent : await madeSure(state, providerEvent, questions),
+      );
     });
     return own.length > 0 && !replayed ? 'recorded' : 'known';
   } catch (error) {
@@ -42,10 +45,12 @@ export async function notePaymentNews(
  */
 async function madeSure(
   state: MadePurchase,
-  news: PaymentNews,
-  questions: Pick<PaymentQuestions, 'givenBackByOthers'>,
-): Promise<PaymentNews> {
-  if (news.kind !== 'refunded' && news.kind !== 'refund failed') return news;
-  const charge = unsureCharge(state, news);
-  return charge === undefined ? news : { ...news, others: await questions.givenBackByOthers(news.provider, charge) };
+  providerEvent: ProviderEvent,
+  questions: Pick<PaymentQuestions, 'refundedByOthers'>,
+): Promise<ProviderEvent> {
+  if (providerEvent.kind !== 'refunded' && providerEvent.kind !== 'refund failed') return providerEvent;
+  const charge = unsureCharge(state, providerEvent);
+  return charge === undefined
+    ? providerEvent
+    : { ...providerEvent, others: await questions.refundedByOthers(providerEvent.provider, charge) };
 }

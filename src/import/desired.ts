@@ -16,14 +16,14 @@ import { type ArrayName, type CheckedFile, DEFAULTS, type FileArrays, type Place
 
 export type GivenSecret = { readonly plain: string } | { readonly hash: string };
 
-export interface Wanted<V> {
+export interface Desired<V> {
   readonly index: number;
   readonly id: string;
   readonly value: V;
 }
 
 /** `value.phone_number`: E.164, not always valid; null where the user has none, or where the text is no number. */
-export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
+export interface DesiredUser extends Desired<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
   readonly usernameId: string;
   readonly usernameFaulty: boolean;
@@ -32,40 +32,40 @@ export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
 }
 
 /** Id of the username or number that a user reserves; `undefined`: they have no number. */
-export function reservedId(kind: ReservationKind, { usernameId, phoneId }: WantedUser): string | undefined {
+export function reservedId(kind: ReservationKind, { usernameId, phoneId }: DesiredUser): string | undefined {
   return kind === 'username' ? usernameId : phoneId;
 }
 
-export interface WantedClient extends Wanted<Omit<Client, 'secret_hash'>> {
+export interface DesiredClient extends Desired<Omit<Client, 'secret_hash'>> {
   readonly secret: GivenSecret | undefined;
 }
 
-export interface WantedPaymentMethod extends Wanted<PaymentMethod> {
+export interface DesiredPaymentMethod extends Desired<PaymentMethod> {
   readonly topUps: readonly { readonly id: string; readonly amount: number }[];
 }
 
 /** A voucher code. `id`: segment and hash, as in the stream's name. */
-export interface WantedCode extends Wanted<{
+export interface DesiredCode extends Desired<{
   readonly segment_id: string;
   readonly code: string;
   readonly pin: string | null;
 }> {}
 
-export interface WantedImport {
-  readonly integrations?: readonly Wanted<Integration>[];
-  readonly merchants?: readonly Wanted<Merchant>[];
-  readonly brands?: readonly Wanted<Brand>[];
-  readonly stores?: readonly Wanted<Store>[];
-  readonly segments?: readonly Wanted<Segment>[];
-  readonly products?: readonly Wanted<Product>[];
-  readonly categories?: readonly Wanted<Category>[];
-  readonly users?: readonly WantedUser[];
-  readonly clients?: readonly WantedClient[];
-  readonly payment_methods?: readonly WantedPaymentMethod[];
-  readonly voucher_codes?: readonly WantedCode[];
+export interface DesiredImport {
+  readonly integrations?: readonly Desired<Integration>[];
+  readonly merchants?: readonly Desired<Merchant>[];
+  readonly brands?: readonly Desired<Brand>[];
+  readonly stores?: readonly Desired<Store>[];
+  readonly segments?: readonly Desired<Segment>[];
+  readonly products?: readonly Desired<Product>[];
+  readonly categories?: readonly Desired<Category>[];
+  readonly users?: readonly DesiredUser[];
+  readonly clients?: readonly DesiredClient[];
+  readonly payment_methods?: readonly DesiredPaymentMethod[];
+  readonly voucher_codes?: readonly DesiredCode[];
 }
 
-type Of<A extends ArrayName> = NonNullable<WantedImport[A]>[number];
+type Of<A extends ArrayName> = NonNullable<DesiredImport[A]>[number];
 /** Returns the id of a username or a number, known or proposed. */
 export type ReservedIds = (name: PersonName) => string;
 
@@ -149,14 +149,14 @@ export async function subjectsIn(file: CheckedFile): Promise<readonly PersonName
   return names;
 }
 
-export async function wantedOf(file: CheckedFile, hash: KeyedHash, idOf: ReservedIds): Promise<WantedImport> {
-  const wanted: Partial<Record<ArrayName, Of<ArrayName>[]>> = {};
+export async function desiredOf(file: CheckedFile, hash: KeyedHash, idOf: ReservedIds): Promise<DesiredImport> {
+  const desired: Partial<Record<ArrayName, Of<ArrayName>[]>> = {};
   for (const array of Object.keys(file) as ArrayName[]) {
     const made: Of<ArrayName>[] = [];
     const make = MAKERS[array] as (entry: unknown, index: number, hash: KeyedHash, idOf: ReservedIds) => Of<ArrayName>;
     const entries: readonly Placed<unknown>[] = file[array] ?? [];
     await inSlices(entries, ({ entry, index }) => made.push(make(entry, index, hash, idOf)));
-    wanted[array] = made;
+    desired[array] = made;
   }
-  return wanted as WantedImport;
+  return desired as DesiredImport;
 }

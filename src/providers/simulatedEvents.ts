@@ -1,13 +1,13 @@
 /** Provider events that a simulated provider would report later by itself, for a sandbox to record (`ops/sandbox/`). */
-import type { PaymentNews } from '../domain/paymentNews.js';
+import type { ProviderEvent } from '../domain/providerEvent.js';
 import type { Records } from '../ports/readStore.js';
 
-const PREFIX = 'simulatedNews/';
+const PREFIX = 'simulatedEvents/';
 /** Milliseconds for which events are stored: as long as the simulated providers' ledgers. */
-const KEPT_MS = 48 * 3_600_000;
+const RETAINED_MS = 48 * 3_600_000;
 
-export type SimulatedNews =
-  | { readonly about: 'payment'; readonly transaction_id: string; readonly news: PaymentNews }
+export type SimulatedEvent =
+  | { readonly about: 'payment'; readonly transaction_id: string; readonly providerEvent: ProviderEvent }
   | {
       readonly about: 'notification';
       readonly gift_id: string;
@@ -17,13 +17,18 @@ export type SimulatedNews =
     };
 
 /** Stores an event once for each `id`. @param now milliseconds since the epoch @throws UnavailableError */
-export async function reportLater(records: Records, id: string, news: SimulatedNews, now: number): Promise<void> {
-  await records.put(PREFIX + id, news, { expected: 0, expiresAt: now + KEPT_MS });
+export async function reportLater(
+  records: Records,
+  id: string,
+  providerEvent: SimulatedEvent,
+  now: number,
+): Promise<void> {
+  await records.put(PREFIX + id, providerEvent, { expected: 0, expiresAt: now + RETAINED_MS });
 }
 
 /** The provider events still to be recorded. @throws UnavailableError */
 export async function reported(
   records: Pick<Records, 'list'>,
-): Promise<readonly { readonly key: string; readonly value: SimulatedNews }[]> {
-  return records.list<SimulatedNews>(PREFIX);
+): Promise<readonly { readonly key: string; readonly value: SimulatedEvent }[]> {
+  return records.list<SimulatedEvent>(PREFIX);
 }
