@@ -22,12 +22,12 @@ export function refuseLongSecret({ id, secret }: Pick<SubjectRow, 'id' | 'secret
 
 /** @throws Error */
 export function refuseInvalidId(id: string): void {
-  if (!KEY.test(id)) throw new Error(`${JSON.stringify(id)} is no id of a subject: 22 characters of base64url`);
+  if (!KEY.test(id)) throw new Error(`${JSON.stringify(id)} is not an id of a subject: 22 characters of base64url`);
 }
 
 /** @throws Error, without the text */
 export function refuseInvalidErasure({ id, text }: ErasureRow): void {
-  if (!KEY.test(id)) throw new Error(`${JSON.stringify(id)} is no id of an erasure: 22 characters of base64url`);
+  if (!KEY.test(id)) throw new Error(`${JSON.stringify(id)} is not an id of an erasure: 22 characters of base64url`);
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_ERASURE_BYTES)
     throw new Error(`the text of erasure ${id} has ${bytes} bytes, at most ${MAX_ERASURE_BYTES} are allowed`);

@@ -26,7 +26,7 @@ function looking<T>(dataDir: string, look: () => T): T {
     if (code === 'EACCES' || code === 'EPERM')
       throw new CommandFailure(`this user may not look into ${dataDir}: run the command as the service's user`);
     if (code === 'ENOTDIR')
-      throw new CommandFailure(`${dataDir} is no folder: set DATA_DIR to the service's data folder`);
+      throw new CommandFailure(`${dataDir} is not a folder: set DATA_DIR to the service's data folder`);
     throw error;
   }
 }

@@ -19,7 +19,7 @@ const MOST_COSTS = 4;
 
 const PARAMETERS = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)(\$.*)$/;
 
-const BROKEN = 'is no whole argon2id hash: no log-in could succeed';
+const BROKEN = 'is not a whole argon2id hash: no log-in could succeed';
 const TOO_CHEAP = `costs too little to guess: m is at least ${LEAST.memory}, m times t at least ${LEAST.work}`;
 const TOO_DEAR = `costs too much to check: m is at most ${MOST.memory}, m times t at most ${MOST.work}`;
 const TOO_MANY = `has a cost (m, t and p) beyond ${MOST_COSTS} of all users and clients: every failed log-in takes as long as all of them`;
@@ -29,20 +29,26 @@ export async function checkGivenHashes(
   log: LogState,
   faults: FaultCollector,
 ): Promise<void> {
+  const arrays = [
+    { array: 'users', field: '.password_hash', entries: users },
+    { array: 'clients', field: '.secret_hash', entries: clients },
+  ] as const;
+  const known = new Map<string, string | undefined>();
+  const hashes = arrays.flatMap(({ entries }) => entries.flatMap(({ secret }) => hashIn(secret) ?? []));
+  await inParallel([...new Set(hashes)], PARALLEL, async (hash) => void known.set(hash, await faultOf(hash)));
+  // In the file's order, so that the same file always has the same faults.
   const costs = storedCosts(log);
-  const known = new Map<string, Promise<string | undefined>>();
-  const check =
-    (array: 'users' | 'clients', field: string) =>
-    async ({ index, secret }: { readonly index: number; readonly secret: GivenSecret | undefined }): Promise<void> => {
-      if (secret === undefined || !('hash' in secret)) return;
-      const requested = known.get(secret.hash) ?? faultOf(secret.hash, costs);
-      known.set(secret.hash, requested);
-      const fault = await requested;
+  for (const { array, field, entries } of arrays)
+    for (const { index, secret } of entries) {
+      const hash = hashIn(secret);
+      if (hash === undefined) continue;
+      const fault = known.get(hash) ?? faultOfCost(hash, costs);
       if (fault !== undefined) faults.add(array, index, field, fault);
-    };
-  await inParallel(users, PARALLEL, check('users', '.password_hash'));
-  await inParallel(clients, PARALLEL, check('clients', '.secret_hash'));
+    }
 }
+
+const hashIn = (secret: GivenSecret | undefined): string | undefined =>
+  secret !== undefined && 'hash' in secret ? secret.hash : undefined;
 
 function storedCosts({ entries: { user, client } }: LogState): Set<string> {
   const costs = new Set([PRESENT_COST]);
@@ -55,8 +61,7 @@ function storedCosts({ entries: { user, client } }: LogState): Set<string> {
   return costs;
 }
 
-/** Fault of a hash; adds the cost of a good hash to `costs`. */
-async function faultOf(hash: string, costs: Set<string>): Promise<string | undefined> {
+async function faultOf(hash: string): Promise<string | undefined> {
   const [, m, t, p, encoded] = PARAMETERS.exec(hash) ?? [];
   const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];
   // RFC 9106: no number is 0 or has a leading 0.
@@ -68,7 +73,11 @@ async function faultOf(hash: string, costs: Set<string>): Promise<string | undef
   );
   if (!readable) return BROKEN;
   if (memory < LEAST.memory || memory * passes < LEAST.work) return TOO_CHEAP;
-  if (memory > MOST.memory || memory * passes > MOST.work) return TOO_DEAR;
+  return memory > MOST.memory || memory * passes > MOST.work ? TOO_DEAR : undefined;
+}
+
+/** Adds the cost of a hash to `costs`, unless that makes too many. */
+function faultOfCost(hash: string, costs: Set<string>): string | undefined {
   const cost = costOf(hash) ?? '';
   if (!costs.has(cost) && costs.size >= MOST_COSTS) return TOO_MANY;
   costs.add(cost);

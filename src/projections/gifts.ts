@@ -190,7 +190,7 @@ function evolveGift(
         : { ...extended, voucher: extendedVoucher(document.voucher, event) };
     }
     default:
-      throw new Error(`${(event satisfies never as { type: string }).type} is no event of a gift`);
+      throw new Error(`${(event satisfies never as { type: string }).type} is not an event of a gift`);
   }
 }
 

@@ -31,7 +31,7 @@ function makeOrRefuse(dataDir: string): boolean {
     const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file stands there' : `it can't be made (${code})`;
     throw new EngineError(
       'DATA_DIR',
-      `${dataDir} is no folder that can be used: ${why}; ${exhausted(dataDir) ?? 'name another one, or see that this user may write there'}`,
+      `${dataDir} is not a folder that can be used: ${why}; ${exhausted(dataDir) ?? 'name another one, or see that this user may write there'}`,
       error,
     );
   }

@@ -161,7 +161,7 @@ async function projectionHealth(
   const checkpoint = checkpointName({ name, version: active });
   const { invalid } = await buildPosition({ events, store }, name, active);
   if (invalid !== null)
-    return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
+    return { ready: false, detail: `its stored position, ${invalid}, is not a position in the log: it is built anew` };
   const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
   const served = buildOf(active).version;
   if (served === version) {

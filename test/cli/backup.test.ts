@@ -274,7 +274,7 @@ test('every kind of bad backup is refused with what is wrong, and nothing is res
     assert.equal(readdirSync(fresh), before);
   };
   await refused('', /is empty/);
-  await refused('a shopping list\n', /is no backup of gift/);
+  await refused('a shopping list\n', /is not a backup of gift/);
   for (const rest of ['', '{"sha256":"0"}\n']) await refused(`{"gift_backup":3,"log_id":"x"}\n${rest}`, /is cut short/);
   await refused(
     whole.toString().replace(/"gift_backup":3,"version":"[^"]+"/, '"gift_backup":4,"version":"0.7.0"'),
@@ -286,7 +286,7 @@ test('every kind of bad backup is refused with what is wrong, and nothing is res
   );
   await refused('x'.repeat(6_000_000), /too long/);
   for (const length of [whole.length - 1, whole.length - 50, whole.length - 100, whole.length / 2, 300, 60])
-    await refused(whole.subarray(0, length), /is cut short|is no backup/);
+    await refused(whole.subarray(0, length), /is cut short|is not a backup/);
   await refused(Buffer.concat([whole, Buffer.from('\n')]), /is cut short, or its end has been altered/);
   const lines = whole.toString().split('\n');
   await refused([...lines.slice(0, 5), ...lines.slice(6)].join('\n'), /has been altered/);

@@ -49,7 +49,11 @@ test('a file is no data folder, and neither is what stands below one', async ({ 
     for (const args of COMMANDS) {
       const { code, out, err } = await gift(place, args);
       assert.equal([code, out], [1, ''], args.join(' '));
-      assert.match(err, /^gift: (there is no event log in|.* is no folder|there is no file)[^\n]*\n$/, args.join(' '));
+      assert.match(
+        err,
+        /^gift: (there is no event log in|.* is not a folder|there is no file)[^\n]*\n$/,
+        args.join(' '),
+      );
     }
   }
 });

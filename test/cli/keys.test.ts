@@ -57,10 +57,10 @@ test('fails where other rows stand for the same numbers, and says how many', asy
   assert.match(err, '1 rows were left out: the key store has other rows');
 });
 
-test('names what is no backup of a key store, and adds nothing', async ({ dir, data, file }) => {
+test('names what is not a backup of a key store, and adds nothing', async ({ dir, data, file }) => {
   writeFileSync(file, 'my diary\n');
   for (const [path, words] of [
-    [file, `${file} is no whole backup of a key store`],
+    [file, `${file} is not a whole backup of a key store`],
     [join(dir, 'nowhere'), "can't be read (ENOENT)"],
     [dir, "can't be read (EISDIR)"],
   ] as const) {

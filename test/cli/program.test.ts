@@ -99,9 +99,9 @@ test('reads a list, a proof and a signed head from standard input', async () => 
   assert.is((await gift(dir, ['import', 'examples/demo.json'])).code, 0);
   const stdin = (): Readable => Readable.from([Buffer.from('nothing of that kind\n')]);
   const said = async (...args: readonly string[]): Promise<string> => (await gift(dir, args, { stdin: stdin() })).err;
-  assert.match(await said('people', 'erase-again', '-'), /line 1 of standard input is no erasure/);
+  assert.match(await said('people', 'erase-again', '-'), /line 1 of standard input is not an erasure/);
   assert.match(await said('audit', 'check', '-', '--key', LOG_VKEY), /standard input proves nothing/);
-  assert.match(await said('audit', 'verify', '--checkpoint', '-'), /standard input is no signed head/);
+  assert.match(await said('audit', 'verify', '--checkpoint', '-'), /standard input is not a signed head/);
   assert.match(await said('audit', 'verify', '--checkpoint', '-', '--checkpoint', '-'), /Standard input is read once/);
   rmSync(dir, { recursive: true });
 });

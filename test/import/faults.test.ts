@@ -190,17 +190,17 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ...['m=7,t=1,p=1', 'm=64,t=0,p=1', 'm=64,t=1,p=0', 'm=64,t=1,p=9', 'm=064,t=1,p=1'].map(
     (parameters) =>
       [
-        'users[0].password_hash: is no whole argon2id hash: no log-in could succeed',
+        'users[0].password_hash: is not a whole argon2id hash: no log-in could succeed',
         (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters)),
       ] as const,
   ),
   // Cut short by a character: neither salt nor hash can be read.
   [
-    'users[0].password_hash: is no whole argon2id hash: no log-in could succeed',
+    'users[0].password_hash: is not a whole argon2id hash: no log-in could succeed',
     (file) => void (file['users']![0]!['password_hash'] = hashWith('m=64,t=1,p=1', 'A'.repeat(25))),
   ],
   [
-    'clients[0].secret_hash: is no whole argon2id hash: no log-in could succeed',
+    'clients[0].secret_hash: is not a whole argon2id hash: no log-in could succeed',
     (file) => void (file['clients']![0]!['secret_hash'] = hashWith('m=8,t=1,p=2')),
   ],
   ...['m=8,t=1,p=1', 'm=4095,t=9,p=1', 'm=4096,t=2,p=1', 'm=12287,t=1,p=1'].map(
@@ -444,7 +444,7 @@ test('an entry of the wrong shape is known to those who refer to it', async () =
   ]);
 });
 
-test('a file that is no object of arrays is refused', async () => {
+test('a file that is not an object of arrays is refused', async () => {
   for (const file of [null, [], 'text', 7])
     assert.equal(await faultsOf(file), ['the file must be a JSON object of arrays']);
 });

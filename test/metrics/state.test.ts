@@ -52,7 +52,7 @@ test("shows a projection that no process runs as behind the log's end", async ({
     assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
 });
 
-test('shows a projection whose stored position is no place in the log as behind by everything', async ({
+test('shows a projection whose stored position is not a position in the log as behind by everything', async ({
   installation: { events, store },
 }) => {
   const { show, values } = exposed();

@@ -44,7 +44,7 @@ test('ends with what to change when its port is taken', async ({ dir }) => {
   assert.equal(errors, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`);
 });
 
-test('ends with what to change when HOST is no address of this machine', async ({ dir }) => {
+test('ends with what to change when HOST is not an address of this machine', async ({ dir }) => {
   // An address for documentation (RFC 5737), which no machine has.
   assert.deepEqual(await runs({ HOST: '192.0.2.1', PORT: '0', DATA_DIR: dir }), {
     code: 1,
@@ -84,7 +84,7 @@ test('ends when no data folder can be made', async () => {
   const { code, errors } = await runs({ PORT: '0', DATA_DIR: '/proc/gift/data' });
   assert.deepEqual(
     [code, errors.split(';')[0]],
-    [1, "DATA_DIR: /proc/gift/data is no folder that can be used: it can't be made (ENOENT)"],
+    [1, "DATA_DIR: /proc/gift/data is not a folder that can be used: it can't be made (ENOENT)"],
   );
 });
 
@@ -108,7 +108,7 @@ test('ends with what to change, and no stack, at a file as data folder, or a key
   const folder = await runs({ PORT: '0', DATA_DIR: file });
   assert.deepEqual(
     [folder.code, folder.errors.split(';')[0]],
-    [1, `DATA_DIR: ${file} is no folder that can be used: a file stands there`],
+    [1, `DATA_DIR: ${file} is not a folder that can be used: a file stands there`],
   );
   writeFileSync(join(dir, 'hash.key'), 'short');
   const key = await runs({ PORT: '0', DATA_DIR: dir });

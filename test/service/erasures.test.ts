@@ -134,7 +134,7 @@ test('repeats from a list an erasure that log and key store do not know', async 
   assert.ok(!/Bob|bob@|\+44/.test(listed.out), listed.out);
   writeFileSync(list, `${listed.out}my diary\n`);
   const refused = await gift(old, ['people', 'erase-again', list]);
-  assert.match(refused.err, /line 2 of .* is no erasure of gift people erasures; nothing was done/);
+  assert.match(refused.err, /line 2 of .* is not an erasure of gift people erasures; nothing was done/);
   writeFileSync(list, listed.out);
   for (const said of ['1 persons were erased again\n', '0 persons were erased again\n']) {
     const again = await gift(old, ['people', 'erase-again', list]);

@@ -77,7 +77,7 @@ test('says what to change when the folder can’t be used', ({ dir }) => {
       () => loadKeys({ dataDir }),
       (error: Error) =>
         error.message.startsWith(
-          `DATA_DIR: ${dataDir} is no folder that can be used: a file stands there; name another one`,
+          `DATA_DIR: ${dataDir} is not a folder that can be used: a file stands there; name another one`,
         ),
     );
   }

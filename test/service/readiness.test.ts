@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  "is not ready while a used read model's stored position is no place in the log",
+  "is not ready while a used read model's stored position is not a position in the log",
   installed(async (installation) => {
     const { events, store, project } = installation;
     await buy(events);
@@ -120,7 +120,7 @@ test(
       const models = await told(installation);
       assert.equal(models['gifts'], {
         ready: false,
-        detail: `its stored position, ${position}, is no place in the log: it is built anew`,
+        detail: `its stored position, ${position}, is not a position in the log: it is built anew`,
       });
       assert.ok(models['transactions']?.ready);
     }

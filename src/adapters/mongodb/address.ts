@@ -53,7 +53,7 @@ export function addressOf(url: string, { setting, defaultDatabase }: MongoStore)
     const detail = url.includes('@')
       ? 'check its parts; signs in user and password are to be percent-encoded'
       : (error as Error).message;
-    throw new EngineError(setting, `it is no address of a MongoDB: ${detail}`);
+    throw new EngineError(setting, `it is not an address of a MongoDB: ${detail}`);
   }
   if (!/^[^/\\. "$*<>:|?\0]{1,63}$/.test(database))
     throw new EngineError(setting, `${JSON.stringify(database)} can't be the name of a database`);

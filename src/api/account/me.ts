@@ -62,7 +62,7 @@ export function meRoutes({ accounts }: AccountDeps): Route[] {
         const { id } = userOf(call);
         // The call's copy of the user may be half a second old, so the account is read again.
         const user = await accounts.get(accountStream('user', id));
-        if (user?.entry !== 'user') throw new Error('the user of a session is no account');
+        if (user?.entry !== 'user') throw new Error('the user of a session is not an account');
         return { status: 200, body: { data: meEntity(user, isStaffClient(call.principal) ? user.roles : []) } };
       },
     },

@@ -93,7 +93,7 @@ async function runEraseAgain(terminal: Terminal, file: string): Promise<void> {
     const erasure = parseErasureLine(line);
     if (erasure === undefined)
       throw new CommandFailure(
-        `line ${index + 1} of ${nameOf(file)} is no erasure of gift people erasures; nothing was done`,
+        `line ${index + 1} of ${nameOf(file)} is not an erasure of gift people erasures; nothing was done`,
       );
     return [erasure];
   });

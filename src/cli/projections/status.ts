@@ -99,7 +99,7 @@ function wordsOf(found: readonly StatusEntry[]): string[] {
 /** Warnings about invalid positions. Process managers share one position, which is named once. */
 function invalidTexts(models: readonly ReadModelStatus[], processes: readonly ProcessManagerStatus[]): string[] {
   const absent = (of: string, position: string): string =>
-    printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
+    printable(`${of}: the stored position ${position} is not a position in this log and counts as absent`);
   const texts = models.flatMap(({ name, invalid_position: own, served }) => {
     const invalid = own ?? served?.invalid_position ?? null;
     return invalid === null ? [] : [`${absent(name, invalid)}: a process with the role projector builds it anew`];

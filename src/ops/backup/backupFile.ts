@@ -154,7 +154,7 @@ type EventLine = readonly [
 function eventOf(line: Buffer, number: number): RecordedEvent {
   const found = parsed(line) as EventLine | undefined;
   if (!Array.isArray(found) || found.length !== 7)
-    throw new BackupDamagedError(`has been altered: line ${number + 1} is no event`);
+    throw new BackupDamagedError(`has been altered: line ${number + 1} is not an event`);
   const [stream, revision, id, type, at, data, metadata] = found;
   return { stream, revision, id, type, at, data, metadata, position: positionOf(number) };
 }
@@ -166,7 +166,7 @@ export function positionOf(number: number): Position {
 function headerOf(line: Buffer): BackupHeader {
   const found = parsed(line) as (Partial<BackupHeader> & HeaderMark<'gift_backup'>) | undefined;
   if (typeof found?.gift_backup !== 'number' || typeof found.log_id !== 'string')
-    throw new BackupDamagedError('is no backup of gift, or its beginning has been altered');
+    throw new BackupDamagedError('is not a backup of gift, or its beginning has been altered');
   refuseFormat(found.gift_backup, found.version);
   return { log_id: found.log_id, started_at: String(found.started_at), hash_key_check: found.hash_key_check ?? null };
 }

@@ -7,7 +7,7 @@ const CHUNK = 1 << 20;
 const MAX_LINE = 4_000_000;
 const LINE_FEED = 10;
 
-/** The file is no whole backup. The message is a predicate that follows the file's name. */
+/** The file is not a whole backup. The message is a predicate that follows the file's name. */
 export class BackupDamagedError extends Error {
   override readonly name = 'BackupDamagedError';
 }
@@ -53,7 +53,7 @@ export async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
       }
       rest = text.subarray(from);
       if (rest.length > MAX_LINE)
-        throw new BackupDamagedError('is no backup of gift, or has been altered: a line of it is too long');
+        throw new BackupDamagedError('is not a backup of gift, or has been altered: a line of it is too long');
       if (lines.length > 0) yield lines;
     }
     if (rest.length > 0) throw new BackupDamagedError('is cut short: its last line is not whole');

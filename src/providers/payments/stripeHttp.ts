@@ -5,7 +5,7 @@ type HttpClient = ReturnType<typeof Stripe.createNodeHttpClient>;
 type Body = Awaited<ReturnType<HttpClient['makeRequest']>>;
 
 /**
- * The library sets a property on each answer. For JSON that is no object (a proxy's health page) that throws an
+ * The library sets a property on each answer. For JSON that is not an object (a proxy's health page) that throws an
  * uncatchable error, which ends the process. Its timeout limits only silence: an answer that comes byte by byte would
  * hold its caller for ever.
  */

@@ -59,7 +59,7 @@ async function refusal(url: string): Promise<string> {
 }
 
 test('names its setting when the address is wrong, or no server is there', async () => {
-  assert.match(await refusal('nonsense'), 'KEYS_URL: it is no address of a MongoDB');
+  assert.match(await refusal('nonsense'), 'KEYS_URL: it is not an address of a MongoDB');
   const port = await freePort();
   assert.match(await refusal(`mongodb://127.0.0.1:${port}/keys`), `no MongoDB answers at 127.0.0.1:${port}`);
 });

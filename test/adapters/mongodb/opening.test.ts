@@ -28,7 +28,7 @@ test('refuses a wrong address before connecting, and never shows its password', 
     'nonsense',
     '',
   ])
-    assert.match(await refusal(url), 'it is no address of a MongoDB', url);
+    assert.match(await refusal(url), 'it is not an address of a MongoDB', url);
   assert.match(await refusal('mongodb://host/?unknown=1'), 'option unknown is not supported');
   for (const url of [
     'mongodb://user:s3cr/et@host/',

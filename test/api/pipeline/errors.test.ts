@@ -898,6 +898,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   WitnessDisagreesError: 'is said by the keeper of the tree',
   WitnessRefusesError: 'is said by the keeper of the tree',
   ProviderError: '503, by the one route that asks a provider',
+  EvidenceError: 'is the class of those below that say what is wrong with evidence',
   UnprovenEventError: 'ends a command of the command line; 500: the log or a tile was altered',
   UntrustedNoteError: 'ends a command of the command line; 403 of a witness',
   VerifyInterruptedError: 'ends a task',

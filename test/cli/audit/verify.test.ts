@@ -142,7 +142,7 @@ test('refuses what is no head, no key and no file', async () => {
   writeFileSync(file, 'no head\n');
   const { code, err } = await verify('--checkpoint', file);
   assert.equal(code, 1);
-  assert.match(err, /events\.txt is no signed head \(a note has an empty line before its signatures\): docs/);
+  assert.match(err, /events\.txt is not a signed head \(a note has an empty line before its signatures\): docs/);
   assert.ok(readFileSync(outside, 'utf8').length > 0);
 });
 

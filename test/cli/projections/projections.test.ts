@@ -387,11 +387,11 @@ test('the status names stored positions that are no place in the log, and shows 
     assert.equal([words.code, json.code], [0, 0]);
     assert.match(
       words.out,
-      /^gifts: the stored position 18446744073709551615 is no place in this log and counts as absent: a process with the role projector builds it anew$/m,
+      /^gifts: the stored position 18446744073709551615 is not a position in this log and counts as absent: a process with the role projector builds it anew$/m,
     );
     assert.match(
       words.out,
-      /^process managers: the stored position 18446744073709551615 is no place in this log and counts as absent: the log is read from its beginning$/m,
+      /^process managers: the stored position 18446744073709551615 is not a position in this log and counts as absent: the log is read from its beginning$/m,
     );
     const by = new Map(json.records().map((one) => [one['name'], one]));
     assert.equal(

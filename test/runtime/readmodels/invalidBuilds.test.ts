@@ -1,4 +1,4 @@
-/** Read models whose stored checkpoint is no place in the log: they count as absent, and are built anew. */
+/** Read models whose stored checkpoint is not a position in the log: they count as absent, and are built anew. */
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

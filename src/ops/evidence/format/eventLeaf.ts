@@ -139,7 +139,7 @@ interface Salted {
 
 function salted({ id, data, metadata }: StoredEvent, { saltKey, apart: isApart }: LeafRules): Salted {
   if (!isObject(data) || !isObject(metadata))
-    throw new MalformedEvidenceError(`data or metadata of event ${id} is no object`);
+    throw new MalformedEvidenceError(`data or metadata of event ${id} is not an object`);
   const salt = saltsOf(saltKey, id);
   const [metadataSalt, dataSalt] = [salt(), salt()];
   const apart: ShownField[] = [];

@@ -80,7 +80,7 @@ export function timeOf(at: string): number {
     const ms = digit(at, 20) * 100 + two(at, 21);
     if (h < 24 && m < 60 && s < 60 && dayStart >= 0) return dayStart + ((h * 60 + m) * 60 + s) * 1_000 + ms;
   }
-  throw new MalformedEvidenceError(`${JSON.stringify(at.slice(0, 40))} is no time as the service writes it`);
+  throw new MalformedEvidenceError(`${JSON.stringify(at.slice(0, 40))} is not a time as the service writes it`);
 }
 
 /** Whether a text has the form of a time. A regular expression takes five times as long. */

@@ -203,5 +203,5 @@ function leftSize(size: number): number {
 
 function check(value: number, least: number, most: number): void {
   if (!Number.isSafeInteger(value) || value < least || value > most)
-    throw new RangeError(`${value} is no whole number from ${least} to ${most}`);
+    throw new RangeError(`${value} is not a whole number from ${least} to ${most}`);
 }

@@ -26,7 +26,7 @@ export class UnprovenEventError extends EvidenceError {
  */
 export function fromBase64(text: string, what: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.toString('base64') !== text) throw new MalformedEvidenceError(`${what} is no base64`);
+  if (bytes.toString('base64') !== text) throw new MalformedEvidenceError(`${what} is not base64`);
   return bytes;
 }
 
@@ -43,6 +43,6 @@ export function hashFromBase64(text: string, what: string): Buffer {
 export function fromDecimal(text: string, what: string): number {
   const value = Number(text);
   if (!/^(0|[1-9]\d*)$/.test(text) || !Number.isSafeInteger(value))
-    throw new MalformedEvidenceError(`${what} is no decimal number from 0 to 2^53-1`);
+    throw new MalformedEvidenceError(`${what} is not a decimal number from 0 to 2^53-1`);
   return value;
 }

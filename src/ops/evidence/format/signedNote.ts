@@ -132,7 +132,7 @@ function parseSignature(line: string): NoteSignature {
   if (name === undefined || encoded === undefined || others.length > 0 || !isKeyName(name))
     throw new MalformedEvidenceError('a signature is a line of an em dash, the name of a key, and base64');
   // Bits after the last byte are ignored, as in other implementations: an unknown key's signature must not fail a note.
-  if (!BASE64.test(encoded)) throw new MalformedEvidenceError('a signature is no base64');
+  if (!BASE64.test(encoded)) throw new MalformedEvidenceError('a signature is not base64');
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.length <= KEY_ID_BYTES) throw new MalformedEvidenceError('a signature has an id and at least one byte');
   return { name, keyId: bytes.readUInt32BE(), signature: bytes.subarray(KEY_ID_BYTES) };

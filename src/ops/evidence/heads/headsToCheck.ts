@@ -75,7 +75,7 @@ export async function* headsInLog(
     }
 }
 
-/** @throws LogAlteredError for a file that is no signed head; the file system's errors */
+/** @throws LogAlteredError for a file that is not a signed head; the file system's errors */
 export async function publishedHead(
   folder: Pick<TileFolder, 'head'>,
   verifiersOf: VerifiersOf,
@@ -87,7 +87,7 @@ export async function publishedHead(
     return { ...kept, ...headToCheck(kept, verifiersOf) };
   } catch (cause) {
     if (!(cause instanceof MalformedEvidenceError)) throw cause;
-    throw new LogAlteredError('the published head, the file checkpoint in SEAL_DIR, is no signed head', { cause });
+    throw new LogAlteredError('the published head, the file checkpoint in SEAL_DIR, is not a signed head', { cause });
   }
 }
 

@@ -48,7 +48,7 @@ async function storedHeads(
     return head.verified === true ? [{ ...head, note }] : [];
   } catch (cause) {
     if (!(cause instanceof MalformedEvidenceError)) throw cause;
-    throw new LogAlteredError('the file witnessed in SEAL_DIR is no signed head', { cause });
+    throw new LogAlteredError('the file witnessed in SEAL_DIR is not a signed head', { cause });
   }
 }
 

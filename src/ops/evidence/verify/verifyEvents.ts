@@ -187,7 +187,7 @@ function outsideHead(head: StoredHead, verifiersOf: VerifiersOf): HeadToCheck {
     return headToCheck(head, verifiersOf);
   } catch (error) {
     throw error instanceof MalformedEvidenceError
-      ? new MalformedEvidenceError(`${head.from} is no signed head (${error.message})`)
+      ? new MalformedEvidenceError(`${head.from} is not a signed head (${error.message})`)
       : error;
   }
 }

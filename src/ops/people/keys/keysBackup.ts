@@ -87,7 +87,8 @@ export async function checkKeysBackup(path: string, signal: AbortSignal): Promis
     }
   }
   const end = last === undefined || first ? undefined : (parsed(last) as Footer | undefined);
-  if (end?.sha256 === undefined) throw new BackupDamagedError('is no whole backup of a key store: its end is missing');
+  if (end?.sha256 === undefined)
+    throw new BackupDamagedError('is not a whole backup of a key store: its end is missing');
   if (end.sha256 !== hash.digest('hex') || end.rows !== rows)
     throw new BackupDamagedError('has been altered: it is not what its hash says');
   return { rows, erasures };
@@ -95,7 +96,7 @@ export async function checkKeysBackup(path: string, signal: AbortSignal): Promis
 
 function refuseOtherHeader(header: HeaderMark<'gift_keys'> | undefined): void {
   if (typeof header?.gift_keys !== 'number')
-    throw new BackupDamagedError('is no backup of a key store, or its beginning has been altered');
+    throw new BackupDamagedError('is not a backup of a key store, or its beginning has been altered');
   refuseFormat(header.gift_keys, header.version);
 }
 

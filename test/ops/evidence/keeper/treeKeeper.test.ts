@@ -114,7 +114,7 @@ test('says that it works once the published head can be read again', async ({ lo
   writeFileSync(file, 'spoilt');
   const one = keeper(log);
   await eventually(() => says(one));
-  assert.match(one.health()?.why ?? '', /^the published head, the file checkpoint in SEAL_DIR, is no signed head$/);
+  assert.match(one.health()?.why ?? '', /^the published head, the file checkpoint in SEAL_DIR, is not a signed head$/);
   writeFileSync(file, head ?? '');
   await eventually(() => one.health()?.failing === false);
   await one.close();

@@ -213,7 +213,7 @@ test('finds a signed head that was altered', async ({ log }) => {
 for (const [what, change] of [
   ['is no JSON any more', `data = '{'`],
   ['is bytes', `data = x'ff'`],
-  ['is no object', `data = 'null'`],
+  ['is not an object', `data = 'null'`],
 ] as const) {
   test(`finds a signed head of which the data ${what}`, async ({ log }) => {
     await log.tamper(sql(`UPDATE events SET ${change} WHERE stream LIKE 'treeHeads%' AND revision = 0`));

@@ -582,7 +582,7 @@ test(
 );
 
 test(
-  'a repair order is refused where its position is no place in the log',
+  'a repair order is refused where its position is not a position in the log',
   installed(async (installation) => {
     const { events, store, project } = installation;
     for (const through of ['18446744073709551615', '0000000000999999']) {
