@@ -9,7 +9,7 @@ import { filesBelow } from './filesBelow.mjs';
 
 export const DOORS = {
   deliveries: 10,
-  'processors/runner': 27,
+  'processors/runner': 25,
   'runtime/coordination': 20,
   'runtime/personal': 13,
   'runtime/readmodels': 30,

@@ -1,4 +1,4 @@
-/** When a failed delivery is tried again, and when it is abandoned (docs/api/webhooks.md#webhook-deliveries). */
+/** Pauses before a failed delivery is tried again (docs/api/webhooks.md#webhook-deliveries); `verdict.ts` decides. */
 import { retryAfterMs } from '../lib/retryAfter.js';
 
 const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@ export { askWorker } from './askWorker.js';
 export { type Cause, causeOf } from './cause.js';
 export { storedProcessPosition } from './checkpoint.js';
 export type { Job, ParkAs, PoolSize } from './jobs.js';
-export type { OpenStates, ProcessManager, Reaction } from './processManager.js';
+export type { ProcessManager, Reaction } from './processManager.js';
 export { GiveUpError, neverStarted, NotYetError } from './retry.js';
 export { PROCESS_LEASE, type Processors, runManagers, type RunnerDeps } from './run.js';
 export { feedTypes, type ProcessManagers } from './session.js';
