@@ -55,7 +55,10 @@ export function hasRun({ found }: LoadedGift, context: CommandContext): boolean 
   return ownEvents(found.history, context).length > 0;
 }
 
-/** A gift that is paid for and not issued yet is issued in the same append. @throws Refusal, UnavailableError */
+/**
+ * Runs a command on a loaded gift: appends the events that `decide` returns, or finds those of an earlier run. Where the
+ * gift is paid for and not issued yet, its issue is appended with them. @throws Refusal, UnavailableError
+ */
 export async function handleGift(
   deps: GiftDeps,
   loaded: LoadedGift,

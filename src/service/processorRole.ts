@@ -1,4 +1,4 @@
-/** The work of processes with the role `processor`: erasures, process managers and webhooks. */
+/** The work of processes with the role `processor`: erasures, process managers, scheduled work and webhooks. */
 import { type Deliveries, startWebhooks } from '../deliveries/index.js';
 import { type Resources, resources } from '../lib/async/resources.js';
 import { currentTime } from '../lib/clock.js';

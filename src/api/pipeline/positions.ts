@@ -18,8 +18,8 @@ export interface Follower {
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
-/** Followers of all read models, by the read model's name. */
-export type Followers = Readonly<Record<keyof ReadModels, Follower>>;
+/** Waits of all read models, by the read model's name. */
+export type ReadModelWaits = Readonly<Record<keyof ReadModels, Follower>>;
 
 /**
  * Waits for these read models, at most a second; `waitMs` is shorter where single documents can be read from the log. A
@@ -63,7 +63,7 @@ export interface PositionGate {
 
 export function positionGate(
   events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>,
-  followers: Followers,
+  followers: ReadModelWaits,
 ): PositionGate {
   const { logId } = events;
   const allReached = async (

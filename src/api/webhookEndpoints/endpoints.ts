@@ -73,7 +73,10 @@ export function endpointIdOf({ params }: EarlyCall): string {
   return endpointId;
 }
 
-/** @throws HttpError `forbidden`; Refusal `webhook_endpoint_not_found`; UnavailableError */
+/**
+ * The endpoint that the request names, opened for its caller, who must own it.
+ * @throws HttpError `forbidden`; Refusal `webhook_endpoint_not_found`; UnavailableError
+ */
 export async function openedBy(
   early: EarlyCall,
   deps: WebhookEndpointDeps,

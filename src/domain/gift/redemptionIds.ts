@@ -12,7 +12,7 @@ export const redemptionIdAt = (at: string, commandPart: string): string =>
 
 export const commandPartOf = (redemptionId: string): string => redemptionId.slice(-COMMAND_DIGITS);
 
-/** The redemption made by the command with this part of its ids. */
+/** The redemption that a command made, found by the command's part of the redemption's id. */
 export function redemptionOfCommand<R extends { readonly id: string }>(
   redemptions: readonly R[],
   commandPart: string,

@@ -23,7 +23,8 @@ export function namedSubjects(): NamedSubjects {
 }
 
 /**
- * Removes all rows that are not named, for good: messages and receivers' numbers of a log that is gone. Safe to repeat.
+ * Removes from the key store, for good, each subject that no event of the new log names: the messages and receivers'
+ * numbers of the log that is gone. Safe to repeat.
  * @throws UnavailableError
  */
 export async function forgetSubjects(keys: KeyStore, named: Pick<NamedSubjects, 'has'>): Promise<void> {

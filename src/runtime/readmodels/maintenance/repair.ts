@@ -28,7 +28,8 @@ export interface RepairOptions {
 }
 
 /**
- * @returns `undefined`: stopped by the signal, though orders may still be carried out
+ * Folds the named documents from the log, and has the leading process put them in place of those that are served.
+ * @returns what became of each document; `undefined`: stopped by the signal, though the leader may still replace some
  * @throws MaintenanceRefusedError
  */
 export async function repair(
