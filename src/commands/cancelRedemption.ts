@@ -1,5 +1,5 @@
 /** See docs/api/gifts.md#cancel-a-redemption */
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import { reverseOrVoid } from '../domain/gift/decisions.js';
 import type { GiftUnredeemed, RedemptionVoided } from '../domain/gift/events.js';
 import { commandPartOf } from '../domain/gift/redemptionIds.js';

@@ -1,5 +1,5 @@
 import { isStaff, ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import { fold } from '../domain/decider.js';
 import type { GiftEvent, GiftIssued } from '../domain/gift/events.js';
 import type { IssuedGift } from '../domain/gift/state.js';

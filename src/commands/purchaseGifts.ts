@@ -10,7 +10,7 @@ import { type GiftsPurchased, type PurchaseReceiver, transactionStream } from '.
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
 import { brokenCardLimit } from '../domain/purchase/decisions.js';
 import { Refusal } from '../domain/refusal.js';
-import { type SendingFacts, sendTime } from '../domain/sending.js';
+import { type SendingFacts, sendTime } from '../domain/purchase/sending.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { accountAtLogEnd, type AccountDocument, accountInLog } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';

@@ -1,4 +1,4 @@
-import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../domain/providerEvent.js';
+import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../domain/purchase/providerEvent.js';
 import { transactionStream } from '../domain/purchase/events.js';
 import { type MadePurchase, purchaseAggregate } from '../domain/purchase/state.js';
 import type { EventStore } from '../ports/eventStore.js';

@@ -1,5 +1,5 @@
 /** See docs/api/gifts.md#redeem-a-gift */
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import type { GiftRedeemed } from '../domain/gift/events.js';
 import { mayRedeemForMerchant, redeem } from '../domain/gift/decisions.js';
 import { redemptionIdAt } from '../domain/gift/redemptionIds.js';

@@ -1,7 +1,7 @@
 /** The buyer of a scheduled purchase names another time, or none (docs/api/purchases.md#scheduled-sending). */
 import { transactionStream } from '../domain/purchase/events.js';
 import { purchaseAggregate } from '../domain/purchase/state.js';
-import { atOnce, reschedule, sendTime } from '../domain/sending.js';
+import { atOnce, reschedule, sendTime } from '../domain/purchase/sending.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { refuseRepeats } from './refuseRepeats.js';

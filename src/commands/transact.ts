@@ -1,6 +1,6 @@
 /** The command loop: reads a stream, decides, appends at the revision read; after a conflict it starts over. */
 import { randomUUID } from 'node:crypto';
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import { type Aggregate, type DomainEvent, fold } from '../domain/decider.js';
 import { kindOf } from '../domain/streamName.js';
 import {

@@ -1,5 +1,5 @@
 /** See docs/api/gifts.md#unredeem-a-gift */
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift/events.js';
 import { unredeem } from '../domain/gift/decisions.js';
 import type { RecordedEvent } from '../ports/eventStore.js';

@@ -5,7 +5,7 @@
  */
 import { createCipheriv, createHash } from 'node:crypto';
 import { INVISIBLE } from '../lib/invisible.js';
-import { BASE32 } from './base32.js';
+import { BASE32 } from '../lib/base32.js';
 import type { KeyedHash } from './keyedHash.js';
 
 const BYTES = 10;

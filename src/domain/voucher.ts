@@ -1,5 +1,5 @@
 /** docs/api/vouchers.md#voucher-expiry */
-import { BASE32 } from './base32.js';
+import { BASE32 } from '../lib/base32.js';
 
 const CODE_LENGTH = 12;
 const DAY_MS = 86_400_000;

@@ -10,7 +10,7 @@ import {
   userSubject,
 } from '../domain/personalFields.js';
 import { readPhoneNumber } from '../domain/phoneNumber.js';
-import { isUsername, normaliseUsername, opaqueString } from '../domain/precis.js';
+import { isUsername, normaliseUsername, opaqueString } from '../lib/precis.js';
 import { inSlices } from '../lib/async/slices.js';
 import { type ArrayName, type CheckedFile, DEFAULTS, type FileArrays, type Placed } from './file.js';
 

@@ -4,7 +4,7 @@ import type { GiftIssued, GiftReassigned, GiftReleased, GiftUnblocked, ReminderD
 import type { NotificationEvent } from '../domain/notification.js';
 import type { ParkedName, ParkedWork, WorkParked, WorkRetried } from '../domain/parked.js';
 import { type GiftsPurchased, type PurchaseEvent, transactionStream } from '../domain/purchase/events.js';
-import type { SendingEvent } from '../domain/sending.js';
+import type { SendingEvent } from '../domain/purchase/sending.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { disputeManager } from './dispute/manager.js';
 import { notificationManager } from './notification/manager.js';

@@ -11,7 +11,7 @@ import {
   evolveUser,
   reservationAggregate,
 } from '../domain/account.js';
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import { type Entry, entryEventTypes, evolveEntry } from '../domain/entry.js';
 import { kindOf } from '../domain/streamName.js';
 import type { EventStore, Recorded, RecordedEvent } from '../ports/eventStore.js';

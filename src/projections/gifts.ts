@@ -1,7 +1,7 @@
 /** One document for each gift, from its purchase on. The payment is joined when read. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import type { GiftEvent, GiftExtended, GiftIssued, Receiver, VoucherAssigned } from '../domain/gift/events.js';
 import type { ReminderSent } from '../domain/notification.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';

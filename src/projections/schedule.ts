@@ -7,7 +7,7 @@ import { timeKey } from './timeKey.js';
 import type { Happened } from '../domain/decider.js';
 import { type GiftExtended, giftStream } from '../domain/gift/events.js';
 import type { GiftsPurchased, PaymentCharged } from '../domain/purchase/events.js';
-import type { SendingEvent } from '../domain/sending.js';
+import type { SendingEvent } from '../domain/purchase/sending.js';
 import { idOf, kindOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from '../runtime/readmodels/index.js';
 import type { Recorded } from '../ports/eventStore.js';

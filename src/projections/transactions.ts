@@ -1,6 +1,6 @@
 /** One document for each purchase; its gifts' ids follow from `seed` and `count`. */
 import { HIDDEN_FIELDS } from './hiddenFields.js';
-import { copyWith } from '../domain/copyWith.js';
+import { copyWith } from '../lib/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift/decisions.js';
 import type {
@@ -9,7 +9,7 @@ import type {
   PaymentCharged,
   PaymentDeclined,
 } from '../domain/purchase/events.js';
-import type { SendingEvent } from '../domain/sending.js';
+import type { SendingEvent } from '../domain/purchase/sending.js';
 import type { SealedText } from '../lib/seal.js';
 import { idOf } from '../domain/streamName.js';
 import type { Recorded, RecordedEvent } from '../ports/eventStore.js';

@@ -1,5 +1,5 @@
 /** Provider events that a simulated provider would report later by itself, for a sandbox to record (`ops/sandbox/`). */
-import type { ProviderEvent } from '../domain/providerEvent.js';
+import type { ProviderEvent } from '../domain/purchase/providerEvent.js';
 import type { Records } from '../ports/readStore.js';
 
 const PREFIX = 'simulatedEvents/';

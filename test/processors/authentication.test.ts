@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { recordProviderEvent } from '../../src/commands/recordProviderEvent.js';
-import type { ProviderEvent } from '../../src/domain/providerEvent.js';
+import type { ProviderEvent } from '../../src/domain/purchase/providerEvent.js';
 import { AUTHENTICATION_MS } from '../../src/domain/purchase/decisions.js';
 import type { ProcessorDeps } from '../../src/processors/managers.js';
 import { SUBJECTS } from '../support/providers/subjects.js';

@@ -1,4 +1,4 @@
-import { copyWith } from '../../domain/copyWith.js';
+import { copyWith } from '../../lib/copyWith.js';
 import type { RouteCaller } from '../pipeline/route.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { AccessTokens } from './accessTokens.js';

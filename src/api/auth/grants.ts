@@ -1,6 +1,6 @@
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { usernameSubject } from '../../domain/personalFields.js';
-import { normaliseUsername, opaqueString } from '../../domain/precis.js';
+import { normaliseUsername, opaqueString } from '../../lib/precis.js';
 import type { ClientDocument } from '../../projections/accounts.js';
 import type { Subjects } from '../../runtime/personal/index.js';
 import { HttpError } from '../pipeline/errors.js';

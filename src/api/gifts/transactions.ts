@@ -3,7 +3,7 @@
  */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { rescheduleSend, SEND_NOW } from '../../commands/rescheduleSend.js';
-import { copyWith } from '../../domain/copyWith.js';
+import { copyWith } from '../../lib/copyWith.js';
 import type { RefundedMoney } from '../../domain/purchase/status.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';

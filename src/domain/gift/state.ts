@@ -1,4 +1,4 @@
-import { copyWith } from '../copyWith.js';
+import { copyWith } from '../../lib/copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
 import type { Block, GiftEvent, GiftIssued, VoucherAssigned } from './events.js';
 

@@ -7,7 +7,7 @@ import {
   type RefundRequested,
   type RefundStarted,
   type SkippedGifts,
-} from '../refund.js';
+} from './refund.js';
 import { Refusal } from '../refusal.js';
 import type {
   ChargeStarted,

@@ -2,9 +2,9 @@
 import type { PaymentMethod } from '../account.js';
 import type { SealedText } from '../../lib/seal.js';
 import type { DomainEvent } from '../decider.js';
-import type { ReversalEvent } from '../disputes.js';
-import type { RefundEvent } from '../refund.js';
-import type { SendingEvent } from '../sending.js';
+import type { ReversalEvent } from './disputes.js';
+import type { RefundEvent } from './refund.js';
+import type { SendingEvent } from './sending.js';
 
 export const transactionStream = (id: string): string => `transaction-${id}`;
 

@@ -1,9 +1,9 @@
 import type { PaymentMethod } from '../account.js';
-import { copyWith } from '../copyWith.js';
+import { copyWith } from '../../lib/copyWith.js';
 import type { Aggregate, Happened } from '../decider.js';
-import { evolveReversals, NO_REVERSALS, type Reversals } from '../disputes.js';
-import { evolveOutside, evolveRefunds, type Refunds } from '../refund.js';
-import { evolveSending, type Sending } from '../sending.js';
+import { evolveReversals, NO_REVERSALS, type Reversals } from './disputes.js';
+import { evolveOutside, evolveRefunds, type Refunds } from './refund.js';
+import { evolveSending, type Sending } from './sending.js';
 import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PurchaseEvent } from './events.js';
 
 /** `required`: time since which it is required (ISO 8601); `failed`: the provider's code, once it failed. */

@@ -1,8 +1,8 @@
 /** What became of a purchase's money (docs/api/purchases.md#transaction-status). Money is pence. */
 import type { Happened } from '../decider.js';
-import type { Dispute, DisputeClosed, DisputeOpened, RefundedAtProvider } from '../disputes.js';
+import type { Dispute, DisputeClosed, DisputeOpened, RefundedAtProvider } from './disputes.js';
 import type { PaymentState } from '../gift/decisions.js';
-import type { GiftsRefunded, RefundFailed } from '../refund.js';
+import type { GiftsRefunded, RefundFailed } from './refund.js';
 
 export const TRANSACTION_STATUSES = [
   'pending',

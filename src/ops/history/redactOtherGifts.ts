@@ -1,7 +1,7 @@
 /** The events of a purchase, without ids and receivers of gifts that were not requested. */
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
-import type { SkippedGifts } from '../../domain/refund.js';
+import type { SkippedGifts } from '../../domain/purchase/refund.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 
 /** Fields of a refund's data that name gifts. */

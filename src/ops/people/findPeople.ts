@@ -12,7 +12,7 @@ import {
 import type { NotificationSent } from '../../domain/notification.js';
 import { phoneSubject, usernameSubject } from '../../domain/personalFields.js';
 import { readPhoneNumber } from '../../domain/phoneNumber.js';
-import { normaliseUsername } from '../../domain/precis.js';
+import { normaliseUsername } from '../../lib/precis.js';
 import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/events.js';
 import { Refusal } from '../../domain/refusal.js';
 import { idOf } from '../../domain/streamName.js';

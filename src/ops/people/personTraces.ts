@@ -14,7 +14,7 @@ import { type Person, personOfStream } from '../../domain/erasure.js';
 import { giftStream, type GiftIssued, type GiftReassigned, type Receiver } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { phoneSubject } from '../../domain/personalFields.js';
-import { normaliseUsername } from '../../domain/precis.js';
+import { normaliseUsername } from '../../lib/precis.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';

@@ -4,7 +4,7 @@ import { type Person, personId, personStream } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedId, parkedNameOf, type WorkRetried } from '../../domain/parked.js';
 import { PERSONAL_FIELDS } from '../../domain/personalFields.js';
-import type { RefundRequested } from '../../domain/refund.js';
+import type { RefundRequested } from '../../domain/purchase/refund.js';
 import { idOf, kindOf, shownStream } from '../../domain/streamName.js';
 import { MASK } from '../../lib/mask.js';
 import type { Caller, RecordedEvent } from '../../ports/eventStore.js';

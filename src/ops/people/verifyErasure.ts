@@ -2,7 +2,7 @@
  * Searches for clear values in everything that an installation stores. It reads the log as it is stored: the layer that
  * decrypts would find what is encrypted.
  */
-import { normaliseUsername } from '../../domain/precis.js';
+import { normaliseUsername } from '../../lib/precis.js';
 import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { pages } from '../../lib/async/pages.js';
 import { INVISIBLE } from '../../lib/invisible.js';

@@ -4,9 +4,9 @@
  * answer may be recorded on a later day. So an entry without a counterpart in its span or the next is looked up by id.
  * Of refunds made at the provider itself the log has amounts (`RefundedAtProvider`), but no ids.
  */
-import type { RefundedAtProvider } from '../../domain/disputes.js';
+import type { RefundedAtProvider } from '../../domain/purchase/disputes.js';
 import { type PaymentCharged, transactionStream } from '../../domain/purchase/events.js';
-import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
+import type { GiftsRefunded, RefundFailed } from '../../domain/purchase/refund.js';
 import { idOf } from '../../domain/streamName.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, Recorded, RecordedEvent } from '../../ports/eventStore.js';

@@ -1,8 +1,8 @@
 /** Totals by merchant and day, to the penny: a fold of the log. */
 import type { GiftIssued } from '../../domain/gift/events.js';
-import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/disputes.js';
+import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/purchase/disputes.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
-import type { GiftsRefunded, RefundFailed } from '../../domain/refund.js';
+import type { GiftsRefunded, RefundFailed } from '../../domain/purchase/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { catalogueEntries, catalogueNames } from '../redemptions/catalogueNames.js';
 import { csvLine } from '../exports/csv.js';

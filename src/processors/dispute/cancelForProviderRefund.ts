@@ -1,8 +1,8 @@
 import type { IssuedGift } from '../../domain/gift/state.js';
 import { cancel } from '../../domain/gift/decisions.js';
-import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/disputes.js';
+import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../domain/purchase/disputes.js';
 import type { MadePurchase } from '../../domain/purchase/state.js';
-import { madeByHand } from '../../domain/refund.js';
+import { madeByHand } from '../../domain/purchase/refund.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { AT_ONCE, changeGift, type GiftChangeDeps, type VisitedGift, visitGifts } from '../purchase/giftChanges.js';
 import type { Cause } from '../runner/index.js';

@@ -11,7 +11,7 @@ import {
   type ProviderRefundSettled,
   settleDispute,
   settleProviderRefund,
-} from '../../domain/disputes.js';
+} from '../../domain/purchase/disputes.js';
 import { pounds } from '../../domain/money.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';

@@ -1,5 +1,5 @@
 import { readPurchase } from '../../commands/readStreams.js';
-import { reversalSteps } from '../../domain/disputes.js';
+import { reversalSteps } from '../../domain/purchase/disputes.js';
 import { reversalsOf } from '../../domain/purchase/state.js';
 import { idOf } from '../../domain/streamName.js';
 import type { EventStore } from '../../ports/eventStore.js';

@@ -10,7 +10,7 @@ import {
   type Reversals,
   type ReversalStep,
   reversalSteps,
-} from '../../domain/disputes.js';
+} from '../../domain/purchase/disputes.js';
 import type { WorkParked, WorkRetried } from '../../domain/parked.js';
 import type { Cause, ParkAs, Reaction } from '../runner/index.js';
 

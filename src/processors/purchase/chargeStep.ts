@@ -1,7 +1,7 @@
 /** Charges one purchase. Safe to repeat at any point. */
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { PaymentMethod } from '../../domain/account.js';
-import { copyWith } from '../../domain/copyWith.js';
+import { copyWith } from '../../lib/copyWith.js';
 import { fold } from '../../domain/decider.js';
 import { type PaymentCharged, type PaymentDeclined, transactionStream } from '../../domain/purchase/events.js';
 import {

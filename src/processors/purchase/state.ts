@@ -1,10 +1,10 @@
 /** The purchase process (docs/api/purchases.md#purchase-outcome). Pure. */
 import type { GiftIssued } from '../../domain/gift/events.js';
 import { CHARGE_STEP, type WorkParked, type WorkRetried } from '../../domain/parked.js';
-import type { ReversalEvent } from '../../domain/disputes.js';
+import type { ReversalEvent } from '../../domain/purchase/disputes.js';
 import type { GiftsPurchased, PurchaseEvent } from '../../domain/purchase/events.js';
-import type { RefundEvent } from '../../domain/refund.js';
-import type { SendingEvent } from '../../domain/sending.js';
+import type { RefundEvent } from '../../domain/purchase/refund.js';
+import type { SendingEvent } from '../../domain/purchase/sending.js';
 import type { Cause, Reaction } from '../runner/index.js';
 
 /**

@@ -2,7 +2,7 @@
 import { inParallel } from '../../lib/async/inParallel.js';
 import { fold } from '../../domain/decider.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
-import { isDisputed } from '../../domain/disputes.js';
+import { isDisputed } from '../../domain/purchase/disputes.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { reversalsOf, type MadePurchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { issueGift, leftOfCharge, startRefund } from '../../domain/purchase/decisions.js';
@@ -15,7 +15,7 @@ import {
   type RefundStarted,
   settleRefund,
   startAgain,
-} from '../../domain/refund.js';
+} from '../../domain/purchase/refund.js';
 import { ConflictError, type RecordedEvent } from '../../ports/eventStore.js';
 import type { RefundRequest } from '../../messages/payments.js';
 import type { Retry } from './state.js';

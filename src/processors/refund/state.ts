@@ -1,6 +1,6 @@
 /** The refund process. Pure. */
 import type { WorkParked, WorkRetried } from '../../domain/parked.js';
-import type { RefundEvent } from '../../domain/refund.js';
+import type { RefundEvent } from '../../domain/purchase/refund.js';
 import { idOf } from '../../domain/streamName.js';
 import type { Position } from '../../ports/eventStore.js';
 import type { Cause, Reaction } from '../runner/index.js';

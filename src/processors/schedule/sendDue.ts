@@ -4,7 +4,7 @@ import { fold } from '../../domain/decider.js';
 import { release } from '../../domain/gift/decisions.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { type Purchase, purchaseAggregate } from '../../domain/purchase/state.js';
-import { finishSend, startSend } from '../../domain/sending.js';
+import { finishSend, startSend } from '../../domain/purchase/sending.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { changeGifts, type GiftChangeDeps } from '../purchase/giftChanges.js';
 import { causeOf } from '../runner/index.js';

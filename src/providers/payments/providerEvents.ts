@@ -1,4 +1,4 @@
-import type { ProviderEvent } from '../../domain/providerEvent.js';
+import type { ProviderEvent } from '../../domain/purchase/providerEvent.js';
 
 /** A provider event about a transaction. Where it names none, the provider can tell the payment's. */
 export interface ProviderMessage {

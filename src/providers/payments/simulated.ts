@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brokenCardLimit } from '../../domain/purchase/decisions.js';
-import type { ProviderEvent } from '../../domain/providerEvent.js';
+import type { ProviderEvent } from '../../domain/purchase/providerEvent.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';

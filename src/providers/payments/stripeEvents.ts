@@ -1,7 +1,7 @@
 /** Webhooks of Stripe: https://docs.stripe.com/webhooks */
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
-import type { ProviderEvent } from '../../domain/providerEvent.js';
+import type { ProviderEvent } from '../../domain/purchase/providerEvent.js';
 import { OWN_SCHEMAS } from '../../lib/schemaOptions.js';
 import { SignatureError } from '../signature.js';
 import { type EventReader, MalformedEventError, type ProviderMessage } from './providerEvents.js';

@@ -1,6 +1,6 @@
 /** What the tests of authentication stand on: records and accounts in memory, and a clock that stands still. */
 import { type KeyedHash, keyedHash } from '../../../src/domain/keyedHash.js';
-import { normaliseUsername } from '../../../src/domain/precis.js';
+import { normaliseUsername } from '../../../src/lib/precis.js';
 import type { Records, StoredRecord } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { AccountDocument, ClientDocument, UserDocument } from '../../../src/projections/accounts.js';

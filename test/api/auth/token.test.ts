@@ -19,7 +19,7 @@ import { routerMaker } from '../../../src/api/pipeline/router.js';
 import { application } from '../../../src/api/pipeline/server.js';
 import { costOf, hashPassword, PRESENT_COST } from '../../../src/lib/passwordHash.js';
 import { shortcodesUnder } from '../../../src/domain/giftIds.js';
-import { opaqueString } from '../../../src/domain/precis.js';
+import { opaqueString } from '../../../src/lib/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MemoryEvents, memoryEvents } from '../../support/engines/memoryEvents.js';
 import {

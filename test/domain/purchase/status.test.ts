@@ -7,7 +7,7 @@ import {
   type RefundedMoneyEvent,
   transactionStatus,
 } from '../../../src/domain/purchase/status.js';
-import type { GiftsRefunded } from '../../../src/domain/refund.js';
+import type { GiftsRefunded } from '../../../src/domain/purchase/refund.js';
 
 const test = suite('domain/purchase/status');
 

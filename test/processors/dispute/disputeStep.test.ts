@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../../src/domain/disputes.js';
+import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../../src/domain/purchase/disputes.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { GiftChangeDeps } from '../../../src/processors/purchase/giftChanges.js';
 import { settleReversal } from '../../../src/processors/dispute/disputeStep.js';

@@ -1,7 +1,7 @@
 /** Disputes and refunds made at the provider: gifts blocked, freed and cancelled durably, whatever dies. */
 import * as assert from 'uvu/assert';
 import { recordProviderEvent } from '../../../src/commands/recordProviderEvent.js';
-import type { ProviderEvent } from '../../../src/domain/providerEvent.js';
+import type { ProviderEvent } from '../../../src/domain/purchase/providerEvent.js';
 import { ConflictError, type EventStore } from '../../../src/ports/eventStore.js';
 import type { Bought, TestInstallation } from '../../support/service/installation.js';
 import { installationSuite } from '../../support/service/installationSuite.js';

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AccessRequest, subjectOfCall } from '../../../domain/access.js';
 import type { KeyedHash } from '../../../domain/keyedHash.js';
-import { normaliseUsername } from '../../../domain/precis.js';
+import { normaliseUsername } from '../../../lib/precis.js';
 import {
   ANSWERS,
   COUNTERS,

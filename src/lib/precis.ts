@@ -2,7 +2,7 @@
  * Comparison of usernames and passwords by RFC 8265. Own code: no maintained package has these profiles. Left out:
  * contextual rules (such characters are refused), and directions.
  */
-import { trimmed } from '../lib/invisible.js';
+import { trimmed } from './invisible.js';
 
 /** Full-width and half-width characters, and the ideographic space. */
 const OTHER_WIDTH = /[\u3000\uff01-\uffee]/g;

@@ -1,15 +1,21 @@
-import { NO_TEXT } from '../../src/lib/seal.js';
+import { NO_TEXT } from '../../../src/lib/seal.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GiftEvent } from '../../src/domain/gift/events.js';
-import { giftAggregate, type IssuedGift } from '../../src/domain/gift/state.js';
-import { deriveGiftIds } from '../../src/domain/giftIds.js';
-import type { GiftsPurchased, PurchaseEvent } from '../../src/domain/purchase/events.js';
-import { type Purchase, purchaseAggregate } from '../../src/domain/purchase/state.js';
-import { leftOfCharge, requestRefund, startRefund } from '../../src/domain/purchase/decisions.js';
-import { cancelForRefund, giftsInRefunds, madeByHand, settleRefund, startAgain } from '../../src/domain/refund.js';
-import { given } from '../support/assertions/givenWhenThen.js';
-import { giftIssued } from '../support/fixtures/giftEvents.js';
+import type { GiftEvent } from '../../../src/domain/gift/events.js';
+import { giftAggregate, type IssuedGift } from '../../../src/domain/gift/state.js';
+import { deriveGiftIds } from '../../../src/domain/giftIds.js';
+import type { GiftsPurchased, PurchaseEvent } from '../../../src/domain/purchase/events.js';
+import { type Purchase, purchaseAggregate } from '../../../src/domain/purchase/state.js';
+import { leftOfCharge, requestRefund, startRefund } from '../../../src/domain/purchase/decisions.js';
+import {
+  cancelForRefund,
+  giftsInRefunds,
+  madeByHand,
+  settleRefund,
+  startAgain,
+} from '../../../src/domain/purchase/refund.js';
+import { given } from '../../support/assertions/givenWhenThen.js';
+import { giftIssued } from '../../support/fixtures/giftEvents.js';
 
 const test = suite('refunds');
 

@@ -10,7 +10,7 @@ import {
   reversalSteps,
   NO_REVERSALS,
   settleDispute,
-} from '../../src/domain/disputes.js';
+} from '../../../src/domain/purchase/disputes.js';
 
 const test = suite('disputes and external refunds');
 

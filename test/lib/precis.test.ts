@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isUsername, normaliseUsername, opaqueString } from '../../src/domain/precis.js';
+import { isUsername, normaliseUsername, opaqueString } from '../../src/lib/precis.js';
 
 const test = suite('usernames and passwords');
 

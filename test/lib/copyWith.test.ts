@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { copyWith } from '../../src/domain/copyWith.js';
+import { copyWith } from '../../src/lib/copyWith.js';
 import { sameHiddenClass } from '../support/assertions/hiddenClass.js';
 
 const test = suite('copies that gain fields');

@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { GiftsPurchased, PurchaseEvent } from '../../src/domain/purchase/events.js';
-import { purchaseAggregate } from '../../src/domain/purchase/state.js';
-import { finishSend, reschedule, sendTime, startSend } from '../../src/domain/sending.js';
-import { given } from '../support/assertions/givenWhenThen.js';
-import { refusal } from '../support/assertions/rejects.js';
+import type { GiftsPurchased, PurchaseEvent } from '../../../src/domain/purchase/events.js';
+import { purchaseAggregate } from '../../../src/domain/purchase/state.js';
+import { finishSend, reschedule, sendTime, startSend } from '../../../src/domain/purchase/sending.js';
+import { given } from '../../support/assertions/givenWhenThen.js';
+import { refusal } from '../../support/assertions/rejects.js';
 
-const test = suite('domain/sending');
+const test = suite('domain/purchase/sending');
 const [NOON, ONE] = ['2027-03-01T12:00:00.000Z', '2027-03-01T13:00:00.000Z'];
 
 const bought = (send_at?: string): GiftsPurchased =>

@@ -2,7 +2,7 @@
  * Disputes and external refunds (made at the provider, not by us), as events of the transaction's stream. Provider
  * events about them come in any order, and repeatedly. Money is pence.
  */
-import type { DomainEvent } from './decider.js';
+import type { DomainEvent } from '../decider.js';
 
 // Events
 

@@ -1,13 +1,18 @@
-import { NO_TEXT } from '../../src/lib/seal.js';
+import { NO_TEXT } from '../../../src/lib/seal.js';
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import type { ReversalEvent } from '../../src/domain/disputes.js';
-import { reversalSteps, settleDispute, settleProviderRefund } from '../../src/domain/disputes.js';
-import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../../src/domain/providerEvent.js';
-import type { GiftsPurchased, PurchaseEvent } from '../../src/domain/purchase/events.js';
-import { reversalsOf, type MadePurchase, type Purchase, purchaseAggregate } from '../../src/domain/purchase/state.js';
-import { failAuthentication, leftOfCharge, requireAuthentication } from '../../src/domain/purchase/decisions.js';
-import { given } from '../support/assertions/givenWhenThen.js';
+import type { ReversalEvent } from '../../../src/domain/purchase/disputes.js';
+import { reversalSteps, settleDispute, settleProviderRefund } from '../../../src/domain/purchase/disputes.js';
+import { decideProviderEvent, type ProviderEvent, unsureCharge } from '../../../src/domain/purchase/providerEvent.js';
+import type { GiftsPurchased, PurchaseEvent } from '../../../src/domain/purchase/events.js';
+import {
+  reversalsOf,
+  type MadePurchase,
+  type Purchase,
+  purchaseAggregate,
+} from '../../../src/domain/purchase/state.js';
+import { failAuthentication, leftOfCharge, requireAuthentication } from '../../../src/domain/purchase/decisions.js';
+import { given } from '../../support/assertions/givenWhenThen.js';
 
 const test = suite('news of a payment');
 

@@ -2,9 +2,9 @@
  * When the gifts of a purchase are sent to their receivers (docs/api/purchases.md#scheduled-sending). The events are in
  * the transaction's stream.
  */
-import { timeWithZone } from '../lib/writtenTime.js';
-import type { DomainEvent } from './decider.js';
-import { Refusal } from './refusal.js';
+import { timeWithZone } from '../../lib/writtenTime.js';
+import type { DomainEvent } from '../decider.js';
+import { Refusal } from '../refusal.js';
 
 // Events
 

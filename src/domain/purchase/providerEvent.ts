@@ -1,8 +1,8 @@
 /** Provider events about a transaction, which may be repeated, late or reordered. */
 import { closeDispute, noteProviderRefund, openDispute } from './disputes.js';
-import type { PurchaseEvent } from './purchase/events.js';
-import { reversalsOf, type MadePurchase } from './purchase/state.js';
-import { failAuthentication, settleCharge } from './purchase/decisions.js';
+import type { PurchaseEvent } from './events.js';
+import { reversalsOf, type MadePurchase } from './state.js';
+import { failAuthentication, settleCharge } from './decisions.js';
 import { failRefund, refundedMoney, lateChargeRefundId, refundLateCharge } from './refund.js';
 
 /** Money is pence; `charge_id`, `dispute_id` and `refund_ref` are the provider's ids. */

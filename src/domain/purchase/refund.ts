@@ -2,10 +2,10 @@
  * Refunds in the transaction's stream. After the request each gift is cancelled in its own stream, then the provider
  * refunds the price. A gift belongs to one open refund at most. Money is pence.
  */
-import type { DomainEvent, Happened } from './decider.js';
-import type { GiftCancelled } from './gift/events.js';
-import type { IssuedGift } from './gift/state.js';
-import { isDisputeCause } from './supportActions.js';
+import type { DomainEvent, Happened } from '../decider.js';
+import type { GiftCancelled } from '../gift/events.js';
+import type { IssuedGift } from '../gift/state.js';
+import { isDisputeCause } from '../supportActions.js';
 
 // Events
 
