@@ -84,7 +84,7 @@ test('a folder is copied and sealed; the command line says so, and so does the s
   assert.is((await textsOf(from)).length, 41);
   const records = await withLogIn(to, async (store) =>
     (await eventsOf(store.readAll(undefined, { types: ['OperationStarted'] }))).map(
-      ({ data }) => (data as { what: string; requested: object }).requested,
+      ({ data }) => (data as { what: string; asked: object }).asked,
     ),
   );
   assert.equal(

@@ -225,7 +225,7 @@ test('shows no secret, and personal fields only for a reason, which it records',
     ['RecordsShown', 'gift history', true, 'a complaint', 1],
   );
   assert.match(last.metadata.by.user as string, /^cli:.+@.+/);
-  assert.deepEqual(last.data.requested, { gift: id, transactionId, asOf: asOf[1], timeZone: 'Europe/London' });
+  assert.deepEqual(last.data.asked, { gift: id, transactionId, asOf: asOf[1], timeZone: 'Europe/London' });
 });
 
 /** Without what opens the gift (docs/api/gifts.md#what-opens-a-gift). */

@@ -35,7 +35,7 @@ test('what is not a whole number of pence is never rounded into one', () => {
   for (const wrong of [10.5, 0.1 + 0.2, Number.NaN, Number.POSITIVE_INFINITY, Number.MAX_SAFE_INTEGER + 1]) {
     assert.throws(
       () => pounds(wrong),
-      (error: Error) => error instanceof RangeError && /no whole number of pence/.test(error.message),
+      (error: Error) => error instanceof RangeError && /is not a whole number of pence/.test(error.message),
       String(wrong),
     );
   }

@@ -129,7 +129,7 @@ test('a record says who saw what, and is there before the answer', async () => {
   assert.deepEqual([event?.type, event?.stream], ['RecordsShown', 'access-2026-05-04']);
   assert.deepEqual(event?.data, {
     what: 'GET /ops/things/:id',
-    requested: { id: '7', day: 'today' },
+    asked: { id: '7', day: 'today' },
     personal: false,
     reason: null,
     count: 2,
@@ -241,7 +241,7 @@ test('records the reason in a body with the rest of the body', async () => {
   const [event] = events.log;
   assert.deepEqual(event?.data, {
     what: 'POST /ops/things/:id',
-    requested: { id: '7', days: 3 },
+    asked: { id: '7', days: 3 },
     personal: false,
     reason: 'late',
     count: 2,
@@ -279,7 +279,7 @@ test('records an answer that is repeated for its key, and does not send it unrec
   const [first, second] = events.log;
   assert.deepEqual(second?.data, {
     what: 'POST /ops/things/:id',
-    requested: { id: '7' },
+    asked: { id: '7' },
     personal: false,
     reason: 'ticket 9',
     count: 2,

@@ -42,7 +42,7 @@ test('auditors see the whole life; others are refused', async () => {
   assert.deepEqual([reply.json.gift_ids, reply.headers.get('cache-control')], [[id], 'no-store']);
   const last = (await seen()).at(-1);
   assert.deepEqual(
-    [last.data.what, last.data.requested, last.data.count, last.metadata.by.user],
+    [last.data.what, last.data.asked, last.data.count, last.metadata.by.user],
     ['GET /ops/gifts/:giftId/history', { giftId: id, transactionId: reply.json.transaction_id }, 7, 'aud'],
   );
   for (const user of ['sue', 'ann', 'till-coffee'])
@@ -179,7 +179,7 @@ test('who saw what is found by person, gift and who, from day to day', async () 
   const about = await ask(`/ops/access?day=${day}&gift=${service.shortcodeOf(id)}&limit=1000`);
   assert.ok(about.json.data.length > 0);
   for (const { type, data } of about.json.data as Json[])
-    if (type !== 'OperationEnded') assert.ok(JSON.stringify(data.requested).includes(id));
+    if (type !== 'OperationEnded') assert.ok(JSON.stringify(data.asked).includes(id));
   const nobody = await ask(`/ops/access?day=${day}&person=nobody`);
   assert.deepEqual(nobody.json, { data: [], next: null });
   const today = await ask('/ops/access?limit=1');

@@ -231,7 +231,7 @@ test('records who asked, why and who was found, never what was asked for', async
   assert.ok(searches.length > 5);
   assert.ok(searches.every(({ data, by }) => data.reason === 'asked by letter' && data.personal && by.user === 'sue'));
   assert.ok(
-    searches.some(({ data }) => data.requested.found?.includes('ann')),
+    searches.some(({ data }) => data.asked.found?.includes('ann')),
     JSON.stringify(searches[0]),
   );
   for (const clear of ['900001', '900166', 'test.example']) assert.ok(!access.text.includes(clear), clear);

@@ -52,10 +52,10 @@ const served = async (): Promise<typeof giftsProjection> => ({
 async function recorded(path: string, name?: string): Promise<unknown[][]> {
   const all = await seen();
   return all
-    .filter(({ what, requested }) => what === `POST /ops/projections/${path}` && requested.name === name)
-    .map(({ requested, reason, operation_id: id }) => {
+    .filter(({ what, asked }) => what === `POST /ops/projections/${path}` && asked.name === name)
+    .map(({ asked, reason, operation_id: id }) => {
       const end = all.find((one) => one.operation_id === id && one.what === undefined);
-      return [requested, reason, end?.count, end?.complete];
+      return [asked, reason, end?.count, end?.complete];
     });
 }
 const repairsRecorded = async (name: string): Promise<unknown[][]> => recorded(':name/repair', name);

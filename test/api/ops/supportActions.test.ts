@@ -266,7 +266,7 @@ test('a repeated call is answered alike, though nothing that support wrote is st
     await store.close();
   }
   const records = (await service.events.read(accessStream(new Date().toISOString()))) as Json[];
-  const last = records.findLast(({ data }) => data.requested.giftId === gift);
+  const last = records.findLast(({ data }) => data.asked.giftId === gift);
   assert.equal(last?.data.reason, wrote.reason, 'a repeat is recorded with its reason');
 });
 

@@ -123,7 +123,7 @@ test('what is exported is recorded before and after, with who and why', async ()
   await audit('redemptions', '--merchant', 'coffee', '--reason', 'monthly report');
   const [begun, ended] = (await seen()).slice(-2);
   assert.deepEqual(
-    [begun.type, begun.data.what, begun.data.requested.merchant, begun.data.reason],
+    [begun.type, begun.data.what, begun.data.asked.merchant, begun.data.reason],
     ['OperationStarted', 'gift audit redemptions', 'coffee', 'monthly report'],
   );
   assert.deepEqual(

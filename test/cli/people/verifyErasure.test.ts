@@ -63,7 +63,7 @@ test('says what it looked at where nothing is found, and leaves a record', async
   const records = await log.events.read(accessStream(today));
   await log.events.close();
   assert.equal(
-    records.map(({ data }) => (data as { requested: object }).requested),
+    records.map(({ data }) => (data as { asked: object }).asked),
     [{ values: 2, also: [] }],
   );
 });

@@ -120,7 +120,7 @@ test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
   assert.equal(
     records
       .filter(({ what }) => what !== undefined)
-      .map(({ what, requested, reason, operation_id: id }) => [what, requested, reason, ended(id)]),
+      .map(({ what, asked, reason, operation_id: id }) => [what, asked, reason, ended(id)]),
     [
       ['gift projections rebuild', { name: 'gifts' }, 'ticket 4711', true],
       ['gift projections rebuild', { name: 'gifts' }, null, true],
@@ -262,7 +262,7 @@ test('has recorded an interrupted repair, which the projector may still do', asy
       ({ data }) => data as Record<string, unknown>,
     );
     assert.equal(
-      before.map(({ what, requested, reason }) => [what, requested, reason]),
+      before.map(({ what, asked, reason }) => [what, asked, reason]),
       [['gift projections repair', { name: 'gifts', ids: [id] }, 'ticket 4711']],
     );
     interrupted.abort();

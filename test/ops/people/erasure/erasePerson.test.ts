@@ -81,6 +81,9 @@ async function town(): Promise<Town> {
     phone_number,
     device_tokens: [],
     active: true,
+    roles: [],
+    merchant_id: null,
+    permissions: [],
   });
   const method = (users: string[]): object => ({ users, customer: 'cus', active: true, kind: 'card', prepaid: false });
   await put(

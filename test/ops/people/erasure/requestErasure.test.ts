@@ -52,7 +52,8 @@ async function town(more: object = {}, stored = memoryEvents(), keys = memoryKey
   if (stored.log.length === 0) {
     const [name = ''] = await subjects.ids([usernameSubject('eve@person.example'), phoneSubject('+447700900131')]);
     const eve = { id: 'eve', username: 'eve@person.example', name: 'Eve', phone_number: null, active: true };
-    const data = { ...eve, password_hash: 'hash', device_tokens: [], ...more };
+    const customer = { roles: [], merchant_id: null, permissions: [] };
+    const data = { ...eve, ...customer, password_hash: 'hash', device_tokens: [], ...more };
     await events.append('user-eve', [eventOf('UserAdded', data)], 'none');
     await events.append(`username-${name}`, [eventOf('UsernameTaken', { user_id: 'eve' })], 'none');
   }
