@@ -7,7 +7,7 @@ export const FRESH_MS = 500;
 export interface FreshCache<V> {
   /** The fresh entry of a key; `undefined`: it is missing or stale, so call `load`. */
   peek(key: string): { readonly value: V } | undefined;
-  /** Looks a key up, once for all concurrent callers. */
+  /** Looks a key up again, whatever is remembered of it: once for all concurrent callers. */
   load(key: string): Promise<V>;
   set(key: string, value: V): void;
   /** Removes the entry, and discards the result of a look-up in progress. */
@@ -42,7 +42,7 @@ export function freshCache<V>(options: {
     peek: (key) => fresh(key)?.found,
     load(key) {
       const already = fresh(key);
-      if (already !== undefined) return already.look;
+      if (already !== undefined && already.found === undefined) return already.look;
       const entry: Entry<V> = { at: now(), look: look(key) };
       entries.set(key, entry);
       entry.look.then(
