@@ -96,9 +96,9 @@ function tableOf(views: readonly EventView[]): string[] {
   return tableLines(
     ['when', 'who', 'client', 'type', 'what', 'asked', 'personal', 'reason', 'records'],
     views.map(({ at, by, type, data }) => {
-      const { what, requested, personal, reason, count } = data as {
+      const { what, asked, personal, reason, count } = data as {
         what?: string;
-        requested?: object;
+        asked?: object;
         personal?: boolean;
         reason?: string | null;
         count?: number;
@@ -109,7 +109,7 @@ function tableOf(views: readonly EventView[]): string[] {
         by.client,
         type,
         what,
-        requested === undefined ? '' : JSON.stringify(requested),
+        asked === undefined ? '' : JSON.stringify(asked),
         personal === true ? 'yes' : '',
         reason,
         count,
