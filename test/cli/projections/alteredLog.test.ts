@@ -38,8 +38,7 @@ test('a rebuild of a log that was altered is refused, and made for a reason', as
   const records = (await log.events.read(`access-${day}`)).map(({ data }) => data as Record<string, unknown>);
   assert.ok(
     records.some(
-      ({ asked, reason }) =>
-        JSON.stringify(asked) === '{"name":"parked","altered":true}' && reason === 'looked into',
+      ({ asked, reason }) => JSON.stringify(asked) === '{"name":"parked","altered":true}' && reason === 'looked into',
     ),
   );
 });
