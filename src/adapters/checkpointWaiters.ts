@@ -24,7 +24,7 @@ interface Waiter {
 /** Milliseconds between two polls: also the accuracy of timeouts. */
 const TICK_MS = 10;
 
-/** @param look called every `TICK_MS` while there are waiters, to find checkpoints of other processes */
+/** @param poll called every `TICK_MS` while there are waiters, to find checkpoints of other processes */
 export function checkpointWaiters(poll: () => void): CheckpointWaiters {
   const reached = new Map<string, Position>();
   /** Waiters of each projection, the lowest position first. */

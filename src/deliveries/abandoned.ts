@@ -1,11 +1,12 @@
 /** Abandoned deliveries, which failed for three days: stored for a month, to be recovered on request. */
-import type { Records } from '../ports/readStore.js';
+import { pages } from '../lib/async/pages.js';
+import type { Records, StoredRecord } from '../ports/readStore.js';
 import type { Waiting } from './backlog.js';
 
 const RETAINED_MS = 30 * 24 * 3_600_000;
 const PAGE = 100;
 
-export const abandonedRecords = (endpointId: string): string => `webhookGivenUp/${endpointId}/`;
+export const abandonedRecords = (endpointId: string): string => `webhookAbandoned/${endpointId}/`;
 
 type Abandoned = Pick<Waiting, 'position' | 'key' | 'at' | 'type'>;
 
@@ -20,31 +21,23 @@ export async function giveUp(
   await records.put(abandonedRecords(endpointId) + position, value, { expiresAt: now + RETAINED_MS });
 }
 
-export interface AbandonedPage {
-  readonly items: readonly Waiting[];
-  /** Key after which the next page starts; absent: this is the last page. */
-  readonly next?: string;
-}
-
 /**
- * Lists abandoned events in the order of the log.
+ * Lists abandoned events in the order of the log, page by page.
  * @param since time of the earliest event to list: ISO 8601, UTC
  * @throws UnavailableError
  */
-export async function listAbandoned(
+export async function* listAbandoned(
   records: Records,
   endpointId: string,
   since: string,
-  after?: string,
-): Promise<AbandonedPage> {
-  const found = await records.list<Abandoned>(abandonedRecords(endpointId), PAGE, after);
-  const last = found.length === PAGE ? found.at(-1)?.key : undefined;
-  return {
-    items: found
+): AsyncGenerator<readonly Waiting[], void> {
+  const prefix = abandonedRecords(endpointId);
+  for await (const found of pages(PAGE, async (last: StoredRecord<Abandoned> | undefined) =>
+    records.list<Abandoned>(prefix, PAGE, last?.key),
+  ))
+    yield found
       .filter(({ value }) => value.at >= since)
-      .map(({ value }) => ({ ...value, tries: 0, requested: true as const })),
-    ...(last === undefined ? {} : { next: last }),
-  };
+      .map(({ value }) => ({ ...value, tries: 0, requested: true as const }));
 }
 
 /** @throws UnavailableError */

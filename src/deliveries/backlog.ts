@@ -40,7 +40,9 @@ export interface Backlog {
   /** Returns a taken event to the backlog, replaced by `after` where given. */
   putBack(item: Waiting, after?: Waiting): void;
   allDue(): void;
-  /** Drops events that `isRetained` refuses. A dropped one that was taken may still be passed to `done` or `putBack`. */
+  /**
+   * Drops events that `isRetained` refuses. A dropped one that was taken may still be passed to `done` or `putBack`.
+   */
   keep(isRetained: (item: Waiting) => boolean): void;
   /** Times (ISO 8601, UTC) of the oldest untried and the oldest failed event, among the first of each key. */
   oldest(): { readonly untried?: string; readonly failed?: string };

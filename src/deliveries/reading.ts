@@ -52,12 +52,8 @@ export async function readAgain(
 }
 
 async function readAbandoned(records: Records, endpointId: string, since: string): Promise<Reading> {
-  let after: string | undefined;
-  do {
-    const { items, next } = await listAbandoned(records, endpointId, since, after);
+  for await (const items of listAbandoned(records, endpointId, since))
     if (items.length > 0) return { items, change: (now) => now, taken: true };
-    after = next;
-  } while (after !== undefined);
   return {
     items: [],
     change(now) {

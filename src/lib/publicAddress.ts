@@ -16,9 +16,9 @@ const ISATAP = /^0[02]005efe$/;
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /**
- * Whether a host of the public Internet may have the address. False for a text that is not an address in its usual form.
- * Also false for addresses that may lead to a private one: tunnels, multicast, anycast of special services. An IPv6
- * address that represents an IPv4 one (mapped, or by NAT64) is judged by that one.
+ * Whether a host of the public Internet may have the address. False for a text that is not an address in its usual
+ * form. Also false for addresses that may lead to a private one: tunnels, multicast, anycast of special services. An
+ * IPv6 address that represents an IPv4 one (mapped, or by NAT64) is judged by that one.
  */
 export function isPublicAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return isPublicIPv4(ipaddr.IPv4.parse(address));

@@ -66,18 +66,18 @@ export function wholeNumber(min: number, max: number): Kind<number> {
   };
 }
 
-export function oneOf<T extends string>(problem: readonly T[]): Kind<T> {
+export function oneOf<T extends string>(allowed: readonly T[]): Kind<T> {
   return (text, fault) => {
-    const found = problem.find((word) => word === text);
-    if (found === undefined) fault(`must be one of ${problem.join(', ')}, not ${JSON.stringify(text)}`);
+    const found = allowed.find((word) => word === text);
+    if (found === undefined) fault(`must be one of ${allowed.join(', ')}, not ${JSON.stringify(text)}`);
     return found;
   };
 }
 
-/** The kind of texts that match a pattern. @param words describe the pattern in faults, which never show the value */
-export function matching(pattern: RegExp, problem: string): Kind<string> {
+/** The kind of texts that match a pattern. `description`: of the pattern, for faults, which never show the value. */
+export function matching(pattern: RegExp, description: string): Kind<string> {
   return (text, fault) => {
-    if (!pattern.test(text)) fault(`must be ${problem}`);
+    if (!pattern.test(text)) fault(`must be ${description}`);
     return text;
   };
 }

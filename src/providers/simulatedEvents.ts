@@ -17,13 +17,8 @@ export type SimulatedEvent =
     };
 
 /** Stores an event once for each `id`. @param now milliseconds since the epoch @throws UnavailableError */
-export async function reportLater(
-  records: Records,
-  id: string,
-  providerEvent: SimulatedEvent,
-  now: number,
-): Promise<void> {
-  await records.put(PREFIX + id, providerEvent, { expected: 0, expiresAt: now + RETAINED_MS });
+export async function reportLater(records: Records, id: string, event: SimulatedEvent, now: number): Promise<void> {
+  await records.put(PREFIX + id, event, { expected: 0, expiresAt: now + RETAINED_MS });
 }
 
 /** The provider events still to be recorded. @throws UnavailableError */

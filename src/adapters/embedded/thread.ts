@@ -59,8 +59,8 @@ interface ClientState<A> {
   ready: boolean;
   /** Whether a thread that was started at once has neither loaded nor ended. */
   loading: boolean;
-  /** Whether an answer is awaited. */
-  awaited: boolean;
+  /** What `keepAlive` was last called with; initially false. */
+  keepsAlive: boolean;
   closing: boolean;
   /** The death of the last thread, until another one answers. */
   failure: UnavailableError | undefined;
@@ -76,7 +76,7 @@ export function threadClient<M, A>(options: ThreadClientOptions<A>): ThreadClien
     worker: undefined,
     ready: false,
     loading: atOnce === true,
-    awaited: false,
+    keepsAlive: false,
     closing: false,
     failure: undefined,
     hasLoaded,
@@ -90,8 +90,8 @@ export function threadClient<M, A>(options: ThreadClientOptions<A>): ThreadClien
     start: () => void running(state),
     state: () => (state.worker === undefined ? 'none' : state.ready ? 'ready' : 'loading'),
     keepAlive(required) {
-      if (required === state.awaited) return;
-      state.awaited = required;
+      if (required === state.keepsAlive) return;
+      state.keepsAlive = required;
       hold(state);
     },
     ping() {
@@ -137,9 +137,9 @@ function running<A>(state: ClientState<A>): Thread {
   return started;
 }
 
-/** Lets the thread keep the process alive exactly while something is awaited of it. */
-function hold<A>({ worker, awaited, loading, closing }: ClientState<A>): void {
-  if (awaited || loading || closing) worker?.ref();
+/** Lets the thread keep the process alive while it loads or closes, or its client demands it. */
+function hold<A>({ worker, keepsAlive, loading, closing }: ClientState<A>): void {
+  if (keepsAlive || loading || closing) worker?.ref();
   else worker?.unref();
 }
 

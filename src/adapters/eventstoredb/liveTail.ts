@@ -65,9 +65,9 @@ interface Window {
   failure: Error | undefined;
   readers: number;
   /** How often every reader was notified, whatever its filter. */
-  looks: number;
+  notices: number;
   readonly urgent: Urgent;
-  pollLater: NodeJS.Timeout | undefined;
+  notifyLater: NodeJS.Timeout | undefined;
 }
 
 /** The position that callers wait for. */
@@ -142,9 +142,9 @@ async function openWindow(
     caughtUp: false,
     failure: undefined,
     readers: 0,
-    looks: 0,
+    notices: 0,
     urgent,
-    pollLater: undefined,
+    notifyLater: undefined,
   };
   void fill(window, timeoutMs);
   return window;
@@ -165,7 +165,7 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
       window.caughtUp = taken.caughtUp;
       trim(window);
       window.waking.wake();
-      window.pollLater ??= setTimeout(scanAll, LEFT_OUT_MS, window);
+      window.notifyLater ??= setTimeout(notifyAll, LEFT_OUT_MS, window);
     }
   } catch (error) {
     // An event that is no JSON may fail only followers whose filter matches it. After a TooSlowError each follower
@@ -176,9 +176,9 @@ async function fill(window: Window, timeoutMs: number): Promise<void> {
   }
 }
 
-function scanAll(window: Window): void {
-  window.pollLater = undefined;
-  window.looks += 1;
+function notifyAll(window: Window): void {
+  window.notifyLater = undefined;
+  window.notices += 1;
   window.waking.wake();
 }
 
@@ -199,7 +199,7 @@ function trim(window: Window): void {
 function fail(window: Window, failure: Error): void {
   if (window.failure !== undefined) return;
   window.failure = failure;
-  clearTimeout(window.pollLater);
+  clearTimeout(window.notifyLater);
   window.subscription.end();
   window.release();
   window.waking.wake();
@@ -230,7 +230,7 @@ function readerOf(
   /** As `next`: how far the window was scanned for events that match. */
   const scanned = { batch: next.batch, event: 0 };
   let found = 0;
-  let looks = window.looks;
+  let notices = window.notices;
   const pace = paced(gatherMs);
   let taken: Position = after ?? '';
   let ended = false;
@@ -269,7 +269,7 @@ function readerOf(
     }
     live = window.caughtUp && !waits();
     found -= events.length;
-    looks = window.looks;
+    notices = window.notices;
     taken = position ?? taken;
     return { events, position, caughtUp: live };
   }
@@ -278,7 +278,8 @@ function readerOf(
     async take(limit, waitMs) {
       const over = (): boolean => ended || window.failure !== undefined;
       const isReady = (): boolean =>
-        (waits() && (matching() > 0 || !live || looks !== window.looks || isUrgent())) || (window.caughtUp && !live);
+        (waits() && (matching() > 0 || !live || notices !== window.notices || isUrgent())) ||
+        (window.caughtUp && !live);
       await window.waking.until(() => over() || isReady(), waitMs);
       const rest = live && !over() && waits() ? pace.rest() : 0;
       if (rest > 0) await window.waking.until(() => over() || isUrgent() || matching() >= limit, rest);

@@ -1,5 +1,6 @@
 import type { Collection, Document, Filter, FindCursor, FindOptions, Sort, WithId } from 'mongodb';
 import { inParallel } from '../../lib/async/inParallel.js';
+import { pages } from '../../lib/async/pages.js';
 import { BULK_MS, type Connection } from './connection.js';
 
 /** Documents of one answer: they are parsed in one turn of the event loop, in some 5 ms. */
@@ -89,19 +90,16 @@ export function* inParts(keys: readonly string[]): Iterable<string[]> {
  * Reads a whole collection by id, an answer at a time. While it changes, a document that exists all along is delivered
  * once.
  */
-export async function* pagesById<D extends { readonly _id: string }>(
+export function pagesById<D extends { readonly _id: string }>(
   connection: Connection,
   collection: string,
 ): AsyncGenerator<readonly WithId<D>[], void> {
-  for (let after: string | undefined; ;) {
-    const filter = (after === undefined ? {} : { _id: { $gt: after } }) as Filter<D>;
-    const page = await connection.read(
+  return pages(ANSWER, async (last: WithId<D> | undefined) => {
+    const filter = (last === undefined ? {} : { _id: { $gt: last._id } }) as Filter<D>;
+    return connection.read(
       (database) =>
         sortedFind(database.collection<D>(collection), filter, { sort: { _id: 1 }, limit: ANSWER }, (one) => one),
       BULK_MS,
     );
-    yield page;
-    after = page.at(-1)?._id;
-    if (after === undefined || page.length < ANSWER) return;
-  }
+  });
 }

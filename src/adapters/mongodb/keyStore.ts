@@ -203,9 +203,9 @@ async function addFirst(
  */
 async function insert(
   connection: Connection,
-  wanted: readonly Present[],
+  required: readonly Present[],
 ): Promise<{ readonly present: readonly Present[]; readonly left: readonly Present[] }> {
-  const met = await insertFree(connection, wanted);
+  const met = await insertFree(connection, required);
   const others =
     met.length === 0
       ? []
@@ -216,14 +216,14 @@ async function insert(
   const known = new Set(others.map(({ l }) => l));
   const taken = new Set(met);
   return {
-    present: [...wanted.filter((subject) => !taken.has(subject)), ...others],
+    present: [...required.filter((subject) => !taken.has(subject)), ...others],
     left: met.filter(({ l }) => !known.has(l)),
   };
 }
 
 /** Checks ids that may be taken. @returns which of them were removed. @throws Error when one has another lookup */
-async function removedAmong(connection: Connection, wanted: readonly Present[]): Promise<ReadonlySet<string>> {
-  const lookupOf = new Map(wanted.map(({ _id, l }) => [_id, l]));
+async function removedAmong(connection: Connection, required: readonly Present[]): Promise<ReadonlySet<string>> {
+  const lookupOf = new Map(required.map(({ _id, l }) => [_id, l]));
   const present = await byId(connection, [...lookupOf.keys()]);
   const taken = present.filter(isPresent).find(({ _id, l }) => lookupOf.get(_id) !== l);
   if (taken !== undefined) throw takenId(taken._id);
@@ -247,9 +247,9 @@ async function changePresent(
  * from waiting for each other.
  * @returns the subjects that were not inserted
  */
-async function insertFree(connection: Connection, wanted: readonly Present[]): Promise<readonly Present[]> {
+async function insertFree(connection: Connection, required: readonly Present[]): Promise<readonly Present[]> {
   const met: Present[] = [];
-  await inParallel(inCommands(wanted.toSorted(byKey(({ l }) => l))), SIDE_BY_SIDE, async (command) => {
+  await inParallel(inCommands(required.toSorted(byKey(({ l }) => l))), SIDE_BY_SIDE, async (command) => {
     await connection.write(async (db) => {
       try {
         await subjects(db).insertMany(command, { ordered: false });

@@ -22,11 +22,11 @@ export interface NatsBusOptions {
 }
 
 /** The client of a server, and what it has to end when it closes. */
-interface Client extends NatsBusOptions {
+interface Client extends Pick<NatsBusOptions, 'onError'> {
   readonly connection: NatsConnection;
   /** What the subjects of this installation begin with. */
   readonly prefix: string;
-  /** Handlers at work. */
+  /** Runs of handlers that have not ended. */
   readonly running: Set<Promise<void>>;
   readonly subscriptions: Set<Subscription>;
   readonly asking: Asking;
@@ -37,12 +37,11 @@ interface Client extends NatsBusOptions {
 }
 
 /** @throws EngineError naming NATS_URL when no server answers, the credentials are refused, or the server is too old */
-export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
-  const { url, logId, onError } = options;
+export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const connection = await connected(url);
   const client: Client = {
-    ...options,
     connection,
+    onError,
     prefix: `gift.${logId}.`,
     running: new Set(),
     subscriptions: new Set(),

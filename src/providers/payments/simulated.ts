@@ -84,8 +84,8 @@ interface SimulatedPayments extends PaymentProvider {
 /**
  * `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and
  * parked each time) before it is charged, `pm_card_away` finds the provider away for an hour, `pm_card_answerLost` is
- * charged without an answer, those of `REPORTED` are disputed or refunded later, `pm_card_refundFail` is charged and can't
- * be refunded.
+ * charged without an answer, those of `REPORTED` are disputed or refunded later, `pm_card_refundFail` is charged and
+ * can't be refunded.
  * @param records store of the provider's ledger, for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {

@@ -18,15 +18,9 @@ export function stripeEvents(secret: string, provider: string): EventReader {
     if (!isEvent(event)) throw malformed('event', isEvent.errors);
     const read = Object.hasOwn(READERS, event.type) ? READERS[event.type] : undefined;
     if (read === undefined) return { id: event.id };
-    const providerEvent = read(event.data.object);
-    if (providerEvent === undefined) return { id: event.id };
-    const { transactionId, paymentId } = providerEvent;
-    return {
-      id: event.id,
-      transactionId,
-      paymentId,
-      providerEvent: { ...providerEvent.providerEvent, provider } as ProviderEvent,
-    };
+    const found = read(event.data.object);
+    if (found === undefined) return { id: event.id };
+    return { id: event.id, ...found, providerEvent: { ...found.providerEvent, provider } as ProviderEvent };
   };
 }
 

@@ -78,10 +78,18 @@ export function groupCommit(
   file: string,
   { lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: GroupCommitOptions = {},
 ): (appends: readonly AppendRequest[]) => AppendOutcome[] {
+  const target: Target = {
+    database,
+    file,
+    lockWaitMs,
+    guard,
+    statements: statementsOf(database),
+    sealed: sealMark(database),
+    held: 0,
+    freed: 0,
+  };
   // `beginWriting` waits for the lock in place of SQLite.
   database.pragma('busy_timeout = 0');
-  const [statements, sealed] = [statementsOf(database), sealMark(database)];
-  const target: Target = { database, file, lockWaitMs, guard, statements, sealed, held: 0, freed: 0 };
   return (appends) => commitGroup(target, appends);
 }
 

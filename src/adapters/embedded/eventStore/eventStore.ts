@@ -191,7 +191,7 @@ function ends(log: OpenLog): Pick<EventStore, 'end' | 'reaches' | 'local' | 'tim
     },
     async timeBounds({ from = FIRST_TIME, to = LAST_TIME, after }) {
       refuseWhenClosed(log);
-      const bounds = await timeBounds(reader, from, to, numberOf(after), () => refuseWhenClosed(log));
+      const bounds = await timeBounds(log, from, to, numberOf(after));
       return bounds && { after: positionOrNone(bounds.first - 1), through: positionOf(bounds.last) };
     },
   };
@@ -240,28 +240,27 @@ const LAST_TIME = '~';
 
 /**
  * The first and last position with a time in the range; `undefined` where no event matches. Times need not be in log
- * order.
- * @param stillOpen throws where the log was closed in between
+ * order. @throws UnavailableError where the log was closed in between
  */
 async function timeBounds(
-  reader: Pick<EventReader, 'end' | 'timedWithin'>,
+  log: OpenLog,
   from: string,
   to: string,
   after: number,
-  stillOpen: () => void,
 ): Promise<{ readonly first: number; readonly last: number } | undefined> {
+  const { reader } = log;
   const end = reader.end();
   let first = 0;
   for (let at = after; first === 0; at += SLICE) {
     if (at >= end) return undefined;
     first = reader.timedWithin('first', at, Math.min(at + SLICE, end), from, to);
     await nextTurn();
-    stillOpen();
+    refuseWhenClosed(log);
   }
   for (let at = end; ; at -= SLICE) {
     const last = reader.timedWithin('last', Math.max(at - SLICE, first - 1), at, from, to);
     if (last > 0) return { first, last };
     await nextTurn();
-    stillOpen();
+    refuseWhenClosed(log);
   }
 }

@@ -27,7 +27,8 @@ export function eventLogFile(dir: string): string {
 }
 
 /**
- * Refuses to create a log alongside existing read models, which were made from a log that is lost. @throws DataFileError
+ * Refuses to create a log alongside existing read models, which were made from a log that is lost. @throws
+ * DataFileError
  */
 export function refuseLostLog(file: string): void {
   // The order matters: a process that creates both files makes the log first.

@@ -11,7 +11,7 @@ import type { Logger } from 'pino';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { type OpenedFiles, refuseIfAltered } from '../openedFiles.js';
+import { refuseIfAltered } from '../openedFiles.js';
 import type { EmbeddedStoreOptions } from '../options.js';
 import { openSignals } from '../signals.js';
 import { errorOfFault, readFailure } from '../sqlite.js';
@@ -151,7 +151,11 @@ export async function openEmbeddedReadStore({
     async ping() {
       await writer.loaded;
       // The files are checked first: moved or altered files may be the reason why a read fails.
-      reads.refuseIfAltered(data.opened);
+      try {
+        refuseIfAltered(file, data.opened);
+      } catch (error) {
+        throw reads.failure(error);
+      }
       reads.version();
       writer.ping();
     },
@@ -201,7 +205,8 @@ interface Reads {
   memory(): Memory;
   /** See `Snapshot.renew`. */
   readonly renew: () => void;
-  refuseIfAltered(opened: OpenedFiles): void;
+  /** What callers get for an error of the file. */
+  failure(error: unknown): unknown;
 }
 
 function openReads(database: Database, file: string): Reads {
@@ -257,13 +262,7 @@ function openReads(database: Database, file: string): Reads {
     version: () => readNow(() => dataVersion.get() as number),
     memory: () => read(() => memory),
     renew,
-    refuseIfAltered(opened) {
-      try {
-        refuseIfAltered(file, opened);
-      } catch (error) {
-        throw failure(error);
-      }
-    },
+    failure,
   };
 }
 
