@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { bodyValidator, dropNulls } from '../../src/api/pipeline/validation.js';
 import type { Schema } from '../../src/api/pipeline/route.js';
-import { buyOne, purchaseOf } from '../support/service/giftFlow.js';
+import { buyOne, notificationOver, purchaseOf } from '../support/service/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service/service.js';
 
 const test = suite('nulls in bodies');
@@ -28,6 +28,7 @@ test('a purchase with nulls is the purchase without them, under one key', async 
 
 test('vouchers, support and logins take null for absent', async () => {
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  await notificationOver(service, gift);
   const reassign = { user_id: 'cat', phone_number: null, reason: 'sent to the wrong person' };
   assert.equal((await post('sue', `/ops/gifts/${gift}/reassign`, reassign)).status, 200);
   assert.equal((await post('sue', `/ops/gifts/${gift}/block`, { ticket: null, reason: 'lost' })).status, 200);
