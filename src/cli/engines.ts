@@ -56,7 +56,9 @@ export async function withLog<T>(
   }
 }
 
-/** Refuses keys that are not the log's. @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError */
+/**
+ * Refuses keys that are not the log's. @throws EngineError naming HASH_KEY, KEYS_URL or MASTER_KEY; UnavailableError
+ */
 export const refuseOtherKeys = async (opened: OpenedLog): Promise<void> =>
   refuseUnlessKeysFit(opened, () => findHashKey(opened.config));
 

@@ -27,8 +27,8 @@ export const MANAGERS = [purchaseManager, notificationManager, refundManager, di
 export const FEED_TYPES = feedTypes(MANAGERS);
 
 /**
- * Events that a process manager must follow. An undelivered message leads to no work: support may request a resend.
- * Scheduled gifts are released by `schedule/`.
+ * Events that a process manager must follow. An undelivered message leads to no work: support may request a resend. A
+ * started attempt belongs to the job that started it. Scheduled gifts are released by `schedule/`.
  */
 type FeedEvent =
   | Exclude<PurchaseEvent, SendingEvent>
@@ -78,14 +78,14 @@ export function processManagers({
 }
 
 /** Most purchases, and names, in memory. */
-const KEPT = 1_000;
-/** Milliseconds for which a name is in memory: its person may be erased. */
+const MOST_CACHED = 1_000;
+/** Milliseconds for which a looked-up name is used: its person may be erased. */
 const NAME_MS = 10_000;
 
 /** Ten thousand gifts of one purchase may be notified at once: its first event is read for one of them. */
 function shownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'] {
   const shown = new LRUCache<string, ShownPurchase>({
-    max: KEPT,
+    max: MOST_CACHED,
     fetchMethod: async (transactionId) => {
       const [first] = await events.read(transactionStream(transactionId), { limit: 1 });
       if (first === undefined) throw new Error('a gift names a purchase that was never made');
@@ -98,7 +98,7 @@ function shownPurchases(events: Pick<EventStore, 'read'>): NotifyDeps['purchase'
 
 function senderNames(contact: Lookups['contact']): NotifyDeps['senderName'] {
   const names = new LRUCache<string, string>({
-    max: KEPT,
+    max: MOST_CACHED,
     ttl: NAME_MS,
     fetchMethod: async (buyerId) => (await contact(buyerId))?.name ?? '',
   });
@@ -120,16 +120,6 @@ export async function isSettled(
 
 export interface ProcessorDeps extends Omit<RunnerDeps<ManagerDeps>, 'processes'>, Lookups {}
 
-export function runProcessors({
-  paymentMethod,
-  contact,
-  numberOf,
-  openText,
-  launchUrl,
-  ...deps
-}: ProcessorDeps): Processors {
-  return runManagers({
-    ...deps,
-    processes: processManagers({ paymentMethod, contact, numberOf, openText, launchUrl }),
-  });
+export function runProcessors(deps: ProcessorDeps): Processors {
+  return runManagers({ ...deps, processes: processManagers(deps) });
 }

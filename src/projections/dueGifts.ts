@@ -6,29 +6,15 @@ import { timeKey } from './timeKey.js';
 
 const PAGE = 100;
 
-type Schedule = Pick<ReadModel<ScheduleDocument>, 'find'>;
+type Schedule = Pick<ReadModel<ScheduleDocument>, 'find' | 'reached'>;
 
-/** The due work of `processors/schedule`, which knows no read model. */
-export function dueGifts(
-  store: Pick<ReadStore, 'active'>,
-  schedule: Pick<ReadModel<ScheduleDocument>, 'find' | 'reached'>,
-) {
-  async function* due(
-    field: keyof ScheduleDocument,
-    range: DueRange,
-  ): AsyncGenerator<{ readonly id: string; readonly giftId?: string }[], void> {
-    for await (const ids of dueIds(schedule, field, range))
-      yield ids.map((id) => {
-        const giftId = extendedGift(id);
-        return giftId === undefined ? { id } : { id, giftId };
-      });
-  }
-
+/** What is due, for `processors/schedule`, which knows no read model. */
+export function dueGifts(store: Pick<ReadStore, 'active'>, schedule: Schedule) {
   return {
     serves: async () => (await store.active(scheduleProjection.name)) !== undefined,
     reached: schedule.reached,
-    toSend: (now: string) => due('send_due', { lte: timeKey(now) }),
-    expiring: (range: DueRange) => due('expires_on', range),
+    toSend: (now: string) => due(schedule, 'send_due', { lte: timeKey(now) }),
+    expiring: (range: DueRange) => due(schedule, 'expires_on', range),
   };
 }
 
@@ -38,30 +24,37 @@ interface DueRange {
   readonly lte: string;
 }
 
-interface Due {
+interface Found {
   readonly id: string;
   readonly key: string;
 }
 
 /**
- * The ids of due documents, the longest due first, page by page. Each id comes once, also where other documents leave
- * the index concurrently.
+ * Due purchases and extended gifts, the longest due first, page by page. Each comes once, also where other documents
+ * leave the index concurrently.
  */
-export async function* dueIds(
+async function* due(
   schedule: Schedule,
   field: keyof ScheduleDocument,
-  due: DueRange,
-): AsyncGenerator<readonly string[], void> {
-  const find = async (where: Readonly<Record<string, Condition>>, limit: number, by: string = field): Promise<Due[]> =>
+  range: DueRange,
+): AsyncGenerator<readonly { readonly id: string; readonly giftId?: string }[], void> {
+  const find = async (
+    where: Readonly<Record<string, Condition>>,
+    limit: number,
+    by: string = field,
+  ): Promise<Found[]> =>
     (await schedule.find({ where, sort: [[by, 1]], limit })).map(({ id, body }) => ({ id, key: String(body[field]) }));
-  const behind = async ({ id, key }: Due): Promise<Due[]> => {
+  const behind = async ({ id, key }: Found): Promise<Found[]> => {
     const atOnce = await find({ [field]: key, id: { gt: id } }, PAGE, 'id');
     const left = PAGE - atOnce.length;
-    return left === 0 ? atOnce : [...atOnce, ...(await find({ [field]: { gt: key, lte: due.lte } }, left))];
+    return left === 0 ? atOnce : [...atOnce, ...(await find({ [field]: { gt: key, lte: range.lte } }, left))];
   };
-  let page = await find({ [field]: due }, PAGE);
+  let page = await find({ [field]: range }, PAGE);
   for (let last = page.at(-1); last !== undefined; last = page.at(-1)) {
-    yield page.map(({ id }) => id);
+    yield page.map(({ id }) => {
+      const giftId = extendedGift(id);
+      return giftId === undefined ? { id } : { id, giftId };
+    });
     if (page.length < PAGE) return;
     page = await behind(last);
   }

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { dueIds } from '../../src/projections/dueGifts.js';
+import { dueGifts } from '../../src/projections/dueGifts.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { extendedGift, type ScheduleDocument, scheduleProjection } from '../../src/projections/schedule.js';
 import { timeKey } from '../../src/projections/timeKey.js';
@@ -57,7 +57,7 @@ test(
     await store.activate(collection.name, collection.version);
     const schedule = openReadModel(store, scheduleProjection);
     const pages: string[][] = [];
-    for await (const page of dueIds(schedule, 'send_due', { lte: timeKey(ONE) })) pages.push([...page]);
+    for await (const page of dueGifts(store, schedule).toSend(ONE)) pages.push(page.map(({ id }) => id));
     const due = documents.filter(({ body }) => body.send_due <= timeKey(ONE)).map(({ id }) => id);
     assert.equal(pages.flat().sort(), due.sort());
     assert.ok(pages.length > 3 && pages.every(({ length }) => length <= 100));

@@ -26,7 +26,7 @@ import {
 const TASK_WAIT_MS = 5_000;
 const MAX_SAMPLE = 10_000;
 
-/** Of the routes of one read model. */
+/** What the routes of one read model need. */
 export interface ProjectionRoutesOptions {
   readonly of: (call: Call) => Named;
   readonly asking: (call: Call) => Requested;
@@ -59,6 +59,11 @@ export async function placed<K extends Order['kind']>(
   return refusalsAsErrors(async () => orders.place({ ...order, waitMs: TASK_WAIT_MS }, request, operation));
 }
 
+function sampleOf({ body }: Call): { readonly sample?: number } {
+  const { sample } = body as { readonly sample?: number };
+  return sample === undefined ? {} : { sample };
+}
+
 /** @throws HttpError task_not_found */
 export function taskAnswer(order: Order | undefined): OpsAnswer {
   if (order === undefined) throw new HttpError('task_not_found');
@@ -67,7 +72,7 @@ export function taskAnswer(order: Order | undefined): OpsAnswer {
   return {
     status: 200,
     body: { data: { id, kind, projection, state, by, reason, at, told_at, progress, result, failure } },
-    shown: result === null ? 0 : shownBy(order),
+    shown: kind === 'rebuild' ? 1 : shownBy(order),
   };
 }
 
@@ -122,8 +127,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       bodyExample: { sample: 500 },
       answers: taskAnswers('Verification'),
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
-      handle: async (call) =>
-        ordered('verification', of(call), async () => ({ sample: call.body['sample'] as number | undefined })),
+      handle: async (call) => ordered('verification', of(call), async () => sampleOf(call)),
     },
     {
       ...shared,

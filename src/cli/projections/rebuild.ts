@@ -128,16 +128,16 @@ async function rebuildOne(
   }, `interrupted: repeat the command, and the rebuild of ${name} goes on from where it was, as it does in a running projector; --abort ends it`);
   bar.clear();
   let saidAt = Number.NEGATIVE_INFINITY;
-  await until(async () => {
-    if ((await maintenance.rebuildOf(store, name))?.value.target !== target) return true;
+  const { active } = await until(async () => {
+    if ((await maintenance.rebuildOf(store, name))?.value.target !== target)
+      return { active: await store.active(name) };
     await lead();
     if (performance.now() - saidAt < LINE_MS) return undefined;
     saidAt = performance.now();
     await say('swapping', buildOf(target));
     return undefined;
   }, `interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
-  if ((await store.active(name)) !== target)
-    throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
+  if (active !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
   const resumed = started.resumed || hasWaited();
   const seconds = (performance.now() - startedAt) / 1_000;
   const previous = from === null ? null : buildOf(from);

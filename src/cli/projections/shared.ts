@@ -183,7 +183,8 @@ export async function maintaining<T>(
       until,
       async order(kind, request, whenInterrupted, onPoll) {
         const { records } = store;
-        const placed = await maintenance.place(records, kind, name, request, requested);
+        const place = async () => maintenance.place(records, kind, name, request, requested);
+        const placed = await until(place, whenInterrupted);
         poll();
         const checking = progressBar(stderr, { doing: 'verifying the log', unit: 'events' });
         try {
@@ -198,7 +199,8 @@ export async function maintaining<T>(
           if (ended.state === 'interrupted') throw new CommandFailure(`the ${kind} of ${name} was withdrawn`);
           return ended;
         } catch (error) {
-          if (signal.aborted) await maintenance.withdraw(records, placed);
+          // An order that can't be withdrawn now goes on.
+          if (signal.aborted) await maintenance.withdraw(records, placed).catch(() => undefined);
           throw error;
         } finally {
           checking.clear();

@@ -87,18 +87,23 @@ async function runVerify(
         const startedAt = performance.now();
         let lineAt = startedAt;
         let page = 0;
-        const { result } = await order('verification', { sample }, 'interrupted; nothing was changed', async (now) => {
-          const { id, step } = now;
-          if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
-          else bar.clear();
-          for (let found; (found = await maintenance.findingsPage(records, name, id, page)) !== undefined; page++)
-            for (const one of found)
-              await writeLines(stdout, json ? [jsonLine(differenceJson(name, one))] : differenceLines(name, one));
-          if (step === null || now.state !== 'running' || performance.now() - lineAt < LINE_MS) return;
-          lineAt = performance.now();
-          if (step.step === 'fold') await say('folding', progressJson(step.progress));
-          if (step.step === 'compare') await say('comparing', { documents: step.documents });
-        });
+        const { result } = await order(
+          'verification',
+          sample === undefined ? {} : { sample },
+          'interrupted; nothing was changed',
+          async (now) => {
+            const { id, step } = now;
+            if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
+            else bar.clear();
+            for (let found; (found = await maintenance.findingsPage(records, name, id, page)) !== undefined; page++)
+              for (const one of found)
+                await writeLines(stdout, json ? [jsonLine(differenceJson(name, one))] : differenceLines(name, one));
+            if (step === null || now.state !== 'running' || performance.now() - lineAt < LINE_MS) return;
+            lineAt = performance.now();
+            if (step.step === 'fold') await say('folding', progressJson(step.progress));
+            if (step.step === 'compare') await say('comparing', { documents: step.documents });
+          },
+        );
         if (result === null) throw new Error(`${name}: the verification has no result`);
         const seconds = inTenths((performance.now() - startedAt) / 1_000);
         const { version, build, documents, differences, unsettled, behind, position } = result;

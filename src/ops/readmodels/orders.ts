@@ -30,9 +30,9 @@ export async function recordedWork<T>(
 export async function repairRequest(
   records: Records,
   name: string,
-  wanted: readonly string[] | 'found',
+  chosen: readonly string[] | 'found',
 ): Promise<Order<'repair'>['request']> {
-  if (wanted !== 'found') return { ids: wanted };
+  if (chosen !== 'found') return { ids: chosen };
   const ids = await maintenance.lastFindings(records, name);
   if (ids.length > 0) return { ids, found: true };
   throw new MaintenanceRefusedError(

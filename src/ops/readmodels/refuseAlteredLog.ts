@@ -1,4 +1,7 @@
-/** A rebuild of read models was refused. It would spread a forgery, since the log is not what was signed. */
+/**
+ * Compares the log with its signed heads before a rebuild or a repair, which would spread a forgery if the log is not
+ * what was signed.
+ */
 import { MaintenanceRefusedError } from '../../runtime/readmodels/index.js';
 import { type SignedLog, verifyLog } from '../evidence/index.js';
 

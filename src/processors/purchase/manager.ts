@@ -2,6 +2,7 @@ import { readPurchase } from '../../commands/readStreams.js';
 import { giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { parkedNameOf } from '../../domain/parked.js';
+import { issueGifts } from '../../domain/purchase/decisions.js';
 import { type MadePurchase, purchaseAggregate } from '../../domain/purchase/state.js';
 import { transactionStream } from '../../domain/purchase/events.js';
 import { fold } from '../../domain/decider.js';
@@ -17,9 +18,9 @@ import {
   reactToPurchase,
   resumePurchase,
 } from './state.js';
-import { issueGifts } from '../../domain/purchase/decisions.js';
 
 const CHARGES: PoolSize = { atOnce: 128 };
+const ISSUES: PoolSize = { atOnce: 128 };
 const READS_AT_ONCE = 32;
 
 export const purchaseManager: ProcessManager<PurchaseWork, PurchaseTrigger, PurchaseIntent, ChargeDeps> = {
@@ -111,8 +112,6 @@ async function forEachGift(
 ): Promise<void> {
   await inParallel(deriveGiftIds(seed, receivers.length), READS_AT_ONCE, ({ gift_id }) => run(gift_id), signal);
 }
-
-const ISSUES: PoolSize = { atOnce: 128 };
 
 /** Command id of an issue that is appended without another event. */
 const issueCommand = (giftId: string): string => `issue-${giftId}`;

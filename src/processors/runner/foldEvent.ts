@@ -50,7 +50,10 @@ export function ask<D>({ manager }: Instances, intents: readonly Intent[]): read
   return intents.length === 0 ? NOTHING : intents.map((intent) => ({ manager: manager as AnyManager<D>, intent }));
 }
 
-/** `live`: the event comes from the feed, not from a history. */
+/**
+ * Folds an event into the instances of one manager that it concerns. `live`: the event comes from the feed, not from a
+ * history.
+ */
 function foldInto<D>(fold: FoldState, one: Instances, event: RecordedEvent, live: boolean): readonly Requested<D>[] {
   return one.manager.instancesOf(event).flatMap((instance) => react<D>(fold, one, instance, event, live));
 }

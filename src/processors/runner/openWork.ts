@@ -22,12 +22,12 @@ import type { AnyManager, OpenStates } from './processManager.js';
 export interface OpenWork<D> extends OpenStates {
   /** @returns the intents that the event leads to */
   apply(event: RecordedEvent): readonly Requested<D>[];
-  lookedAt(position: Position): void;
+  foldedTo(position: Position): void;
   /** The intents of all open work, for a process that takes it over. */
   resume(): Iterable<Requested<D>>;
   /** The intent's job has ended well. @returns the intents that this leads to */
   done(requested: Requested<D>): readonly Requested<D>[];
-  reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'kept'> | undefined;
+  reopening(manager: AnyManager<D>, instance: string): Omit<Reopening, 'collected'> | undefined;
   /** Collects the instance's events from now on. @returns the position up to which its history is to be read */
   startReading(manager: AnyManager<D>, instance: string): Position | undefined;
   /** Folds the history and the events collected since. @returns the intents of the instance */
@@ -51,7 +51,7 @@ export function openWork<D>(managers: readonly AnyManager<D>[], from: Position |
     state: table.state,
     byKey: table.byKey,
     apply: (event) => foldFed(fold, event),
-    lookedAt: (position) => void (fold.position = position),
+    foldedTo: (position) => void (fold.position = position),
     resume: () => resumeAll(table),
     done: (requested) => endIntent(fold, requested),
     reopening: (manager, instance) => table.of(manager).reopening.get(instance),

@@ -110,7 +110,7 @@ export async function workThrough<D>(
       if (event.type === 'WorkParked')
         jobs.parkingSeen(parkedNameOf(event.stream), (event.data as WorkParked['data']).entity);
     }
-    open.lookedAt(position);
+    open.foldedTo(position);
     if (caughtUp) requested.forEach(act);
   };
   // A copy, since there may be tens of thousands of intents, and jobs change the open work concurrently.

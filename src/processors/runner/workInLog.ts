@@ -33,7 +33,7 @@ export async function workInLog<D>(
   let whole = true;
   for await (const batch of events.readAll(from, { types: feedTypes(managers) }, { signal: late })) {
     await inSlices(batch.events, (event) => void open.apply(event));
-    open.lookedAt(batch.position);
+    open.foldedTo(batch.position);
     whole = batch.caughtUp;
   }
   // The loop may have ended before its first batch.

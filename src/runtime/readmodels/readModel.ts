@@ -99,8 +99,8 @@ export function openReadModel<B extends Body>(
     // Documents in memory are used only while the build in use is known, so that repairs and swaps show within a
     // second.
     const isKnown = model.complete && performance.now() - model.knownAt < KNOWN_MS;
-    const kept = isKnown ? finals?.get(id, edition) : undefined;
-    if (kept !== undefined) return kept;
+    const stored = isKnown ? finals?.get(id, edition) : undefined;
+    if (stored !== undefined) return stored;
     const document = await store.get<B>(looked, id);
     if (document !== undefined) {
       const body = bodyOf(model, looked, document);

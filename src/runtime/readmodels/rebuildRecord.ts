@@ -12,7 +12,7 @@ export interface Rebuild {
   readonly reason?: string;
   /** Time of the request, ISO 8601, UTC, milliseconds. */
   readonly at: string;
-  /** Name of the requesting process, if that process builds it itself as long as it lives. */
+  /** Name of the requesting process, if it can carry the rebuild out itself. */
   readonly process?: string;
   /** Why the build can't go on; a repeated request removes it. */
   readonly failure?: string;

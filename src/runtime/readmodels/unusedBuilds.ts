@@ -19,9 +19,9 @@ export async function dropBuild(store: ReadStore, name: string, number: number):
 export async function whileKept(store: ReadStore, build: RunningBuild, signal: AbortSignal): Promise<void> {
   const { name, version } = build.projection;
   while (!signal.aborted && build.state === 'retiring') {
-    const kept = (await retainedPreviousBuilds(store, name)).find(({ number }) => number === version);
-    if (kept === undefined) return;
-    await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
+    const retained = (await retainedPreviousBuilds(store, name)).find(({ number }) => number === version);
+    if (retained === undefined) return;
+    await pause(Math.min(TIDY_MS, Math.max(0, retained.until - Date.now()) + 1), signal);
   }
 }
 
@@ -44,7 +44,7 @@ export async function dropUnused(
       retainedPreviousBuilds(store, name),
       rebuildOf(store, name),
     ]);
-    const kept = new Set([
+    const retained = new Set([
       ...own,
       active,
       rebuild?.value.target,
@@ -52,7 +52,7 @@ export async function dropUnused(
       ...previous.map(({ number }) => number),
     ]);
     for (const number of stored) {
-      if (kept.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
+      if (retained.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
       if (!lease.held) return;
       const projection = checkpointName({ name, version: number });
       try {

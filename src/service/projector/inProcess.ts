@@ -1,4 +1,6 @@
-/** The role `projector`: it updates the read models, carries out their maintenance, and maintains the tree over the log. */
+/**
+ * The role `projector`: it updates the read models, carries out their maintenance, and maintains the tree over the log.
+ */
 import { openScratchWriter, type ScratchWriter } from '../../adapters/embedded/readStore/scratchWriter.js';
 import { resources } from '../../lib/async/resources.js';
 import { openTileFolder } from '../../ops/evidence/index.js';
@@ -49,12 +51,12 @@ export async function projectInProcess({
 }): Promise<RunningProjector> {
   const { logger } = options;
   const open = resources();
+  open.add(await startProjector(options));
   const scratchWriter = open.add(
     openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
   );
-  await scratchWriter.loaded;
-  open.add(await startProjector(options));
   open.add(startMaintenance({ ...options, ...maintenanceTools(stored, tree, dataDir, scratchWriter) }));
   open.add(startTree(tree, { ...options, stored, records: options.store.records }));
+  await scratchWriter.loaded;
   return open;
 }

@@ -19,7 +19,7 @@ function openWork(from: string | undefined) {
   return {
     apply: (event: RecordedEvent) => intents(open.apply(event)),
     resume: () => intents(open.resume()),
-    lookedAt: open.lookedAt,
+    foldedTo: open.foldedTo,
     timesParked: open.timesParked,
     checkpoint: open.checkpoint,
     size: () => open.size,
@@ -86,7 +86,7 @@ test('the checkpoint is the highest position with nothing unfinished at or below
   open.apply(happened('transaction-a', 'NothingRefunded', { refund_id: 'r', collected: {} }));
   open.apply(happened('transaction-b', 'PaymentDeclined', {}));
   assert.is(open.checkpoint(), '0017');
-  open.lookedAt('0042');
+  open.foldedTo('0042');
   assert.is(open.checkpoint(), '0042');
 });
 
@@ -211,7 +211,7 @@ test('holds the checkpoint back for a retried purchase while its history is read
   last = 10;
   const open = openWork('0010');
   const history = [bought('a', ...Array.from({ length: 4 }, () => phone)), charged('a'), issued('a', 'g1', phone)];
-  open.lookedAt('0020');
+  open.foldedTo('0020');
   last = 20;
   assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', instance: 'a' }]);
   assert.equal(

@@ -28,15 +28,15 @@ export interface FoldSomeOptions {
 export async function foldSome(options: FoldSomeOptions): Promise<Map<string, StoredDocument>> {
   const { projection, ids } = options;
   if (projection.contextIds === undefined) return foldRequested(options, ids);
-  const wanted = await withContext(options);
+  const requested = await withContext(options);
   // The documents that these depend on are not known as of `after`, so the fold starts at the log's beginning.
-  const folded = await foldRequested({ ...options, documents: undefined, after: undefined }, wanted);
+  const folded = await foldRequested({ ...options, documents: undefined, after: undefined }, requested);
   return new Map([...folded].filter(([id]) => ids.has(id)));
 }
 
 async function foldRequested(
   options: FoldSomeOptions,
-  wanted: ReadonlySet<string>,
+  requested: ReadonlySet<string>,
 ): Promise<Map<string, StoredDocument>> {
   const { projection } = options;
   const folded = new Map(options.documents);
@@ -44,7 +44,7 @@ async function foldRequested(
     const creates = projection.creates?.includes(event.type) === true;
     const context = contextIds.map((id) => folded.get(id));
     for (const [index, id] of ids.entries()) {
-      if (!wanted.has(id)) continue;
+      if (!requested.has(id)) continue;
       const after = foldOne(projection, creates ? undefined : folded.get(id), event, id, index, context);
       if (after !== undefined) folded.set(id, after);
     }
@@ -54,15 +54,15 @@ async function foldRequested(
 
 /** Ids of the requested documents and of all that they depend on; each step to further documents reads the log once. */
 async function withContext(options: FoldSomeOptions): Promise<ReadonlySet<string>> {
-  const wanted = new Set(options.ids);
-  for (let known = 0; known < wanted.size;) {
-    known = wanted.size;
+  const requested = new Set(options.ids);
+  for (let known = 0; known < requested.size;) {
+    known = requested.size;
     await eachTouch({ ...options, after: undefined }, ({ ids, contextIds }) => {
-      if (ids.some((id) => wanted.has(id))) for (const id of contextIds) wanted.add(id);
+      if (ids.some((id) => requested.has(id))) for (const id of contextIds) requested.add(id);
     });
     if (options.signal?.aborted === true) break;
   }
-  return wanted;
+  return requested;
 }
 
 async function eachTouch(

@@ -1,4 +1,5 @@
 /** Carries out orders of maintenance, and the builds of rebuilds, in a process with the role `projector`. */
+import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
 import { pause } from '../../../lib/async/pause.js';
 import { systemTime } from '../../../lib/clock.js';
 import { EngineError } from '../../../lib/engineError.js';
@@ -29,6 +30,8 @@ import { type VerificationDeps, verification } from './verification.js';
 
 const POLL_MS = 500;
 const RENEW_MS = 1_000;
+/** The first and the longest wait, in ms, before work that failed is tried again. */
+const RETRY_MS = [500, 5_000] as const;
 
 export interface MaintenanceOptions extends VerificationDeps {
   readonly projections: readonly Projection[];
@@ -48,16 +51,27 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   let next = new AbortController();
   const follower = followers.start('rebuilds', async ({ signal, onTrouble }) => {
     const running = new Map<string, Promise<void>>();
+    const [initialDelay, maxDelay] = RETRY_MS;
+    const growing = new ExponentialBackoff({ initialDelay, maxDelay, generator: halfJitterGenerator });
+    const retries = new Map<string, { readonly wait: ReturnType<typeof growing.next>; readonly at: number }>();
     let trouble: Error | undefined;
+    const failed = (key: string, error: Error): void => {
+      // Another process has the work.
+      if (error instanceof LeaseHeldError || error instanceof LeaseLostError) return;
+      trouble = error;
+      if (!(error instanceof UnavailableError)) logger.error({ err: error, work: key }, 'maintenance failed');
+      const wait = retries.get(key)?.wait.next(undefined) ?? growing.next();
+      retries.set(key, { wait, at: performance.now() + wait.duration });
+    };
     const start = (key: string, work: () => Promise<void>): void => {
-      if (running.has(key) || signal.aborted) return;
+      if (running.has(key) || signal.aborted || (retries.get(key)?.at ?? 0) > performance.now()) return;
       const one = work()
         .then(
-          () => (trouble = undefined),
-          (error: Error) => {
-            // Another process has the work.
-            if (!(error instanceof LeaseHeldError || error instanceof LeaseLostError)) trouble = error;
+          () => {
+            trouble = undefined;
+            retries.delete(key);
           },
+          (error: Error) => failed(key, error),
         )
         .then(() => void running.delete(key));
       running.set(key, one);

@@ -19,7 +19,9 @@ export const ORDERS = 'task/';
 /** An order whose record was not renewed for this long has no process that carries it out. */
 const DEAD_MS = 10_000;
 const KEEP_MS = 7 * 86_400_000;
-const POLL_MS = 50;
+/** Milliseconds between two polls of an order by its requester: at first, and once that waited for `SOON_MS`. */
+const POLL_MS = { first: 50, later: 1_000 };
+const SOON_MS = 5_000;
 
 /** The next step after a refusal. Each caller that shows the error adds how to request that step. */
 export type Remedy = 'abort' | 'audit' | 'rebuild' | 'rollback' | 'status' | 'verify';
@@ -72,7 +74,7 @@ export interface StartedRebuild {
 /** What each kind of order requests. */
 export interface Requests {
   /** `sample`: number of documents to verify, picked at random; absent: all. */
-  verification: { readonly sample?: number | undefined };
+  verification: { readonly sample?: number };
   /** `found`: the documents are those of the last verification, whose findings are then forgotten. */
   repair: { readonly ids: readonly string[]; readonly found?: true; readonly uncheckedLog?: boolean };
   /** `uncheckedLog`: the log is not compared with its signed heads first. */
@@ -132,7 +134,7 @@ export interface Order<K extends OrderKind = OrderKind> extends Omit<Requested, 
 export interface Work {
   readonly signal: AbortSignal;
   /** `share`: of the work that is done, 0 to 1; null: as before. */
-  report(share: number | null, step: OrderStep | null): void;
+  report(share: number | null, step: OrderStep): void;
 }
 
 /** An order in progress that was stored by this release. */
@@ -240,17 +242,25 @@ export async function withdrawOrder(records: Records, order: Order): Promise<voi
   }
 }
 
-/** Waits for an order's end. @returns the order as it is then, or once `signal` is aborted */
+/**
+ * Waits for an order's end, also while the store does not answer. @returns the order as it is then, or once `signal` is
+ * aborted
+ */
 export async function orderAfter<K extends OrderKind>(
   records: Records,
   order: Order<K>,
   signal: AbortSignal,
 ): Promise<Order<K>> {
-  for (;;) {
-    const now = (await orderNow(records, order))?.value;
-    // Only an order that had ended can have been replaced.
-    if (now === undefined) return { ...order, state: 'interrupted' };
-    if (now.state !== 'running' || signal.aborted) return now;
-    await pause(POLL_MS, signal);
+  let now = order;
+  for (const startedAt = performance.now(); !signal.aborted;) {
+    try {
+      // Only an order that had ended can have been replaced.
+      now = (await orderNow(records, order))?.value ?? { ...order, state: 'interrupted' };
+      if (now.state !== 'running') return now;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+    }
+    await pause(performance.now() - startedAt < SOON_MS ? POLL_MS.first : POLL_MS.later, signal);
   }
+  return now;
 }

@@ -40,11 +40,14 @@ export async function repair(
 ): Promise<RepairOutcome[] | undefined> {
   const { events, store } = deps;
   const { name } = projection;
-  const wanted = [...new Set(ids)];
-  if (wanted.length > MAX_REPAIRS)
-    throw new MaintenanceRefusedError(`${wanted.length} documents are too many to repair one by one: rebuild ${name}`, {
-      remedy: 'rebuild',
-    });
+  const requested = [...new Set(ids)];
+  if (requested.length > MAX_REPAIRS)
+    throw new MaintenanceRefusedError(
+      `${requested.length} documents are too many to repair one by one: rebuild ${name}`,
+      {
+        remedy: 'rebuild',
+      },
+    );
   const active = await store.active(name);
   if (active === undefined) throw new MaintenanceRefusedError(`${name} has never been built: the projector builds it`);
   if (!sameVersion(active, projection.version))
@@ -56,19 +59,19 @@ export async function repair(
   const documents = await foldSome({
     events: paced({ events, store }, pace).events,
     projection,
-    ids: new Set(wanted),
+    ids: new Set(requested),
     through,
     signal,
     onBatch: (read, position) => onProgress?.({ step: 'fold', progress: counted(read, position) }),
   });
   if (signal.aborted) return undefined;
-  const served = await servedIds(store, asBuild(projection, active), wanted);
-  const unknown = wanted.filter((id) => !documents.has(id) && !served.has(id));
+  const served = await servedIds(store, asBuild(projection, active), requested);
+  const unknown = requested.filter((id) => !documents.has(id) && !served.has(id));
   if (unknown.length > 0)
     throw new MaintenanceRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
 
   const keys: string[] = [];
-  for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents))
+  for (const order of ordersOf({ name, build: active, through: through ?? null }, requested, documents))
     keys.push(await placeOrder(store, order));
   const start = performance.now();
   const outcomes = new Map<string, RepairOutcome>();
@@ -105,7 +108,7 @@ export async function repair(
     if (signal.aborted) return undefined;
     await pause(POLL_MS, signal);
   }
-  return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
+  return requested.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
 }
 
 /** Names ids in a message, shortened since text that is no id may be long. */
