@@ -64,7 +64,7 @@ async function runCheck(terminal: Terminal, file: string, flags: CheckFlags): Pr
   const { proof, tlogProofs } = checkedOrFailed(nameOf(file), () =>
     checkProof(text, keys, flags.gift === undefined ? undefined : giftStream(flags.gift)),
   );
-  if (flags.tlogProofs !== undefined) await writeProofs(tlogProofs, flags.tlogProofs);
+  if (flags.tlogProofs !== undefined) await writeProofs(tlogProofs(), flags.tlogProofs);
   await writeLines(terminal.stdout, flags.json === true ? [jsonText(proof)] : linesOf(proof, flags.gift));
 }
 
@@ -76,7 +76,10 @@ function checkedOrFailed<T>(file: string, check: () => T): T {
   }
 }
 
-async function writeProofs(proofs: ReturnType<typeof checkProof>['tlogProofs'], folder: string): Promise<void> {
+async function writeProofs(
+  proofs: ReturnType<ReturnType<typeof checkProof>['tlogProofs']>,
+  folder: string,
+): Promise<void> {
   try {
     makeFolder(folder);
     for (const { index, text } of proofs) await writeFile(join(folder, `${index}.tlog-proof`), text);

@@ -1,4 +1,6 @@
-/** Which events of a gift are proven to auditors and to merchants, and what of them is shown (docs/evidence.md#bundles). */
+/**
+ * Which events of a gift are proven to auditors and to merchants, and what of them is shown (docs/evidence.md#bundles).
+ */
 import { FIELD_CLASSES, type FieldClasses } from '../../domain/fieldClasses.js';
 import { type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { notificationStream } from '../../domain/notification.js';
@@ -80,10 +82,10 @@ export async function redemptionNamed(
  * gifts: a gift's id is enough to use it.
  */
 function shownToAuditors(event: RecordedEvent, giftIds: ReadonlySet<string>): IsShown {
-  const kept = openFields(event);
+  const open = openFields(event);
   const namesOthers = giftsIn(event.data).some((id) => !giftIds.has(id));
   return {
-    field: (name) => kept?.has(name) === false && !(namesOthers && OF_GIFTS.has(name)),
+    field: (name) => open?.has(name) === false && !(namesOthers && OF_GIFTS.has(name)),
     metadata: event.metadata.personal === undefined,
   };
 }
@@ -95,9 +97,9 @@ const FOREIGN: ReadonlySet<string> = new Set(['sender_id', 'receiver']);
 
 /** Parts of an event for merchants: those for auditors, without metadata, and without who gave and got the gift. */
 function shownToMerchants(event: RecordedEvent): IsShown {
-  const kept = openFields(event);
+  const open = openFields(event);
   return {
-    field: (name) => kept?.has(name) === false && !FOREIGN.has(name),
+    field: (name) => open?.has(name) === false && !FOREIGN.has(name),
     metadata: false,
   };
 }

@@ -22,7 +22,9 @@ import type { PeopleLog } from './personTraces.js';
 
 /** What support searches by, and how far a search goes. */
 export const SEARCH = {
-  /** Kinds of text that find persons: a number, a username, a part of a name, ids of the payment or message provider. */
+  /**
+   * Kinds of text that find persons: a number, a username, a part of a name, ids of the payment or message provider.
+   */
   peopleBy: ['phone', 'username', 'name', 'charge', 'message_id'],
   /** Kinds of text that find gifts; `person`: an id as in paths, the others are as for persons. */
   giftsBy: ['person', 'phone', 'username', 'charge', 'message_id'],

@@ -2,6 +2,7 @@
  * Checks totals, which come from the log in its order, against sums from single streams: those of every transaction in
  * the read model (or the log), and of every gift derived from its seed.
  */
+import { pages } from '../../lib/async/pages.js';
 import { inParallel } from '../../lib/async/inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../../domain/gift/events.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
@@ -158,11 +159,9 @@ async function transactionsOf(
 }
 
 async function* inReadModel(transactions: CheckDeps['transactions']): AsyncGenerator<string> {
-  for (let last = ''; ;) {
-    const page = await transactions.find({ where: { id: { gt: last } }, sort: [['id', 1]], limit: PAGE });
-    for (const { id } of page) yield (last = id);
-    if (page.length < PAGE) return;
-  }
+  const read = async (last: { readonly id: string } | undefined): Promise<readonly { readonly id: string }[]> =>
+    transactions.find({ where: { id: { gt: last?.id ?? '' } }, sort: [['id', 1]], limit: PAGE });
+  for await (const page of pages(PAGE, read)) for (const { id } of page) yield id;
 }
 
 async function* inLog(events: EventStore, through: Position | null): AsyncGenerator<string> {

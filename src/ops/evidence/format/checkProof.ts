@@ -40,14 +40,14 @@ export interface CheckedProof {
 }
 
 /**
- * Checks the text of a file of proofs. `tlogProofs` has each proof as a file for the checkers of others.
+ * Checks the text of a file of proofs. `tlogProofs` makes each proof a file for the checkers of others.
  * @throws EvidenceError as `checkBundle`, and for a file of another format
  */
 export function checkProof(
   text: string,
   keys: TrustedKeys,
   whole?: string,
-): { readonly proof: CheckedProof; readonly tlogProofs: readonly { readonly index: number; readonly text: string }[] } {
+): { readonly proof: CheckedProof; tlogProofs(): { readonly index: number; readonly text: string }[] } {
   const { checkpoint, signedBy, cosigned, events } = checkBundle(parseBundle(text), keys, whole);
   const { origin, size, root, note } = checkpoint;
   return {
@@ -66,10 +66,11 @@ export function checkProof(
       })),
       missing_revisions: missingRevisions(events),
     },
-    tlogProofs: events.map(({ index, inclusion }) => ({
-      index,
-      text: formatTlogProof({ index, inclusion, checkpoint: note }),
-    })),
+    tlogProofs: () =>
+      events.map(({ index, inclusion }) => ({
+        index,
+        text: formatTlogProof({ index, inclusion, checkpoint: note }),
+      })),
   };
 }
 

@@ -14,7 +14,7 @@ export interface Leaf {
   readonly type: string;
   /** The event's time, milliseconds since 1970, UTC. */
   readonly time: number;
-  /** Salted digest of the event's data, as `metadata` is of its metadata (`fieldHashes.ts`). */
+  /** Salted digest of the event's data, as `metadata` is of its metadata (`eventLeaf.ts`). */
   readonly data: Uint8Array;
   readonly metadata: Uint8Array;
 }
@@ -87,8 +87,8 @@ export function timeOf(at: string): number {
 function hasForm(at: string): boolean {
   if (at.length !== FORM.length) return false;
   for (let index = 0; index < FORM.length; index++) {
-    const [code, wanted] = [at.charCodeAt(index), FORM.charCodeAt(index)];
-    if (wanted === ZERO ? code < ZERO || code > NINE : code !== wanted) return false;
+    const [code, expected] = [at.charCodeAt(index), FORM.charCodeAt(index)];
+    if (expected === ZERO ? code < ZERO || code > NINE : code !== expected) return false;
   }
   return true;
 }

@@ -1,6 +1,6 @@
 /**
- * Merkle trees of RFC 9162, section 2.1, with SHA-256: hashes of leaves and nodes, proofs, and whether proofs hold. Sizes
- * and indexes go up to 2^53-1.
+ * Merkle trees of RFC 9162, section 2.1, with SHA-256: hashes of leaves and nodes, proofs, and whether proofs hold.
+ * Sizes and indexes go up to 2^53-1.
  */
 import { hash as digest } from 'node:crypto';
 import { HASH_BYTES } from './parsing.js';
@@ -60,13 +60,13 @@ export function verifyInclusion(
   let at = index;
   let last = size - 1;
   let above = hash;
-  for (const beside of proof) {
+  for (const sibling of proof) {
     if (last === 0) return false;
     if (isOdd(at) || at === last) {
-      above = hashChildren(beside, above);
+      above = hashChildren(sibling, above);
       while (!isOdd(at) && at !== 0) [at, last] = [half(at), half(last)];
     } else {
-      above = hashChildren(above, beside);
+      above = hashChildren(above, sibling);
     }
     [at, last] = [half(at), half(last)];
   }
@@ -89,14 +89,14 @@ export function verifyConsistency(proof: readonly Uint8Array[], from: TreeHead, 
   const [first, ...others] = at === 0 ? [from.root, ...proof] : proof;
   if (first === undefined) return false;
   let [was, is] = [first, first];
-  for (const beside of others) {
+  for (const sibling of others) {
     if (last === 0) return false;
     if (isOdd(at) || at === last) {
-      was = hashChildren(beside, was);
-      is = hashChildren(beside, is);
+      was = hashChildren(sibling, was);
+      is = hashChildren(sibling, is);
       while (!isOdd(at) && at !== 0) [at, last] = [half(at), half(last)];
     } else {
-      is = hashChildren(is, beside);
+      is = hashChildren(is, sibling);
     }
     [at, last] = [half(at), half(last)];
   }
@@ -129,39 +129,39 @@ interface Range {
 /** An inclusion proof, from the leaf's sibling to the root's child. @throws RangeError for an index outside the tree */
 export async function proveInclusion(read: HashReader, index: number, size: number): Promise<Buffer[]> {
   check(index, 0, size - 1);
-  const beside: Range[] = [];
+  const siblings: Range[] = [];
   let [start, end] = [0, size];
   while (end - start > 1) {
     const middle = start + leftSize(end - start);
     if (index < middle) {
-      beside.push({ start: middle, end });
+      siblings.push({ start: middle, end });
       end = middle;
     } else {
-      beside.push({ start, end: middle });
+      siblings.push({ start, end: middle });
       start = middle;
     }
   }
-  return hashesOf(read, beside.reverse());
+  return hashesOf(read, siblings.reverse());
 }
 
 /** The proof that the tree of size `to` begins with that of size `from`; empty from 0 and between equal sizes. */
 export async function proveConsistency(read: HashReader, from: number, to: number): Promise<Buffer[]> {
   check(from, 0, to);
   if (from === 0 || from === to) return [];
-  const beside: Range[] = [];
+  const siblings: Range[] = [];
   let [start, end] = [0, to];
   while (end !== from) {
     const middle = start + leftSize(end - start);
     if (from <= middle) {
-      beside.push({ start: middle, end });
+      siblings.push({ start: middle, end });
       end = middle;
     } else {
-      beside.push({ start, end: middle });
+      siblings.push({ start, end: middle });
       start = middle;
     }
   }
-  if (start > 0) beside.push({ start, end });
-  return hashesOf(read, beside.reverse());
+  if (start > 0) siblings.push({ start, end });
+  return hashesOf(read, siblings.reverse());
 }
 
 /** The root at a size. @param size at least 1 */

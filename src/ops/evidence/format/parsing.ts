@@ -1,4 +1,6 @@
-/** Errors about evidence, and strict parsers: each value has one text form, so two different texts never parse equal. */
+/**
+ * Errors about evidence, and strict parsers: each value has one text form, so two different texts never parse equal.
+ */
 /** What was given as evidence proves nothing; the subclasses say why. */
 export class EvidenceError extends Error {}
 

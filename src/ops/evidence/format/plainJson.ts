@@ -25,7 +25,9 @@ const MAX_DEPTH = 16;
 const [QUOTE, COMMA, MINUS, ZERO, NINE, COLON] = [0x22, 0x2c, 0x2d, 0x30, 0x39, 0x3a];
 const [LIST, LIST_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** The members of these names, in the text's order; `undefined`: the text is not an object, or not known to be plain. */
+/**
+ * The members of these names, in the text's order; `undefined`: the text is not an object, or not known to be plain.
+ */
 export function plainMembers(text: string, names: ReadonlySet<string>): readonly PlainMember[] | undefined {
   const found: PlainMember[] = [];
   return isPlain(text, (name, start, valueStart, end) => {

@@ -82,9 +82,9 @@ export async function publishedHead(
 ): Promise<(HeadToCheck & StoredHead) | undefined> {
   const note = await folder.head();
   if (note === undefined) return undefined;
-  const kept = { from: 'the published head', note };
+  const head = { from: 'the published head', note };
   try {
-    return { ...kept, ...headToCheck(kept, verifiersOf) };
+    return { ...head, ...headToCheck(head, verifiersOf) };
   } catch (cause) {
     if (!(cause instanceof MalformedEvidenceError)) throw cause;
     throw new LogAlteredError('the published head, the file checkpoint in SEAL_DIR, is not a signed head', { cause });
@@ -100,6 +100,6 @@ export function isPublished(published: StoredHead | undefined, head: Pick<Stored
 export async function isPublishedWhole(folder: Pick<TileFolder, 'head'>, note: string): Promise<boolean> {
   const published = await folder.head();
   if (published === undefined) return false;
-  const [shown, wanted] = [parseNote(published), parseNote(note)];
-  return shown.body === wanted.body && shown.signatures.length >= wanted.signatures.length;
+  const [shown, required] = [parseNote(published), parseNote(note)];
+  return shown.body === required.body && shown.signatures.length >= required.signatures.length;
 }

@@ -4,6 +4,7 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { orMissing } from '../../../lib/files/orMissing.js';
 import { type ContinuedHead, type TreeHeadSigned, treeHeadStream } from '../../../domain/treeHeads.js';
 import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
 import { AlteredEventError } from '../../../ports/unavailable.js';
@@ -135,13 +136,8 @@ export async function otherSignedLogs(
 }
 
 async function foldersIn(dir: string): Promise<string[]> {
-  try {
-    const entries = await readdir(dir, { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
+  const entries = await orMissing(readdir(dir, { withFileTypes: true }), []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
 /** The published head in a folder; `undefined` where there is none, or it is unreadable. */

@@ -20,7 +20,7 @@ import {
 import { headToCheck, type HeadToCheck, type StoredHead } from './headsToCheck.js';
 import { lastSignedHead, type SignedHead, type VerifiersOf } from './signedHeads.js';
 
-const KEPT = 'a head that a witness has shown';
+const SHOWN = 'a head that a witness has shown';
 
 /**
  * Heads that witnesses show in time, and the stored one.
@@ -44,7 +44,7 @@ async function storedHeads(
   const note = await folder.witnessed();
   if (note === undefined) return [];
   try {
-    const head = headToCheck({ from: KEPT, note }, verifiersOf);
+    const head = headToCheck({ from: SHOWN, note }, verifiersOf);
     return head.verified === true ? [{ ...head, note }] : [];
   } catch (cause) {
     if (!(cause instanceof MalformedEvidenceError)) throw cause;
@@ -73,7 +73,7 @@ export async function holdAgainst(
       `${head.from} is of ${head.size} events, and signed by this log, too, which has ${tree.size} and does not continue it`,
     );
   }
-  if (!heads.some(({ from }) => from === KEPT)) return;
+  if (!heads.some(({ from }) => from === SHOWN)) return;
   mayWrite();
   await folder.keepWitnessed(undefined);
 }
@@ -102,10 +102,10 @@ async function witnessWords(
       const witness = client.name;
       if (latest.outcome === 'failed') return { witness, word: 'missing', reason: latest.reason };
       if (latest.outcome === 'nothing') return { witness, word: 'nothing' };
-      const kept = { from: wordOf(witness), note: latest.note };
-      const head = headToCheck(kept, verifiersOf);
+      const shown = { from: wordOf(witness), note: latest.note };
+      const head = headToCheck(shown, verifiersOf);
       const counts = head.fault === undefined && head.verified !== false;
-      return counts ? { witness, word: 'signed', head: { ...kept, ...head } } : { witness, word: 'unsigned' };
+      return counts ? { witness, word: 'signed', head: { ...shown, ...head } } : { witness, word: 'unsigned' };
     }),
   );
 }
@@ -190,8 +190,8 @@ export interface WitnessesToAsk {
 const VERIFIER_MS = 10_000;
 
 /**
- * The heads of a log that witnesses have cosigned last. A witness that does not answer is left out. So is a head that the
- * log itself has not signed: it accuses the witness, not the log.
+ * The heads of a log that witnesses have cosigned last. A witness that does not answer is left out. So is a head that
+ * the log itself has not signed: it accuses the witness, not the log.
  * @throws UnavailableError
  */
 export async function latestWitnessed(

@@ -76,13 +76,13 @@ async function leafIndexes(
   size: number,
 ): Promise<ReadonlyMap<RecordedEvent, number>> {
   const tiles = Math.floor((await folder.end()).size / TILE_WIDTH);
-  const wanted = new Map<number, Map<string, RecordedEvent>>();
+  const byTile = new Map<number, Map<string, RecordedEvent>>();
   for (const event of events) {
     const tile = await tileOf(folder, tiles, event.position);
-    wanted.set(tile, (wanted.get(tile) ?? new Map<string, RecordedEvent>()).set(event.id, event));
+    byTile.set(tile, (byTile.get(tile) ?? new Map<string, RecordedEvent>()).set(event.id, event));
   }
   const found = new Map<RecordedEvent, number>();
-  for (const [tile, ofTile] of wanted) {
+  for (const [tile, ofTile] of byTile) {
     const after = tile === 0 ? undefined : await folder.lastPosition(tile - 1);
     let index = tile * TILE_WIDTH;
     reading: for await (const batch of stored.readAll(after, {}, { batchSize: TILE_WIDTH }))

@@ -12,6 +12,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { type FileHandle, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { orMissing } from '../../../lib/files/orMissing.js';
 import { inParallel } from '../../../lib/async/inParallel.js';
 import { EngineError } from '../../../lib/engineError.js';
 import { makeFolder } from '../../../lib/files/folders.js';
@@ -57,7 +58,7 @@ export interface TileFolder {
   lastPosition(index: number): Promise<Position | undefined>;
   /** The tile's hashes, also from a wider tile that begins with them; `undefined`: both are missing or truncated. */
   read(tile: HashTile): Promise<Buffer | undefined>;
-  /** The same by the tile's path, such as `tile/0/x001/234`; `undefined` also for the path of no tile of hashes. */
+  /** The hashes of the tile at a path, such as `tile/0/x001/234`; `undefined` also where the path is of no such tile. */
   readPath(path: string): Promise<Buffer | undefined>;
   /**
    * Stores full tiles.
@@ -171,8 +172,8 @@ export function tileFolder(path: string): TileFolder {
     },
     read,
     async readPath(given) {
-      const { level, ...tile } = tileAt(given) ?? { level: 'entries' as const, index: 0, width: 0 };
-      return level === 'entries' ? undefined : read({ level, ...tile });
+      const tile = tileAt(given);
+      return tile === undefined || tile.level === 'entries' ? undefined : read({ ...tile, level: tile.level });
     },
     async keep(full, ends) {
       mark();
@@ -224,23 +225,9 @@ function makeOwned(folder: string): void {
   if (makeFolder(folder)) keepOwner(folder);
 }
 
-async function readIfThere(file: string): Promise<Buffer | undefined> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
+const readIfThere = async (file: string): Promise<Buffer | undefined> => orMissing(readFile(file), undefined);
 
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
+const namesIn = async (folder: string): Promise<string[]> => orMissing(readdir(folder), []);
 
 async function sync(file: string): Promise<void> {
   const opened = await open(file, 'r');
@@ -285,10 +272,7 @@ function lastPositions(path: string): LastPositions {
   }
 
   const reading = async <T>(use: (opened: Opened) => Promise<T>, missing: T): Promise<T> =>
-    opened('r', use).catch((error: unknown) => {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return missing;
-      throw error;
-    });
+    orMissing(opened('r', use), missing);
 
   return {
     count: async () => reading(async ({ count }) => count, 0),

@@ -23,7 +23,6 @@ const OWN_SHARE = 10;
 
 interface LeafBatch {
   readonly events: readonly Omit<EventTexts, 'data' | 'metadata'>[];
-  readonly position: Position;
   /** Hash of the leaf of `events[index]`; `NO_LEAF` for an event that the service can't have written. */
   hash(index: number): Buffer;
 }
@@ -42,15 +41,15 @@ export async function* leafBatches(
   options: ReadOptions,
 ): AsyncGenerator<LeafBatch, void> {
   if (stored.readTexts === undefined)
-    for await (const { events, position } of stored.readAll(after, {}, options))
-      yield { events, position, hash: (index) => leafOrNone(() => leaves.hash(events[index] as RecordedEvent)) };
+    for await (const { events } of stored.readAll(after, {}, options))
+      yield { events, hash: (index) => leafOrNone(() => leaves.hash(events[index] as RecordedEvent)) };
   else if (thread === undefined)
     for await (const batch of stored.readTexts(after, {}, options)) yield hashedHere(batch, leaves);
   else yield* hashedAhead(stored.readTexts(after, {}, options), leaves, thread);
 }
 
-function hashedHere({ events, position }: TextBatch, leaves: Pick<Leaves, 'hashTexts'>): LeafBatch {
-  return { events, position, hash: (index) => leafOrNone(() => leaves.hashTexts(events[index] as EventTexts)) };
+function hashedHere({ events }: TextBatch, leaves: Pick<Leaves, 'hashTexts'>): LeafBatch {
+  return { events, hash: (index) => leafOrNone(() => leaves.hashTexts(events[index] as EventTexts)) };
 }
 
 async function* hashedAhead(
@@ -67,10 +66,10 @@ async function* hashedAhead(
   for (const batch of ahead) yield await batch;
 }
 
-function hashedThere({ events, position }: TextBatch, thread: LeafThread): Promise<LeafBatch> {
+function hashedThere({ events }: TextBatch, thread: LeafThread): Promise<LeafBatch> {
   const hashed = thread.hash(events).then((hashes): LeafBatch => {
     const hash = (index: number): Buffer => hashes.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES);
-    return { events, position, hash };
+    return { events, hash };
   });
   // The caller may have stopped before this batch, so its failure must not count as an unhandled rejection.
   hashed.catch(() => undefined);

@@ -33,20 +33,20 @@ export class TileComparison {
    */
   compare(leaf: Uint8Array, number: number, event: PlacedEvent, before: PlacedEvent | null): void | Promise<void> {
     if (this.#now.length === WINDOW) return undefined;
-    const kept = this.#tiles.at(number - 1);
-    if (kept instanceof Promise) return kept.then((one) => this.#take(leaf, one, number, event, before));
-    return this.#take(leaf, kept, number, event, before);
+    const stored = this.#tiles.at(number - 1);
+    if (stored instanceof Promise) return stored.then((one) => this.#take(leaf, one, number, event, before));
+    return this.#take(leaf, stored, number, event, before);
   }
 
   #take(
     leaf: Uint8Array,
-    kept: Uint8Array | undefined,
+    stored: Uint8Array | undefined,
     number: number,
     event: PlacedEvent,
     before: PlacedEvent | null,
   ): void {
     if (this.#first === undefined) {
-      if (kept === undefined || Buffer.compare(leaf, kept) === 0) return;
+      if (stored === undefined || Buffer.compare(leaf, stored) === 0) return;
       this.#first = {
         number,
         event: locationOf(event, number),
@@ -54,7 +54,7 @@ export class TileComparison {
       };
     }
     this.#now.push(leaf);
-    if (kept !== undefined) this.#then.push(Buffer.from(kept));
+    if (stored !== undefined) this.#then.push(Buffer.from(stored));
   }
 
   /**
@@ -64,10 +64,10 @@ export class TileComparison {
   async finish(last: EventLocation | null): Promise<Differing | undefined> {
     for (let index = last?.number ?? 0; this.#then.length < WINDOW; index++) {
       if (this.#now.length === WINDOW) break;
-      const kept = await this.#tiles.at(index);
-      if (kept === undefined) break;
+      const stored = await this.#tiles.at(index);
+      if (stored === undefined) break;
       this.#first ??= { number: index + 1, event: null, before: last };
-      this.#then.push(Buffer.from(kept));
+      this.#then.push(Buffer.from(stored));
     }
     return this.#first === undefined ? undefined : { ...this.#first, ...changeBetween(this.#now, this.#then) };
   }

@@ -6,7 +6,7 @@ import { shownStream } from '../../../domain/streamName.js';
 import { TREE_STREAM } from '../../../domain/treeHeads.js';
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import { MASK } from '../../../lib/mask.js';
-import type { EventStore, Position } from '../../../ports/eventStore.js';
+import type { EventStore } from '../../../ports/eventStore.js';
 import { MalformedEvidenceError } from '../format/parsing.js';
 import { TreeBuilder } from '../format/tiles.js';
 import type { TileFolder } from '../tree/tileFolder.js';
@@ -52,7 +52,7 @@ export interface VerifyDeps {
 
 export interface VerifyOptions {
   readonly signal?: AbortSignal | undefined;
-  readonly onProgress?: ((events: number, position: Position) => void) | undefined;
+  readonly onProgress?: ((events: number) => void) | undefined;
   /** Stored progress of an interrupted verification. Absent: the whole log is read, and no progress is stored. */
   readonly progress?: KeptProgress | undefined;
 }
@@ -68,7 +68,7 @@ export async function verifyEvents(
 ): Promise<Verification> {
   const { stored, leaves, thread, folder, verifiersOf } = deps;
   const outside = await headsOutside(deps);
-  const unsequenced = await straysIn(stored);
+  const unsequenced = await unsequencedIn(stored);
   const start = leaves === undefined ? undefined : await continuable(progress, stored, outside);
   const heads = new HeadChecks((after) => headsInLog(stored, verifiersOf, after), outside, start?.heads);
   const size = Math.max(0, ...outside.map((head) => head.size));
@@ -113,7 +113,7 @@ export async function verifyEvents(
         if (time.due()) await time.rest();
       }
       await revisions.settle();
-      onProgress?.(tree.size, batch.position);
+      onProgress?.(tree.size);
       if (performance.now() - saved < SAVE_MS) continue;
       save();
       saved = performance.now();
@@ -155,7 +155,7 @@ export async function verifyEvents(
  * Inserted events outside the engine's positions. They are read also where an earlier call has read the log's
  * beginning, since they precede it.
  */
-async function straysIn(stored: Pick<EventStore, 'unsequenced'>): Promise<Findings<Unsequenced>> {
+async function unsequencedIn(stored: Pick<EventStore, 'unsequenced'>): Promise<Findings<Unsequenced>> {
   const { found, first } = (await stored.unsequenced?.(NAMED)) ?? { found: 0, first: [] };
   return { found, first: first.map((event) => ({ event: { ...event, stream: shownStream(event.stream, MASK) } })) };
 }

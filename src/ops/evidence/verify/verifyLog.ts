@@ -36,8 +36,8 @@ interface VerifyLogOptions {
   readonly retained?: readonly StoredHead[];
   readonly witnesses?: WitnessesToAsk;
   /**
-   * Folder of the trees of this log and others. Where it is given, the log must continue the logs that it was made from,
-   * and others are named.
+   * Folder of the trees of this log and others. Where it is given, the log must continue the logs that it was made
+   * from, and others are named.
    */
   readonly trees?: string;
   /** Stored progress of an interrupted verification. Absent: the whole log is read, and no progress is stored. */

@@ -1,6 +1,6 @@
 /**
- * A witness (c2sp.org/tlog-witness). It cosigns only a checkpoint that continues the latest one that it has cosigned for
- * the log, and stores that one before it sends the cosignature.
+ * A witness (c2sp.org/tlog-witness). It cosigns only a checkpoint that continues the latest one that it has cosigned
+ * for the log, and stores that one before it sends the cosignature.
  */
 import { isUtf8 } from 'node:buffer';
 import { hash, randomBytes } from 'node:crypto';

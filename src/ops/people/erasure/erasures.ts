@@ -1,4 +1,7 @@
-/** Erasures of persons, for the API, the command line and the process that finishes them (docs/personal-data.md#erasure). */
+/**
+ * Erasures of persons, for the API, the command line and the process that finishes them
+ * (docs/personal-data.md#erasure).
+ */
 import { randomUUID } from 'node:crypto';
 import type { CommandContext } from '../../../commands/context.js';
 import { type Person, personId, personStream } from '../../../domain/erasure.js';

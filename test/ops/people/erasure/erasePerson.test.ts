@@ -55,8 +55,8 @@ interface Town {
 }
 
 /**
- * Eve has had two numbers; the first is Ann's by now, and got a gift while it was Eve's. She bought for Ann, and Ann for
- * her.
+ * Eve has had two numbers; the first is Ann's by now, and got a gift while it was Eve's. She bought for Ann, and Ann
+ * for her.
  */
 async function town(): Promise<Town> {
   const stored = memoryEvents();
