@@ -1,6 +1,6 @@
 /**
- * `npm run errors` writes the table of errors (`src/domain/errors.ts`) into docs/api/errors.md, from the compiled sources;
- * a test checks it.
+ * `npm run errors` writes the table of errors (`src/domain/errors.ts`) into docs/api/errors.md, from the compiled
+ * sources; a test checks it.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * `npm run lint`: the doors (`doors.mjs`), and the linter with its configuration (`.oxlintrc.json`) and the rules of the
- * layers (`layers.mjs`).
+ * `npm run lint`: the doors (`doors.mjs`), and the linter with its configuration (`.oxlintrc.json`) and the rules of
+ * the layers (`layers.mjs`).
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

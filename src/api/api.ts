@@ -17,8 +17,8 @@ import { DELIVERED } from './webhookEndpoints/delivered.js';
 export interface ApiOptions extends RouterOptions {
   /** URL of `/ops` where another listener serves it. */
   readonly opsUrl?: string | undefined;
-  /** Absent: another listener answers `/healthz` and `/readyz`. */
-  readonly readiness?: Readiness;
+  readonly readiness: Readiness;
+  /** Absent: another listener shows metrics, and the parts of readiness. */
   readonly metrics?: Metrics;
   readonly onAnswer?: OnAnswer;
 }
@@ -28,7 +28,7 @@ export interface Apis {
   /** Application that serves `/ops`; `undefined`: `api` serves it. */
   readonly ops: Koa | undefined;
   /** The given readiness, which also requires that the catalogue has been read. */
-  readonly readiness: Readiness | undefined;
+  readonly readiness: Readiness;
 }
 
 /** @throws UnavailableError */
@@ -43,13 +43,13 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       described.flatMap(({ routes }) => routes),
       { version, publicUrl, sandbox, ...info },
     );
-  const readiness = options.readiness && withCatalogue(options.readiness, parts.gifts.catalogue);
+  const readiness = withCatalogue(options.readiness, parts.gifts.catalogue);
   return {
     readiness,
     api: application(
       logger,
       [
-        ...(readiness === undefined ? [] : [health(readiness, options.metrics === undefined ? 'status' : 'parts')]),
+        health(readiness, options.metrics === undefined ? 'status' : 'parts'),
         ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
         docs(describe(routers, { webhooks: DELIVERED }), {
           firstSteps: config.payments === 'simulated' && config.notifications === 'simulated',

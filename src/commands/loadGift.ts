@@ -56,8 +56,8 @@ export function hasRun({ found }: LoadedGift, context: CommandContext): boolean 
 }
 
 /**
- * Runs a command on a loaded gift: appends the events that `decide` returns, or finds those of an earlier run. Where the
- * gift is paid for and not issued yet, its issue is appended with them. @throws Refusal, UnavailableError
+ * Runs a command on a loaded gift: appends the events that `decide` returns, or finds those of an earlier run. Where
+ * the gift is paid for and not issued yet, its issue is appended with them. @throws Refusal, UnavailableError
  */
 export async function handleGift(
   deps: GiftDeps,

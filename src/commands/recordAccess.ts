@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
-import { recordable } from './context.js';
-import { append } from './transact.js';
+import { appendEvent } from './transact.js';
 
 export interface Asker {
   readonly by: Caller;
@@ -28,14 +27,8 @@ export interface AccessRecorder {
 export function accessRecorder(events: EventStore, now: () => string): AccessRecorder {
   const record = async (event: AccessEvent, { by, requestId }: Asker, correlationId: string): Promise<void> => {
     const at = now();
-    const recorded = recordable([event], {
-      commandId: randomUUID(),
-      correlationId,
-      by,
-      now: at,
-      ...(requestId === undefined ? {} : { requestId }),
-    });
-    await append(events, accessStream(at), recorded, 'any');
+    const request = requestId === undefined ? {} : { requestId };
+    await appendEvent(events, accessStream(at), event, 'any', { by, now: at, correlationId, ...request });
   };
   return {
     shown: async (asker, request, count) =>

@@ -4,7 +4,6 @@ import { copyWith } from '../lib/copyWith.js';
 import { type Aggregate, type DomainEvent, fold } from '../domain/decider.js';
 import { kindOf } from '../domain/streamName.js';
 import {
-  type Caller,
   ConflictError,
   type EventStore,
   type ExpectedRevision,
@@ -109,16 +108,19 @@ export async function transactOn<S>(
   );
 }
 
-/** Appends one event that stands for itself: it has a command id of its own. @throws ConflictError, UnavailableError */
+/**
+ * Appends one event with a command id of its own, which is also its correlation id unless another is given.
+ * @throws ConflictError, UnavailableError
+ */
 export async function appendEvent(
   events: EventStore,
   stream: string,
   event: DomainEvent,
   expected: ExpectedRevision,
-  { by, now }: { readonly by: Caller; readonly now: string },
+  context: Pick<CommandContext, 'by' | 'now'> & Partial<Pick<CommandContext, 'correlationId' | 'requestId'>>,
 ): Promise<RecordedEvent> {
   const commandId = randomUUID();
-  const made = recordable([event], { commandId, correlationId: commandId, by, now });
+  const made = recordable([event], { correlationId: commandId, ...context, commandId });
   const [appended] = await append(events, stream, made, expected);
   return appended as RecordedEvent;
 }

@@ -17,7 +17,7 @@ export interface Aggregate<S, E extends DomainEvent> {
   evolve(state: S, event: Happened<E>): S;
 }
 
-/** For decisions that rest on the history itself. */
+/** Aggregate without a state, for decisions that rest on the history itself. */
 export const HISTORY_ONLY: Aggregate<undefined, DomainEvent> = { initial: undefined, evolve: () => undefined };
 
 export function fold<S, E extends DomainEvent>(

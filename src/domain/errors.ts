@@ -1,7 +1,7 @@
 /**
- * Every error that a caller is told, one row each (docs/api/errors.md#codes, docs/api/errors.md#general-errors). No other
- * file defines a status or a message. The table is in the domain because the domain refuses by its codes, and because
- * the API and the command line show its messages.
+ * Every error that a caller is told, one row each (docs/api/errors.md#codes, docs/api/errors.md#general-errors). No
+ * other file defines a status or a message. The table is in the domain because the domain refuses by its codes, and
+ * because the API and the command line show its messages.
  */
 
 /**

@@ -180,8 +180,8 @@ export type UnlistedSecret = {
 }[AnyDomainEvent['type']];
 
 /**
- * Fields about other people. A merchant is not shown who gave or got the gift that it redeemed; no role is shown the ids
- * of other people's gifts.
+ * Fields about other people. A merchant is not shown who gave or got the gift that it redeemed; no role is shown the
+ * ids of other people's gifts.
  */
 const OF_OTHERS = ['sender_id', 'receiver', 'receivers', 'gift_ids', 'kept'];
 

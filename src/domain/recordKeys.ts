@@ -1,6 +1,6 @@
 /**
  * Keys of records that hold personal data, or are found by keyed hashes of it. The code that writes such records and
- * the code that erases them (`ops/people/eraseRecords.ts`) share these keys.
+ * the code that erases them (`ops/people/erasure/derivedData.ts`) share these keys.
  */
 
 /**

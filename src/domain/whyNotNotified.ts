@@ -1,6 +1,6 @@
 /** Why a receiver is not notified of a gift: one rule for all notifications (docs/api/purchases.md#notifications). */
 import { whyUnusable } from './gift/decisions.js';
-import type { Gift } from './gift/state.js';
+import type { IssuedGift } from './gift/state.js';
 
 /** Recorded causes of notifications that are not sent, by the reason why the gift can't be used. */
 const UNUSABLE = {
@@ -24,8 +24,8 @@ interface Occasion {
  * @returns the cause of the notification's failure; `undefined`: the receiver is notified
  * @param now ISO 8601, UTC
  */
-export function whyNotNotified(gift: Gift, { outdated, reminder }: Occasion, now: string): string | undefined {
-  const unusable = gift.status === 'none' ? undefined : whyUnusable(gift, now);
+export function whyNotNotified(gift: IssuedGift, { outdated, reminder }: Occasion, now: string): string | undefined {
+  const unusable = whyUnusable(gift, now);
   if (unusable !== undefined) return UNUSABLE[unusable];
   if (reminder === undefined) return outdated ? 'given to another receiver' : undefined;
   return outdated || Date.parse(reminder.until) <= Date.parse(now) ? 'no longer to be reminded' : undefined;

@@ -1,4 +1,3 @@
-/** Detects a log or key store that was restored to an earlier time, before anything is served from it. */
 import type { Logger } from 'pino';
 import type { Erasures } from '../ops/people/index.js';
 import { UnavailableError } from '../ports/unavailable.js';

@@ -75,7 +75,8 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
     webhooks: () => processor?.webhooks()?.status(),
   });
   const stopping = new AbortController();
-  const apis = listeners.api && (await createApis(shared, options, { stopping, readiness, metrics }, open));
+  const apis =
+    listeners.api && (await createApis(shared, options, { stopping: stopping.signal, readiness, metrics }, open));
   const embedded = [
     ...(config.eventStoreUrl === undefined ? [unmeasured.events] : []),
     ...(config.mongodbUrl === undefined ? [unmeasured.store] : []),
@@ -145,7 +146,7 @@ async function startProjectorRole(
 }
 
 interface ApiNeeds {
-  readonly stopping: AbortController;
+  readonly stopping: AbortSignal;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
 }
@@ -172,7 +173,7 @@ async function createApis(
       },
       opsUrl: urlsOf(config, listeners).opsUrl,
       own: { holder, health: followers.health },
-      stopping: stopping.signal,
+      stopping,
       onAnswer(method, route, status, milliseconds) {
         metrics.requests(method, route, status, milliseconds);
         serving.answered(route);

@@ -66,8 +66,6 @@ export function sandboxFolder(config: Config): SandboxFolder {
 
 export const resetRefused = (message: string): HttpError => new HttpError('reset_refused', { message });
 
-export const unavailableNow = (): HttpError => new HttpError('unavailable', { headers: { 'Retry-After': '1' } });
-
 /** Answers requests while no role runs: with 503, except for `/healthz`. */
 export function whileReset(
   { corsOrigins }: Config,
@@ -75,7 +73,7 @@ export function whileReset(
 ): ReturnType<ReturnType<typeof application>['callback']> {
   const parts = { sandbox: { ready: false, detail: 'is being reset' } };
   const refuse = (): never => {
-    throw unavailableNow();
+    throw new HttpError('unavailable');
   };
   return application(logger, [health(async () => ({ parts, simulated: ['payments', 'notifications'] })), refuse], {
     corsOrigins,

@@ -9,7 +9,8 @@ import { startTelemetry } from '../tracing/telemetry.js';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { type Listeners, openListeners, urlsOf } from './listeners.js';
 import { startRoles } from './roles.js';
-import { resetData, type SandboxFolder, sandboxFolder, unavailableNow, whileReset } from './sandboxReset.js';
+import { resetData, type SandboxFolder, sandboxFolder, whileReset } from './sandboxReset.js';
+import { HttpError } from '../api/pipeline/errors.js';
 import { startFailure, startWithRetries } from './startFailure.js';
 
 export type StopSignal = 'SIGTERM' | 'SIGINT';
@@ -69,7 +70,7 @@ interface Serving {
 async function serveOnce({ config, logger, listeners, folder, stopping, started }: Serving): Promise<void> {
   const resetting = new AbortController();
   const reset = (): void => {
-    if (stopping.aborted) throw unavailableNow();
+    if (stopping.aborted) throw new HttpError('unavailable');
     folder.claim();
     resetting.abort();
   };

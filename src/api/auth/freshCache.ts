@@ -21,8 +21,8 @@ interface Entry<V> {
 }
 
 /**
- * An entry's age counts from the start of its look-up. `now`: milliseconds. `fetchMethod` of lru-cache can't replace this:
- * it shares a look-up however old that is, counts the age from its end, and stores no `undefined`.
+ * An entry's age counts from the start of its look-up. `now`: milliseconds. `fetchMethod` of lru-cache can't replace
+ * this: it shares a look-up however old that is, counts the age from its end, and stores no `undefined`.
  */
 export function freshCache<V>(options: {
   max: number;

@@ -1,4 +1,4 @@
-/** Routes for map tiles (docs/api/catalogue.md#list-map-tiles, docs/api/catalogue.md#list-map-tiles). */
+/** Routes for map tiles (docs/api/catalogue.md#list-map-tiles). */
 import { inSlices } from '../../lib/async/slices.js';
 import type { CatalogueView } from '../../projections/catalogue/view.js';
 import { HttpError } from '../pipeline/errors.js';

@@ -1,5 +1,5 @@
 /**
- * Gifts (docs/api/gifts.md#list-adjustment-codes, docs/api/gifts.md#what-opens-a-gift, docs/api/gifts.md#claim-a-gift,
+ * Gifts (docs/api/gifts.md#what-opens-a-gift, docs/api/gifts.md#claim-a-gift,
  * docs/api/gifts.md#list-adjustment-codes).
  */
 import { claimGift } from '../../commands/claimGift.js';

@@ -11,7 +11,7 @@ import type { OpsDeps } from './deps.js';
 import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
-import { refuseOtherPlaces } from './ranges.js';
+import { refuseOtherPositions } from './ranges.js';
 
 const STATES = ['parked', 'retried', 'discarded'] as const;
 const ID: Schema = { type: 'string' };
@@ -156,7 +156,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
           readonly after?: string;
         };
         const limit = query['limit'] as number;
-        await refuseOtherPlaces(events, after);
+        await refuseOtherPositions(events, after);
         const where: Record<string, Condition> = {
           ...(process === undefined ? {} : { name: process }),
           ...(state === 'all' ? {} : { state }),

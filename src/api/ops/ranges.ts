@@ -81,7 +81,7 @@ export async function requestedRange(events: EventStore, query: Call['query']): 
 }
 
 /** @throws HttpError `schema` where `after` is no position of the log; UnavailableError */
-export async function refuseOtherPlaces(
+export async function refuseOtherPositions(
   events: Pick<EventStore, 'isPosition' | 'end'>,
   after: string | undefined,
 ): Promise<void> {

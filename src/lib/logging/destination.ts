@@ -1,7 +1,7 @@
 /**
  * Writes log lines, many per write and off the event loop: a slow reader must not slow requests down. Pino's own
- * destination is not used: at `process.exit` it may lose the lines that another thread is writing, and it waits for ever
- * for a full pipe.
+ * destination is not used: at `process.exit` it may lose the lines that another thread is writing, and it waits for
+ * ever for a full pipe.
  */
 import { write, writeSync } from 'node:fs';
 import { blockThread } from '../async/blockThread.js';
