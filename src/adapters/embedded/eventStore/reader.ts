@@ -194,15 +194,21 @@ function take<E>(
   return { size, last };
 }
 
-/** The event of a row. @throws AlteredEventError */
+/**
+ * The event of a row, in one literal: a spread object that then gets the accessor of its metadata takes ten times as
+ * long as parsing the data. @throws AlteredEventError
+ */
 export function eventOf(row: EventRow): RecordedEvent {
-  const header = { position: positionOf(row[0]), stream: row[1], revision: row[2], type: row[3] };
   if (!isWellTyped(row)) throw alteredEvent(textsOf(row), 'a column has a value of another type');
+  const [position, revision, type] = [positionOf(row[0]), row[2], row[3]];
   return withMetadata({
-    ...header,
+    position,
+    stream: row[1],
+    revision,
+    type,
     id: row[4],
     at: row[5],
-    data: storedObject('data', row[6], header),
+    data: storedObject('data', row[6], { position, revision, type }),
     [METADATA]: row[7],
   });
 }
