@@ -3,7 +3,7 @@
  * behind the end of a WAL that was cut, and no later start finds those writes. A file overwritten by one of the same or
  * a greater size is not found: that looks like a checkpoint of another process.
  */
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
 
@@ -16,11 +16,14 @@ const WAL_MAGIC = 0x377f0682;
 /** Attempts of one check: between its steps another process may have emptied the WAL, and filled it as far again. */
 const LOOKS = 3;
 
+/** State on disk of a data file, its WAL and the WAL's index; `undefined` for a file that does not exist. */
+export type StatedFiles = readonly (Stats | undefined)[];
+
 /**
  * Prepares the check of a connection that is between transactions.
- * @returns checks the files, and returns the ending of the altered file's name
+ * @returns checks the files, whose state on disk was read just now, and returns the ending of the altered file's name
  */
-export function alterationsOf(database: Database, file: string): () => '' | '-wal' | undefined {
+export function alterationsOf(database: Database, file: string): (stated: StatedFiles) => '' | '-wal' | undefined {
   const pageSize = database.pragma('page_size', { simple: true }) as number;
   // Reads the WAL's index, which all connections share: the frames that they have committed, and that were not cut off
   // since.
@@ -36,7 +39,10 @@ export function alterationsOf(database: Database, file: string): () => '' | '-wa
     return read(() => checkpoint.get()?.log) ?? 0;
   }
 
-  function walIsCut(): boolean {
+  function walIsCut(size: number | undefined): boolean {
+    const first = frames();
+    // An older size than the number of frames is no proof of a cut.
+    if (first <= 0 || (size !== undefined && holdsFrames(`${file}-wal`, first, pageSize, size))) return false;
     for (let attempt = 1; attempt <= LOOKS; attempt++) {
       const written = frames();
       if (written <= 0 || holdsFrames(`${file}-wal`, written, pageSize) || frames() !== written) return false;
@@ -45,8 +51,7 @@ export function alterationsOf(database: Database, file: string): () => '' | '-wa
   }
 
   /** Whether the file was cut. Only a VACUUM makes it shorter, which raises the version of its schema. */
-  function fileIsCut(): boolean {
-    const now = statSync(file, { throwIfNoEntry: false })?.size;
+  function fileIsCut(now: number | undefined): boolean {
     if (now === undefined) return false;
     const version = read(() => schemaVersion.get()) ?? schema;
     if (now < bytes && version <= schema) return true;
@@ -56,12 +61,15 @@ export function alterationsOf(database: Database, file: string): () => '' | '-wa
     return false;
   }
 
-  fileIsCut();
-  return () => (walIsCut() ? '-wal' : fileIsCut() ? '' : undefined);
+  fileIsCut(statSync(file, { throwIfNoEntry: false })?.size);
+  return ([main, wal]) => (walIsCut(wal?.size) ? '-wal' : fileIsCut(main?.size) ? '' : undefined);
 }
 
-/** Whether the WAL has at least so many frames. Also true where the WAL was removed: openedFiles.ts finds that. */
-function holdsFrames(wal: string, frames: number, pageSize: number): boolean {
+/**
+ * Whether the WAL has at least so many frames. Also true where the WAL was removed: openedFiles.ts finds that.
+ * @param stated the WAL's size, if it was read just now
+ */
+function holdsFrames(wal: string, frames: number, pageSize: number, stated?: number): boolean {
   const header = Buffer.alloc(WAL_HEADER_BYTES);
   let descriptor: number;
   try {
@@ -70,7 +78,7 @@ function holdsFrames(wal: string, frames: number, pageSize: number): boolean {
     return true;
   }
   try {
-    const { size } = fstatSync(descriptor);
+    const size = stated ?? fstatSync(descriptor).size;
     readSync(descriptor, header, 0, header.length, 0);
     // A commit that was in progress fills the part that was cut with zeros.
     const isWal = (header.readUInt32BE(0) & ~1) === WAL_MAGIC;

@@ -6,7 +6,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { alterationsOf } from './alteredFiles.js';
+import { alterationsOf, type StatedFiles } from './alteredFiles.js';
 import { moveNow } from './checkpoint.js';
 
 /** The file, its WAL, and the WAL's index, which holds the locks between processes. */
@@ -28,16 +28,19 @@ export class FilesGoneError extends Error {
 
 export function openedFiles(file: string): OpenedFiles {
   return {
-    inodes: ENDINGS.map((ending) => inodeOf(file + ending)),
+    inodes: statedFiles(file).map((stats) => stats?.ino),
     altered: new Int32Array(new SharedArrayBuffer(ENDINGS.length * Int32Array.BYTES_PER_ELEMENT)),
   };
 }
 
-export function refuseIfAltered(file: string, { inodes, altered }: OpenedFiles): void {
+const statedFiles = (file: string): StatedFiles =>
+  ENDINGS.map((ending) => statSync(file + ending, { throwIfNoEntry: false }));
+
+export function refuseIfAltered(file: string, { inodes, altered }: OpenedFiles, stated = statedFiles(file)): void {
   // Content that an altered file has lost can't be restored.
   const lost = ENDINGS.find((_, index) => Atomics.load(altered, index) !== 0);
   if (lost !== undefined) throw refusal(file + lost, 'altered in place');
-  const gone = ENDINGS.find((ending, index) => inodes[index] !== undefined && inodeOf(file + ending) !== inodes[index]);
+  const gone = ENDINGS.find((_, index) => inodes[index] !== undefined && stated[index]?.ino !== inodes[index]);
   if (gone !== undefined) throw refusal(file + gone, 'removed or replaced');
 }
 
@@ -48,7 +51,7 @@ function refusal(file: string, what: string): FilesGoneError {
 }
 
 export interface WriteGuard {
-  /** Checks the files before a transaction. @throws FilesGoneError */
+  /** Checks the files before a transaction, unless that was done just now. @throws FilesGoneError */
   refuse(): void;
   /** Checks the files after a commit, before its answer. @throws FilesGoneError where the committed data may be lost */
   confirm(): void;
@@ -57,16 +60,26 @@ export interface WriteGuard {
 
 /** Milliseconds between checks without writes: often enough to save a removed WAL before the process can be killed. */
 const POLL_MS = 250;
+/**
+ * Milliseconds for which a check counts for the next transaction: a writer under load checks the files once for each
+ * group, after its commit. That check finds what was altered after the last one, as long as nothing is answered.
+ */
+const CHECKED_MS = 2;
 
 export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
   const alteration = alterationsOf(database, file);
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
   function check(): void {
-    refuseIfAltered(file, opened);
-    const ending = alteration();
-    if (ending === undefined) return;
-    Atomics.store(opened.altered, ENDINGS.indexOf(ending), 1);
-    refuseIfAltered(file, opened);
+    checkedAt = Number.NEGATIVE_INFINITY;
+    const stated = statedFiles(file);
+    refuseIfAltered(file, opened, stated);
+    const ending = alteration(stated);
+    if (ending !== undefined) {
+      Atomics.store(opened.altered, ENDINGS.indexOf(ending), 1);
+      refuseIfAltered(file, opened, stated);
+    }
+    checkedAt = performance.now();
   }
 
   /**
@@ -76,7 +89,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
   function bringHome(): boolean {
     if (
       opened.altered.includes(1) ||
-      inodeOf(file) !== opened.inodes[0] ||
+      statSync(file, { throwIfNoEntry: false })?.ino !== opened.inodes[0] ||
       (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0
     )
       return false;
@@ -102,7 +115,9 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
   }, POLL_MS).unref();
 
   return {
-    refuse,
+    refuse() {
+      if (performance.now() - checkedAt >= CHECKED_MS) refuse();
+    },
     confirm() {
       try {
         check();
@@ -116,7 +131,3 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
 
 /** The guard of a connection whose files can't be lost: it checks nothing. */
 export const UNGUARDED: Pick<WriteGuard, 'refuse' | 'confirm'> = { refuse: () => undefined, confirm: () => undefined };
-
-function inodeOf(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.ino;
-}
