@@ -10,7 +10,7 @@ import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/even
 import { treeAppender } from '../src/ops/history/treeAppender.js';
 import { lastSignedHead, signHead, verifiersOf } from '../src/ops/evidence/heads/signedHeads.js';
 import { leafRulesOf, leavesOf } from '../src/ops/evidence/tree/leaves.js';
-import { openLeafThread } from '../src/ops/evidence/verify/leafBatches.js';
+import { openLeafThread } from '../src/ops/evidence/tree/leafBatches.js';
 import { verifyEvents } from '../src/ops/evidence/verify/verifyEvents.js';
 import { hashLeaf } from '../src/ops/evidence/format/merkleTree.js';
 import { TreeBuilder } from '../src/ops/evidence/format/tiles.js';
@@ -37,7 +37,7 @@ await onLargeLog('tree', async (dir, events) => {
   const { signal } = new AbortController();
 
   const start = performance.now();
-  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, [], signal);
+  const tree = await openLogTree({ stored, folder, leaves }, [], signal);
   await tree.readOn(
     signal,
     () => undefined,

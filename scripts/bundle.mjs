@@ -18,7 +18,7 @@ export const THREADS = [
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
   'adapters/embedded/readStore/scratchWorker',
-  'ops/evidence/verify/leafWorker',
+  'ops/evidence/tree/leafWorker',
   'service/projector/projectorThread',
 ];
 

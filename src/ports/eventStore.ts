@@ -88,6 +88,8 @@ export type Recorded<E extends Pick<RecordedEvent, 'type' | 'data'>> = RecordedE
 export interface EventTexts extends Omit<RecordedEvent, 'data' | 'metadata'> {
   readonly data: string;
   readonly metadata: string;
+  /** A column has a value of another type, so that no method but `readTexts` gives the event. */
+  readonly altered?: true;
 }
 
 /** Events at positions that the engine never assigns. `found` is the number of all, `first` has the first of them. */

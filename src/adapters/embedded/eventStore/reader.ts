@@ -231,7 +231,7 @@ function isWellTyped(row: EventRow): boolean {
 }
 
 function textsOf(row: EventRow): EventTexts {
-  return {
+  const texts = {
     position: positionOf(row[0]),
     stream: textOf(row[1]),
     revision: row[2],
@@ -241,6 +241,7 @@ function textsOf(row: EventRow): EventTexts {
     data: textOf(row[6]),
     metadata: textOf(row[7]),
   };
+  return isWellTyped(row) ? texts : { ...texts, altered: true };
 }
 
 /**

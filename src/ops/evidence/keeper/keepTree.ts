@@ -88,7 +88,7 @@ async function signOn(
   // lost it.
   const heads: TreeHead[] = last === undefined ? [] : [last];
   if (published?.verified === true && !isPublished(published, last)) heads.push(published);
-  const tree = await openLogTree({ stored, folder, leafHash: leaves.hash }, heads, signal);
+  const tree = await openLogTree({ stored, folder, leaves }, heads, signal);
   // Events that the tree's tiles hold already need a new head where no head covers them.
   let news = tree.size > (last?.size ?? 0);
   let due = performance.now() + (isNew ? 0 : dueIn(last, everyMs));

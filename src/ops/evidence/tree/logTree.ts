@@ -9,6 +9,8 @@ import { PublicReasonError } from '../../../runtime/supervision/followers.js';
 import { hashPerfect, type HashReader, rootAt, type TreeHead } from '../format/merkleTree.js';
 import { HASH_BYTES, MalformedEvidenceError } from '../format/parsing.js';
 import { TILE_WIDTH, tileHashReader, tileWidthAt, TreeBuilder } from '../format/tiles.js';
+import { type LeafBatch, leafBatches, NO_LEAF } from './leafBatches.js';
+import type { Leaves } from './leaves.js';
 import type { TileFolder, TileHashes } from './tileFolder.js';
 
 const BATCH = 1_000;
@@ -20,10 +22,9 @@ export class SpoiltTilesError extends Error {
 
 interface LogTreeDeps {
   /** The log as stored: neither decrypted nor upcast. */
-  readonly stored: Pick<EventStore, 'readAll' | 'reaches'>;
+  readonly stored: Pick<EventStore, 'readAll' | 'readTexts' | 'reaches'>;
   readonly folder: TileFolder;
-  /** @throws MalformedEvidenceError for an event that the service can't have written */
-  readonly leafHash: (event: RecordedEvent) => Buffer;
+  readonly leaves: Pick<Leaves, 'hash' | 'hashTexts'>;
 }
 
 export interface LogTree {
@@ -49,7 +50,11 @@ export interface LogTree {
    * @param mayWrite throws where another process may be writing to the folder now
    * @throws LogAlteredError, OtherTileError, UnavailableError, the file system's errors
    */
-  readOn(signal: AbortSignal, mayWrite: () => void, onEvent: (event: RecordedEvent) => void): Promise<void>;
+  readOn(
+    signal: AbortSignal,
+    mayWrite: () => void,
+    onEvent: (event: Pick<RecordedEvent, 'type'>) => void,
+  ): Promise<void>;
 }
 
 /**
@@ -58,11 +63,10 @@ export interface LogTree {
  * @throws LogAlteredError where the log does not continue one of them; UnavailableError, the file system's errors
  */
 export async function openLogTree(
-  { leafHash, ...others }: LogTreeDeps,
+  deps: LogTreeDeps,
   heads: readonly TreeHead[],
   signal: AbortSignal,
 ): Promise<LogTree> {
-  const deps = { ...others, leafHash: (event: RecordedEvent) => writtenByService(event, leafHash) };
   const kept = await keptTree(deps, signal);
   let refuted = kept === undefined ? undefined : await refutedHead(deps, kept, heads, signal);
   if (kept !== undefined && refuted === undefined) return growing(deps, kept);
@@ -73,14 +77,15 @@ export async function openLogTree(
   return growing(deps, emptyTree());
 }
 
-/** The hash of an event's leaf. @throws LogAlteredError for an event that the service can't have written */
-function writtenByService(event: RecordedEvent, leafHash: LogTreeDeps['leafHash']): Buffer {
-  try {
-    return leafHash(event);
-  } catch (cause) {
-    if (!(cause instanceof MalformedEvidenceError)) throw cause;
-    throw new LogAlteredError('an event of the log is none that the service can have written', { cause });
-  }
+/**
+ * Refuses an event that has no leaf.
+ * @param before the position of the event before it
+ * @throws AlteredEventError for an unreadable event; LogAlteredError for one that the service can't have written
+ */
+async function refuseEvent({ stored }: LogTreeDeps, before: Position | undefined): Promise<never> {
+  // Leaves are made of unchecked texts: a reader of events says what is wrong with this one.
+  for await (const { events } of stored.readAll(before, {}, { batchSize: 1 })) if (events.length > 0) break;
+  throw new LogAlteredError('an event of the log is none that the service can have written');
 }
 
 interface Started {
@@ -100,7 +105,8 @@ function startedAt(edge: ConstructorParameters<typeof TreeBuilder>[1], position:
 }
 
 /** The tree of the stored full tiles; `undefined`: a tile is incomplete, or the last one does not match the log. */
-async function keptTree({ stored, folder, leafHash }: LogTreeDeps, signal: AbortSignal): Promise<Started | undefined> {
+async function keptTree(deps: LogTreeDeps, signal: AbortSignal): Promise<Started | undefined> {
+  const { stored, folder } = deps;
   const { size, position } = await folder.end();
   if (size === 0 || position === undefined) return emptyTree();
   const tiles: TileHashes[] = [];
@@ -120,15 +126,22 @@ async function keptTree({ stored, folder, leafHash }: LogTreeDeps, signal: Abort
   if (lastTile === undefined || !(await stored.reaches(position))) return undefined;
   const before = last === 0 ? undefined : await folder.lastPosition(last - 1);
   const leaves: Buffer[] = [];
-  let end: Position | undefined;
-  reading: for await (const { events } of stored.readAll(before, {}, { batchSize: TILE_WIDTH, signal }))
-    for (const event of events) {
-      leaves.push(leafHash(event));
+  let end = before;
+  reading: for await (const batch of leafBatches(deps, before, { batchSize: TILE_WIDTH, signal }))
+    for (const [index, event] of batch.events.entries()) {
+      leaves.push(leafOf(batch, index) ?? (await refuseEvent(deps, end)));
       end = event.position;
       if (leaves.length === TILE_WIDTH) break reading;
     }
   if (end !== position || !Buffer.concat(leaves).equals(lastTile)) return undefined;
   return startedAt({ size, tiles }, position);
+}
+
+/** The hash of an event's leaf; `undefined`: the event is unreadable, or none that the service can have written. */
+function leafOf({ events, hash }: LeafBatch, index: number): Buffer | undefined {
+  if (events[index]?.altered === true) return undefined;
+  const leaf = hash(index);
+  return leaf === NO_LEAF ? undefined : leaf;
 }
 
 /** The first head that the tree does not continue. */
@@ -152,8 +165,8 @@ async function agrees(
   if (head.size === 0) return true;
   if (head.size <= builder.size) return (await rootOf(deps, builder, head.size))?.equals(head.root) === true;
   const trial = startedAt({ size: builder.size, tiles: builder.partialTiles() }, position);
-  for await (const batch of deps.stored.readAll(trial.position, {}, { batchSize: BATCH, signal })) {
-    await added(batch.events.slice(0, head.size - trial.builder.size), trial, deps.leafHash);
+  for await (const batch of leafBatches(deps, trial.position, { batchSize: BATCH, signal })) {
+    await add(deps, batch, trial, { upTo: head.size });
     trial.full.length = 0;
     if (trial.builder.size === head.size) return trial.builder.root().equals(head.root);
   }
@@ -182,17 +195,30 @@ function hashesOf({ folder }: LogTreeDeps, builder: TreeBuilder, size: number): 
   }, size);
 }
 
-/** Appends events to the tree. @returns the positions of the events with which tiles of leaves became full */
-async function added(
-  events: readonly RecordedEvent[],
-  { builder }: Started,
-  leafHash: LogTreeDeps['leafHash'],
-  onEvent: (event: RecordedEvent) => void = () => undefined,
+interface AddOptions {
+  /** Size at which the tree grows no further. */
+  readonly upTo?: number;
+  readonly onEvent?: (event: Pick<RecordedEvent, 'type'>) => void;
+}
+
+/**
+ * Appends events to the tree, which is void after a failure.
+ * @returns the positions of the events with which tiles of leaves became full
+ * @throws as `refuseEvent`
+ */
+async function add(
+  deps: LogTreeDeps,
+  batch: LeafBatch,
+  started: Started,
+  { upTo = Number.POSITIVE_INFINITY, onEvent = () => undefined }: AddOptions,
 ): Promise<Position[]> {
+  const { builder } = started;
   const ends: Position[] = [];
   const time = slices(LOW_PRIORITY_SLICE_MS);
-  for (const event of events) {
-    builder.append(leafHash(event));
+  for (const [index, event] of batch.events.entries()) {
+    if (builder.size >= upTo) break;
+    builder.append(leafOf(batch, index) ?? (await refuseEvent(deps, started.position)));
+    started.position = event.position;
     if (builder.size % TILE_WIDTH === 0) ends.push(event.position);
     onEvent(event);
     if (time.due()) await time.rest();
@@ -201,7 +227,7 @@ async function added(
 }
 
 function growing(deps: LogTreeDeps, started: Started): LogTree {
-  const { stored, folder, leafHash } = deps;
+  const { folder } = deps;
   const { builder, full } = started;
 
   /** Builds the tree from the log again. @throws SpoiltTilesError unless that tree disagrees with `head` too */
@@ -232,9 +258,8 @@ function growing(deps: LogTreeDeps, started: Started): LogTree {
       throw new LogAlteredError(head);
     },
     async readOn(signal, mayWrite, onEvent) {
-      for await (const batch of stored.readAll(started.position, {}, { batchSize: BATCH, signal })) {
-        const ends = await added(batch.events, started, leafHash, onEvent);
-        started.position = batch.events.at(-1)?.position ?? started.position;
+      for await (const batch of leafBatches(deps, started.position, { batchSize: BATCH, signal })) {
+        const ends = await add(deps, batch, started, { onEvent });
         if (full.length === 0) continue;
         mayWrite();
         await folder.keep(full.splice(0), ends);

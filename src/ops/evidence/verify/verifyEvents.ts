@@ -14,7 +14,7 @@ import { HeadChecks } from './headChecks.js';
 import type { VerifiersOf } from '../heads/signedHeads.js';
 import { headsInLog, type HeadToCheck, headToCheck, type StoredHead } from '../heads/headsToCheck.js';
 import { storedLeaves, TileComparison } from './tileComparison.js';
-import { leafBatches, type LeafThread, NO_LEAF } from './leafBatches.js';
+import { leafBatches, type LeafThread, NO_LEAF } from '../tree/leafBatches.js';
 import type { Leaves } from '../tree/leaves.js';
 import { StreamRevisions } from './streamRevisions.js';
 import { edgeOf, type KeptProgress, progressOf, type VerifyProgress, whyUnusable } from './verifyProgress.js';

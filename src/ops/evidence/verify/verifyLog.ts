@@ -8,7 +8,7 @@ import { latestWitnessed, type WitnessesToAsk } from '../heads/witnessedHeads.js
 import { findReadableRules, leavesOf } from '../tree/leaves.js';
 import type { TileFolder } from '../tree/tileFolder.js';
 import { describeVerification, type Fault, firstFault } from './describe.js';
-import { openLeafThread } from './leafBatches.js';
+import { openLeafThread } from '../tree/leafBatches.js';
 import type { LogVerification } from './verification.js';
 import { verifyEvents } from './verifyEvents.js';
 import type { KeptProgress } from './verifyProgress.js';

@@ -6,7 +6,7 @@ import {
   type LeafThread,
   NO_LEAF,
   openLeafThread,
-} from '../../../../src/ops/evidence/verify/leafBatches.js';
+} from '../../../../src/ops/evidence/tree/leafBatches.js';
 import type { LeafRules } from '../../../../src/ops/evidence/format/eventLeaf.js';
 import { type StoredLog, storedLog } from '../../../support/fixtures/storedTree.js';
 

@@ -14,14 +14,14 @@ import type {
 } from '../../../ports/eventStore.js';
 import type { LeafRules } from '../format/eventLeaf.js';
 import { HASH_BYTES, MalformedEvidenceError } from '../format/parsing.js';
-import type { Leaves } from '../tree/leaves.js';
+import type { Leaves } from './leaves.js';
 
 /** Number of batches that are read ahead of the caller. */
 const AHEAD = 5;
 /** The main thread hashes one batch in this many, since it also reads the log. */
 const OWN_SHARE = 10;
 
-interface LeafBatch {
+export interface LeafBatch {
   readonly events: readonly Omit<EventTexts, 'data' | 'metadata'>[];
   /** Hash of the leaf of `events[index]`; `NO_LEAF` for an event that the service can't have written. */
   hash(index: number): Buffer;
