@@ -16,7 +16,7 @@ export interface LogDestination {
 
 const ENOUGH = 65_536;
 const NEWLINE = 10;
-/** Bytes that a pipe accepts without mixing them with a concurrent write of another thread (PIPE_BUF). */
+/** Bytes that a pipe accepts without mixing them with a concurrent write of another thread or process (PIPE_BUF). */
 const WHOLE = 4_096;
 const WAIT_MS = 100;
 /** Characters that wait to be written at most; further lines are dropped, and their number is logged. */
@@ -31,6 +31,8 @@ const TROUBLE_MS = 1_000;
 /** The lines of one destination that are not written yet. */
 interface Lines {
   readonly fd: number;
+  /** Whether other processes write to the same destination. */
+  readonly shared: boolean;
   /** Lines after those of `current`. */
   waiting: string;
   /** Lines that were dropped since the last write. */
@@ -52,10 +54,12 @@ interface Lines {
 /**
  * Opens a destination that also writes waiting lines when the process exits; only a kill loses lines. `process.exit`
  * during a write may repeat lines, and split one of the repeated lines.
+ * @param shared other processes write there, too: no line of up to 4,096 bytes is mixed with theirs
  */
-export function openLogDestination(fd: number): LogDestination {
+export function openLogDestination(fd: number, { shared = false } = {}): LogDestination {
   const lines: Lines = {
     fd,
+    shared,
     waiting: '',
     dropped: 0,
     current: undefined,
@@ -108,10 +112,11 @@ function take(lines: Lines): Buffer {
 }
 
 function writeRest(lines: Lines): void {
-  const { fd, current, written: from } = lines;
+  const { fd, shared, current, written: from } = lines;
   if (current === undefined) return;
   lines.writing = true;
-  write(fd, current, from, current.length - from, null, (error, written) => {
+  const end = shared ? pieceEnd(current, from) : current.length;
+  write(fd, current, from, end - from, null, (error, written) => {
     lines.writing = false;
     if (error?.code === 'EAGAIN') return void setTimeout(writeRest, FULL_MS, lines);
     if (error !== null) return failed(lines, error);

@@ -65,6 +65,8 @@ export interface LoggerSettings {
   /** pino's name of the lowest level written. */
   readonly level: string;
   readonly destination?: DestinationStream;
+  /** Number of this process among those that share the output, which every line names. */
+  readonly processNumber?: number | undefined;
 }
 
 /** Cuts gift ids and shortcodes to 6 characters, since a whole one gives access to the gift, and drops the query. */
@@ -153,13 +155,16 @@ function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<s
 export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {
     level: settings.level,
-    base: null,
+    base: settings.processNumber === undefined ? null : { process_number: settings.processNumber },
     timestamp: () => `,"time":"${systemTime()}"`,
     formatters: { level: (label) => ({ level: label }), log: (object) => clean(object) },
     // Errors are already plain objects.
     serializers: { err: (value: unknown) => value },
   };
-  const logger = pino(options, settings.destination ?? openLogDestination(1));
+  const logger = pino(
+    options,
+    settings.destination ?? openLogDestination(1, { shared: settings.processNumber !== undefined }),
+  );
   // Bindings of a child logger bypass the formatters, so they are cleaned here.
   const child = Reflect.get(logger, 'child') as (...given: never[]) => unknown;
   Reflect.set(logger, 'child', function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {

@@ -84,14 +84,33 @@ testWhere(test, disk !== undefined, NO_MOUNT, 'a disk that was full takes lines 
 
 const MODULE = new URL('../../../src/lib/logging/destination.js', import.meta.url).href;
 
-/** A process that runs a script with `openLogDestination` at hand. */
+/** A script with `openLogDestination` at hand. */
+const scriptOf = (script: string): string => `import { openLogDestination } from ${JSON.stringify(MODULE)};\n${script}`;
+
+/** A process that runs such a script. */
 function writer(script: string) {
-  return spawn(
-    process.execPath,
-    ['--input-type=module', '-e', `import { openLogDestination } from ${JSON.stringify(MODULE)};\n${script}`],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  return spawn(process.execPath, ['--input-type=module', '-e', scriptOf(script)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
 }
+
+test('mixes no lines of processes that write to the same pipe', async () => {
+  const script = scriptOf(`
+    const log = openLogDestination(1, { shared: true });
+    for (let n = 0; n < 5_000; n++) log.write(n + ' ' + 'x'.repeat(100 + (n % 90)) + '\\n');
+  `);
+  const both = '"$0" --input-type=module -e "$1" & "$0" --input-type=module -e "$1" & wait';
+  const child = spawn('sh', ['-c', both, process.execPath, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  await once(child, 'close');
+  const lines = output.split('\n').slice(0, -1);
+  assert.is(lines.length, 10_000);
+  assert.equal(
+    lines.filter((line) => !/^\d+ x{100,189}$/.test(line)),
+    [],
+  );
+});
 
 test('drops lines of a slow reader and logs how many', async () => {
   const child = writer(`
