@@ -22,7 +22,10 @@ const GRACE_MS = 8_000;
 export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export interface Listener {
+  /** The port; before the listener is open, the one that it was given. */
   readonly port: number;
+  /** Accepts connections, where it does not yet. @throws Error when the port or host is not available */
+  open(): Promise<void>;
   /** Before this call, requests get 503. A later handler takes the requests from then on. */
   serve(handler: RequestHandler): void;
   /** Connections refused since the start, and open at present. */
@@ -57,6 +60,8 @@ export interface ListenerOptions {
   readonly limits?: ConnectionLimits;
   readonly networkOf?: NetworkOf;
   readonly headersMs?: number;
+  /** Whether connections are accepted only from `open` on. */
+  readonly late?: boolean;
 }
 
 /**
@@ -68,7 +73,12 @@ export async function listen(
   port: number,
   host: string,
   onError: (error: Error) => void,
-  { limits = connectionLimits(), networkOf = peerNetwork([]), headersMs = HEADERS_MS }: ListenerOptions = {},
+  {
+    limits = connectionLimits(),
+    networkOf = peerNetwork([]),
+    headersMs = HEADERS_MS,
+    late = false,
+  }: ListenerOptions = {},
 ): Promise<Listener> {
   const admitted = admission(limits, networkOf);
   let handler: RequestHandler | undefined;
@@ -109,13 +119,18 @@ export async function listen(
     receive,
   );
   server.on('connection', (socket) => {
+    // Node's own limit (`maxConnections`) hands a connection on to the other processes of a cluster, in circles where all
+    // are full.
+    if (connections.size >= limits.all + ANSWERED_CONNECTIONS) {
+      admitted.noteUnheard();
+      socket.destroy();
+      return;
+    }
     connections.add(socket);
     endGently(socket, refusing, ends);
     socket.once('close', () => connections.delete(socket));
     if (!admitted.admits(socket)) refusing.turnAway(socket);
   });
-  server.maxConnections = limits.all + ANSWERED_CONNECTIONS;
-  server.on('drop', admitted.noteUnheard);
   // Some clients (`nc -N`, some tills) end their side after the request and wait for the answer. By default Node closes
   // such a connection.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -132,16 +147,23 @@ export async function listen(
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) =>
     refusing.refuse(socket, REFUSED[code ?? ''] ?? 'malformed_request'),
   );
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      server.on('error', onError);
-      resolve();
+  const open = async (): Promise<void> => {
+    if (server.listening) return;
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, () => {
+        server.off('error', reject);
+        server.on('error', onError);
+        resolve();
+      });
     });
-  });
+  };
+  if (!late) await open();
   return {
-    port: (server.address() as AddressInfo).port,
+    get port() {
+      return (server.address() as AddressInfo | null)?.port ?? port;
+    },
+    open,
     serve(next) {
       handler = next;
     },
@@ -186,6 +208,7 @@ async function stop(
   ends: Lingering,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => {
+    // A server that never listened reports an error here, and is closed all the same.
     server.close(() => resolve());
   });
   ends.stop();
