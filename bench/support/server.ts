@@ -109,17 +109,14 @@ async function start(
   if (ready !== undefined)
     await until(child, log, async () => ((await fetch(url + ready)).status === 200 ? true : undefined));
   const pid = child.pid ?? 0;
+  /** The process, and those that it has started. */
+  const processes = (): readonly number[] => [pid, ...childrenOf(pid)];
   return {
     url,
     startMs,
     readyMs: performance.now() - began,
-    cpuSeconds() {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-        .replace(/^.*\) /s, '')
-        .split(' ');
-      return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-    },
-    residentMb: () => (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6,
+    cpuSeconds: () => processes().reduce((sum, one) => sum + cpuSecondsOf(one), 0),
+    residentMb: () => processes().reduce((sum, one) => sum + residentMbOf(one), 0),
     async loopDelay() {
       child.send('loopDelay');
       const [delay] = (await once(child, 'message')) as [number];
@@ -133,6 +130,20 @@ async function start(
     },
   };
 }
+
+function childrenOf(pid: number): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+}
+
+function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+const residentMbOf = (pid: number): number =>
+  (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6;
 
 async function until<T>(
   child: ChildProcess,
