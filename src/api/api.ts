@@ -18,8 +18,10 @@ export interface ApiOptions extends RouterOptions {
   /** URL of `/ops` where another listener serves it. */
   readonly opsUrl?: string | undefined;
   readonly readiness: Readiness;
+  /** Readiness of all processes that serve behind this port. @param own of this one */
+  readonly readinessOfAll: (own: Readiness) => Readiness;
   /** Absent: another listener shows metrics, and the parts of readiness. */
-  readonly metrics?: Metrics;
+  readonly metrics?: Pick<Metrics, 'text' | 'contentType'>;
   readonly onAnswer?: OnAnswer;
 }
 
@@ -27,7 +29,7 @@ export interface Apis {
   readonly api: Koa;
   /** Application that serves `/ops`; `undefined`: `api` serves it. */
   readonly ops: Koa | undefined;
-  /** The given readiness, which also requires that the catalogue has been read. */
+  /** The given readiness, which also requires that the catalogue has been read, of all processes. */
   readonly readiness: Readiness;
 }
 
@@ -43,7 +45,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       described.flatMap(({ routes }) => routes),
       { version, publicUrl, sandbox, ...info },
     );
-  const readiness = withCatalogue(options.readiness, parts.gifts.catalogue);
+  const readiness = options.readinessOfAll(withCatalogue(options.readiness, parts.gifts.catalogue));
   return {
     readiness,
     api: application(

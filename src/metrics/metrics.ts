@@ -11,11 +11,15 @@ import { exposition, type Exposition } from './exposition.js';
 import { type FollowersShown, showFollowers } from './followers.js';
 import { type ProcessOptions, showProcess } from './nodeProcess.js';
 import { countLimited, type LimitTally } from './limits.js';
+import { PROCESS_LABEL } from './ofAll.js';
 import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
 import { countRequests, countStaffRefused, type RequestTally, type StaffTally } from './requests.js';
 import { showState } from './state.js';
 import { showWebhooks } from './webhooks.js';
+
+/** The metrics of a process as plain data, in the form of `prom-client`, which another process can show. */
+export type MetricValues = readonly object[];
 
 export interface Metrics {
   readonly requests: RequestTally;
@@ -36,16 +40,20 @@ export interface Metrics {
     followers: FollowersShown,
   ): void;
   text(): Promise<string>;
+  values(): Promise<MetricValues>;
   readonly contentType: string;
   close(): Promise<void>;
 }
 
 export interface MetricsOptions extends ProcessOptions {
   readonly connections: () => ConnectionsShown | undefined;
+  /** Number of this process among those that one page shows; `undefined`: it has a page of its own. */
+  readonly processNumber?: number | undefined;
 }
 
 export function openMetrics(options: MetricsOptions): Metrics {
   const registry = new Registry();
+  if (options.processNumber !== undefined) registry.setDefaultLabels({ [PROCESS_LABEL]: options.processNumber });
   const show = exposition(registry);
   showConnections(show, options.connections);
   const requests = countRequests(show);
@@ -70,6 +78,7 @@ export function openMetrics(options: MetricsOptions): Metrics {
       showState(show, { engines, projections, processes });
     },
     text: async () => registry.metrics(),
+    values: async () => registry.getMetricsAsJSON(),
     contentType: registry.contentType,
     async close() {
       shown.close();

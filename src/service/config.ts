@@ -2,6 +2,7 @@
  * Settings (docs/settings.md): environment variables, checked at start, all faults reported at
  * once.
  */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import {
@@ -40,6 +41,13 @@ const roles: Kind<ReadonlySet<ProcessRole>> = (text, fault) => {
   }
   return found;
 };
+
+const MOST_PROCESSES = 64;
+
+const processCount: Kind<number> = (text, fault) =>
+  text === 'auto'
+    ? availableParallelism()
+    : wholeNumber(1, MOST_PROCESSES)(text, (problem) => fault(`must be auto, or ${problem.replace(/^must be /, '')}`));
 
 const cidrs: Kind<readonly string[]> = (text, fault) => {
   const list = partsOf(text).filter((cidr) => cidr !== '');
@@ -153,6 +161,12 @@ const SETTINGS = {
     new Set(ROLES),
     'what this process does: a list of `api`, `projector`, `processor`, `worker`. Several processes may share one `DATA_DIR`',
     'all',
+  ),
+  processes: setting(
+    'PROCESSES',
+    processCount,
+    1,
+    'how many processes with these roles serve behind the same ports ([which use all processors](deployment.md#several-processes-behind-one-port)); `auto`: as many as there are processors',
   ),
   port: setting('PORT', wholeNumber(0, 65_535), 3000, 'port of the API; 0: any free one'),
   host: setting('HOST', anyText, '127.0.0.1', 'address that the process listens on'),

@@ -23,13 +23,17 @@ export interface Urls {
   readonly opsUrl: string | undefined;
 }
 
-/** Opens the listeners, which answer 503 until roles serve them. @throws the listener's errors (a taken port) */
-export async function openListeners(config: Config, logger: Logger, open: Resources): Promise<Listeners> {
+/**
+ * Opens the listeners, which answer 503 until roles serve them.
+ * @param late connections are accepted only once roles serve: other processes do until then
+ * @throws the listener's errors (a taken port)
+ */
+export async function openListeners(config: Config, logger: Logger, open: Resources, late = false): Promise<Listeners> {
   const { roles, host, port: apiPort, metricsPort, opsPort } = config;
   const networkOf = peerNetwork(config.trustedProxies);
   const listening = async (port: number, limits = FEW_CONNECTIONS): Promise<Listener> => {
     const onError = (err: Error): void => logger.error({ err, port }, 'the listener met an error');
-    return open.add(await listen(port, host, onError, { limits, networkOf }));
+    return open.add(await listen(port, host, onError, { limits, networkOf, late }));
   };
   const servesApi = roles.has('api');
   return {

@@ -5,7 +5,7 @@
  * (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
  */
 import { constants } from 'node:os';
-import type { StopSignal } from './service.js';
+import type { StopSignal } from './stopping.js';
 import { refuseWithoutFolder } from './startFolder.js';
 
 let stop: ((signal: StopSignal) => void) | undefined;

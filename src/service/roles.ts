@@ -19,7 +19,7 @@ import { startProcessorRole } from './processorRole.js';
 import { projectInProcess, type RunningProjector } from './projector/inProcess.js';
 import { projectOnThread } from './projector/workerThread.js';
 import { isLed, LED, readinessOf } from './readiness.js';
-import { openShared, type Overrides, type RolesOptions, type Shared } from './shared.js';
+import { openShared, type RolesOptions, type Shared } from './shared.js';
 import { treeDir, treeSettings } from './tree.js';
 
 export interface Roles {
@@ -46,7 +46,7 @@ export async function startRoles(options: RolesOptions): Promise<Roles> {
 }
 
 async function start(options: RolesOptions, open: Resources): Promise<Roles> {
-  const { config, logger, listeners } = options;
+  const { config, logger, listeners, member } = options;
   const { roles } = config;
   const { shared, metrics, unmeasured } = await openShared(options, open);
   const { engines, followers, outward, leaders } = shared;
@@ -75,8 +75,10 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
     webhooks: () => processor?.webhooks()?.status(),
   });
   const stopping = new AbortController();
-  const apis =
-    listeners.api && (await createApis(shared, options, { stopping: stopping.signal, readiness, metrics }, open));
+  const page = member?.metrics(metrics) ?? metrics;
+  const readinessOfAll: ApiNeeds['readinessOfAll'] = (own) => member?.readiness(own) ?? own;
+  const needs = { stopping: stopping.signal, readiness, readinessOfAll, metrics, page };
+  const apis = listeners.api && (await createApis(shared, options, needs, open));
   const embedded = [
     ...(config.eventStoreUrl === undefined ? [unmeasured.events] : []),
     ...(config.mongodbUrl === undefined ? [unmeasured.store] : []),
@@ -86,17 +88,18 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
 
   // From here on requests need the engines, so closing starts with the listeners.
   let leave = async (one: Listener): Promise<void> => one.close();
-  const serve = (one: Listener | undefined, api: ReturnType<typeof application> | undefined): void => {
+  const serve = async (one: Listener | undefined, api: ReturnType<typeof application> | undefined): Promise<void> => {
     if (one === undefined || api === undefined) return;
     open.add(one, async (it) => leave(it));
     one.serve(api.callback());
+    await one.open();
   };
-  serve(
+  await serve(
     listeners.health,
-    listeners.health && application(logger, [health(apis?.readiness ?? readiness), metricsPage(metrics)]),
+    listeners.health && application(logger, [health(apis?.readiness ?? readinessOfAll(readiness)), metricsPage(page)]),
   );
-  serve(listeners.ops, apis?.ops);
-  serve(listeners.api, apis?.api);
+  await serve(listeners.ops, apis?.ops);
+  await serve(listeners.api, apis?.api);
   open.add(stopping, async (waits) => waits.abort());
   return {
     logId: engines.events.logId,
@@ -127,7 +130,7 @@ const recordsInTime = ({ config, engines: { store } }: Shared): Records =>
 /** Starts the projector. It gets a thread of its own where that can open the engines and folds the same projections. */
 async function startProjectorRole(
   shared: Shared,
-  { through, projections }: Overrides,
+  { through, projections, member }: RolesOptions,
   open: Resources,
 ): Promise<RunningProjector> {
   const { config, keys, holder, logger, followers, version } = shared;
@@ -135,7 +138,8 @@ async function startProjectorRole(
   const tree = treeSettings(config, keys);
   const replaced = [eventStoreUrl, mongodbUrl, through, projections];
   if (roles.has('api') && replaced.every((one) => one === undefined)) {
-    const thread = { dataDir, keysUrl, masterKeys, tree, sandbox, holder, version, logger, followers };
+    const processNumber = member?.number;
+    const thread = { dataDir, keysUrl, masterKeys, tree, sandbox, holder, version, processNumber, logger, followers };
     return open.add(projectOnThread(thread));
   }
   const { events, store } = shared.engines;
@@ -148,13 +152,16 @@ async function startProjectorRole(
 interface ApiNeeds {
   readonly stopping: AbortSignal;
   readonly readiness: Readiness;
+  readonly readinessOfAll: (own: Readiness) => Readiness;
   readonly metrics: Metrics;
+  /** What `/metrics` shows: of all processes behind these ports. */
+  readonly page: Pick<Metrics, 'text' | 'contentType'>;
 }
 
 async function createApis(
   shared: Shared,
   { listeners, reset }: RolesOptions,
-  { stopping, readiness, metrics }: ApiNeeds,
+  { stopping, readiness, readinessOfAll, metrics, page }: ApiNeeds,
   open: Resources,
 ): Promise<Apis> {
   const { config, engines, keys, stored, holder, logger, followers } = shared;
@@ -182,7 +189,8 @@ async function createApis(
       onStaffRefused: metrics.staffRefused,
       reset,
       readiness,
-      ...(listeners.health === undefined ? { metrics } : {}),
+      readinessOfAll,
+      ...(listeners.health === undefined ? { metrics: page } : {}),
     },
     open,
   );

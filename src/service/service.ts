@@ -11,21 +11,20 @@ import { type Listeners, openListeners, urlsOf } from './listeners.js';
 import { startRoles } from './roles.js';
 import { resetData, type SandboxFolder, sandboxFolder, whileReset } from './sandboxReset.js';
 import { HttpError } from '../api/pipeline/errors.js';
+import { type Member, memberOf } from './processes/member.js';
+import { supervise } from './processes/supervisor.js';
 import { startFailure, startWithRetries } from './startFailure.js';
-
-export type StopSignal = 'SIGTERM' | 'SIGINT';
-
-/** Milliseconds that a stop may take; then the process ends, without losing anything acknowledged. */
-const STOP_MS = 10_000;
+import { STOP_MS, type StopSignal } from './stopping.js';
 
 /**
  * Runs the service with this process's environment, and ends the process. A failed start is explained, with exit code
- * 1.
+ * 1. Where several processes are to serve, this one supervises them.
  * @param started receives the function that stops the service; until then the process may just end
  */
 export async function serve(started: (stop: (signal: StopSignal) => void) => void): Promise<void> {
   const config = settings();
-  const logger = createLogger({ level: config.logLevel });
+  const member = memberOf(process.env);
+  const logger = createLogger({ level: config.logLevel, processNumber: member?.number });
   const open = resources();
   const stopping = new AbortController();
   const stop = (signal: StopSignal): void => {
@@ -36,13 +35,22 @@ export async function serve(started: (stop: (signal: StopSignal) => void) => voi
     stopping.abort();
   };
   try {
+    if (config.processes > 1 && member === undefined) return await supervise(config, logger, started);
     const telemetry = await startTelemetry({ version: VERSION, logger });
     if (telemetry !== undefined) open.add(telemetry);
     // The listeners are opened first, so that a taken port is found before any work starts.
-    const listeners = await openListeners(config, logger, open);
+    const listeners = await openListeners(config, logger, open, member?.late);
     const folder = sandboxFolder(config);
     while (!stopping.signal.aborted)
-      await serveOnce({ config, logger, listeners, folder, stopping: stopping.signal, started: () => started(stop) });
+      await serveOnce({
+        config,
+        logger,
+        listeners,
+        folder,
+        member,
+        stopping: stopping.signal,
+        started: () => started(stop),
+      });
     await open.close();
     logger.info('stopped');
     process.exit(0);
@@ -61,13 +69,14 @@ interface Serving {
   readonly logger: Logger;
   readonly listeners: Listeners;
   readonly folder: SandboxFolder;
+  readonly member: Member | undefined;
   /** Aborted when the process is to stop. */
   readonly stopping: AbortSignal;
   readonly started: () => void;
 }
 
 /** Serves until the process is to stop, or until its sandbox is reset. @throws as `startApp` */
-async function serveOnce({ config, logger, listeners, folder, stopping, started }: Serving): Promise<void> {
+async function serveOnce({ config, logger, listeners, folder, member, stopping, started }: Serving): Promise<void> {
   const resetting = new AbortController();
   const reset = (): void => {
     if (stopping.aborted) throw new HttpError('unavailable');
@@ -76,7 +85,7 @@ async function serveOnce({ config, logger, listeners, folder, stopping, started 
   };
   const start = async (): ReturnType<typeof startRoles> => {
     folder.share();
-    return startRoles({ config, logger, listeners, reset });
+    return startRoles({ config, logger, listeners, member, reset });
   };
   const { logId, close } = await startWithRetries(start, logger, { waitMs: config.enginesWaitMs });
   started();
@@ -84,6 +93,7 @@ async function serveOnce({ config, logger, listeners, folder, stopping, started 
   const { dataDir, payments, notifications } = config;
   const roles = [...config.roles];
   logger.info({ url, health, ops, roles, dataDir, log: logId, payments, notifications }, 'started');
+  member?.serving({ url, health, ops });
 
   const ended = AbortSignal.any([stopping, resetting.signal]);
   if (!ended.aborted) await once(ended, 'abort');

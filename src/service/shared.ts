@@ -28,6 +28,7 @@ import { openEngines } from './engines.js';
 import { findHashKey, type Keys, loadKeys } from './keys.js';
 import { refuseUnlessKeysFit } from './keysCheck.js';
 import type { Listeners } from './listeners.js';
+import type { Member } from './processes/member.js';
 import { LED, type Led } from './readiness.js';
 import { repeatErasures } from './repeatErasures.js';
 import { tracedEngines } from './tracedEngines.js';
@@ -44,6 +45,8 @@ export interface RolesOptions extends Overrides {
   readonly config: Config;
   readonly logger: Logger;
   readonly listeners: Listeners;
+  /** This process among others behind its ports; `undefined`: it serves alone. */
+  readonly member?: Member | undefined;
   /** Requests a reset of the sandbox. @throws HttpError `reset_refused` */
   readonly reset: () => void;
 }
@@ -83,13 +86,18 @@ export async function openShared(
   options: RolesOptions,
   open: Resources,
 ): Promise<{ readonly shared: Shared; readonly metrics: Metrics; readonly unmeasured: Engines }> {
-  const { config, logger, listeners, projections = PROJECTIONS } = options;
+  const { config, logger, listeners, member, projections = PROJECTIONS } = options;
   const { unmeasured: reached, ...opened } = await openWithKeys(options, open);
   const { subjects, keyStore, hash } = opened;
   const appends = watchAppends(reached.events);
   const unmeasured = { ...reached, events: appends.events };
   const metrics = open.add(
-    openMetrics({ version: VERSION, dataDir: config.dataDir, connections: () => listeners.api?.connections() }),
+    openMetrics({
+      version: VERSION,
+      dataDir: config.dataDir,
+      connections: () => listeners.api?.connections(),
+      processNumber: member?.number,
+    }),
   );
   const engines = metrics.measure(tracedEngines(unmeasured));
   const { events, store } = engines;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { suite } from 'uvu';
 import { ALL_SETTINGS, ConfigError, loadConfig } from '../../src/service/config.js';
@@ -22,6 +23,7 @@ test('runs whole without any setting', () => {
   assert.deepEqual(
     { ...config, roles: [...config.roles] },
     {
+      processes: 1,
       port: 3000,
       host: '127.0.0.1',
       dataDir: resolve('data'),
@@ -416,6 +418,15 @@ test('shows the table of settings in docs/settings.md and .env.example (npm run 
   assert.equal(withTable(page, table), page);
   assert.ok(ALL_SETTINGS.every(({ name }) => table.some((line) => line.startsWith(`| \`${name}\` |`))));
   assert.equal(envExample(ALL_SETTINGS), readFileSync(new URL('.env.example', root), 'utf8'));
+});
+
+test('serves by as many processes as there are processors where PROCESSES is auto', () => {
+  assert.equal(loadConfig({ PROCESSES: 'auto' }).processes, availableParallelism());
+  assert.equal(loadConfig({ PROCESSES: '3' }).processes, 3);
+  for (const wrong of ['0', '65', 'all'])
+    assert.deepEqual(faultsOf({ PROCESSES: wrong }), [
+      `PROCESSES must be auto, or a whole number from 1 to 64, not ${JSON.stringify(wrong)}`,
+    ]);
 });
 
 test.run();

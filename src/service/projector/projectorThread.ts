@@ -18,9 +18,10 @@ import { projectInProcess } from './inProcess.js';
 
 const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
-const { dataDir: dir, keysUrl, masterKeys, tree, sandbox, holder, level, version } = workerData as ProjectorThreadData;
+const data = workerData as ProjectorThreadData;
+const { dataDir: dir, keysUrl, masterKeys, tree, sandbox, holder, level, version, processNumber } = data;
 const post = (message: FromProjectorThread): void => port.postMessage(message);
-const logger = createLogger({ level, destination: { write: post } });
+const logger = createLogger({ level, processNumber, destination: { write: post } });
 const HEALTH_MS = 500;
 
 const open = resources();

@@ -22,6 +22,8 @@ export interface ProjectorThreadData {
   /** pino's name of the lowest logged level. */
   readonly level: string;
   readonly version: string;
+  /** Number that log lines name: see `LoggerSettings.processNumber`. */
+  readonly processNumber?: number | undefined;
 }
 
 export type FromProjectorThread = string | readonly FollowerHealth[];

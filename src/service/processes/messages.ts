@@ -1,0 +1,47 @@
+/** Messages between the processes that serve behind one port and the process that supervises them. */
+
+/** What a process shows of itself: its parts of `/readyz`, its values of `/metrics`. */
+export const SHOWN = ['readiness', 'metrics'] as const;
+
+export type Shown = (typeof SHOWN)[number];
+
+/** `starting`: does not serve yet; `waiting`: has ended, and is started again soon. */
+export type ProcessState = 'starting' | 'serving' | 'waiting';
+
+export interface ProcessAnswer {
+  /** From 1; the process that is started in the place of one that died has its number. */
+  readonly number: number;
+  readonly state: ProcessState;
+  /** Whether a process of this number has served since the service was started. */
+  readonly hasServed: boolean;
+  /** How many processes of this number have died. */
+  readonly deaths: number;
+  /** What the process shows; `undefined`: it did not answer in time. */
+  readonly value: unknown;
+}
+
+/** Addresses of the listeners, as the log shows them. */
+export interface Addresses {
+  readonly url: string | undefined;
+  readonly health: string | undefined;
+  readonly ops: string | undefined;
+}
+
+export type ToSupervisor =
+  | { readonly kind: 'serving'; readonly addresses: Addresses }
+  /** Asks what all processes show. */
+  | { readonly kind: 'ask'; readonly id: number; readonly what: Shown }
+  | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
+
+export type ToProcess =
+  | { readonly kind: 'ask'; readonly id: number; readonly what: Shown }
+  | { readonly kind: 'answers'; readonly id: number; readonly answers: readonly ProcessAnswer[] };
+
+/** Variable by which the supervisor tells a process its place: `Place` as JSON. It is no setting. */
+export const PLACE = 'GIFT_COMMERCE_PROCESS';
+
+export interface Place {
+  readonly number: number;
+  /** Whether other processes serve already, so that connections are accepted only once this one does, too. */
+  readonly late: boolean;
+}

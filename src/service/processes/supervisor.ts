@@ -1,0 +1,195 @@
+/**
+ * Supervises the processes that serve behind the same ports (docs/deployment.md#several-processes-behind-one-port). It
+ * serves nothing itself: it accepts connections and hands them to the processes in turn (`node:cluster`), starts those
+ * again that die, and relays what they show of themselves.
+ */
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { constants } from 'node:os';
+import type { Logger } from 'pino';
+import { deferred } from '../../lib/async/deferred.js';
+import { within } from '../../lib/async/within.js';
+import type { Config } from '../config.js';
+import { STOP_MS, type StopSignal } from '../stopping.js';
+import { type Addresses, PLACE, type Place, type ProcessAnswer, type ProcessState, type Shown } from './messages.js';
+import type { ToProcess, ToSupervisor } from './messages.js';
+
+/** Milliseconds before a process that has died is started again, doubled with each death in a row. */
+const BACKOFF = { first: 100, most: 30_000 };
+/** Milliseconds of serving after which a death counts as the first in a row. */
+const LASTING_MS = 10_000;
+/** Milliseconds that a process has to answer: readiness waits 2 s for a silent engine. */
+const ANSWER_MS = 3_000;
+
+/** A place among the processes. The process in it is replaced when it dies. */
+interface Slot {
+  readonly number: number;
+  worker: Worker | undefined;
+  state: ProcessState;
+  hasServed: boolean;
+  /** Time at which the process began to serve, by the monotonic clock. */
+  servingSince: number;
+  deaths: number;
+  /** Deaths since a process lasted. */
+  inARow: number;
+  timer: NodeJS.Timeout | undefined;
+}
+
+interface Fleet {
+  readonly logger: Logger;
+  readonly slots: readonly Slot[];
+  /** Ports as settings, with a free one in place of each 0: a process that is started again gets the same. */
+  readonly ports: Readonly<Record<string, string>>;
+  /** Questions to processes that are not answered yet, by their ids. */
+  readonly asked: Map<number, { readonly slot: Slot; readonly resolve: (value: unknown) => void }>;
+  lastId: number;
+  /** Exit code of the whole once no process is left; `undefined`: it is not stopping. */
+  exitCode: number | undefined;
+}
+
+/**
+ * Starts the processes: the first alone, which makes what the data folder lacks, then the others. Ends this process with
+ * the exit code of the whole.
+ * @param started receives the function that stops all of them
+ */
+export async function supervise(
+  config: Config,
+  logger: Logger,
+  started: (stop: (signal: StopSignal) => void) => void,
+): Promise<void> {
+  const slots = Array.from({ length: config.processes }, (_, index) => newSlot(index + 1));
+  const ports = await portsOf(config);
+  const fleet: Fleet = { logger, slots, ports, asked: new Map(), lastId: 0, exitCode: undefined };
+  started((signal) => {
+    if (fleet.exitCode !== undefined) return;
+    logger.info({ signal }, 'stopping');
+    stop(fleet, slots.some(({ hasServed }) => hasServed) ? 0 : 128 + constants.signals[signal]);
+  });
+  // Values of metrics may be NaN, which JSON has not.
+  cluster.setupPrimary({ serialization: 'advanced' });
+  start(fleet, slots[0]!);
+}
+
+const newSlot = (number: number): Slot => ({
+  number,
+  worker: undefined,
+  state: 'waiting',
+  hasServed: false,
+  servingSince: 0,
+  deaths: 0,
+  inARow: 0,
+  timer: undefined,
+});
+
+async function portsOf({ host, port, metricsPort, opsPort }: Config): Promise<Record<string, string>> {
+  const ports: Record<string, string> = {};
+  for (const [name, given] of Object.entries({ PORT: port, METRICS_PORT: metricsPort, OPS_PORT: opsPort }))
+    if (given !== undefined) ports[name] = String(given === 0 ? await freePort(host) : given);
+  return ports;
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer().listen(0, host);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function start(fleet: Fleet, slot: Slot): void {
+  const place: Place = { number: slot.number, late: fleet.slots.some(({ state }) => state === 'serving') };
+  const worker = cluster.fork({ ...fleet.ports, [PLACE]: JSON.stringify(place) });
+  slot.worker = worker;
+  slot.state = 'starting';
+  worker.on('message', (message: ToSupervisor) => receive(fleet, slot, worker, message));
+  worker.once('exit', (code: number | null, signal: string | null) => ended(fleet, slot, code, signal));
+  // A message that could not be sent: the end of the process follows, and tells of it.
+  worker.on('error', (err) => fleet.logger.debug({ err, process: slot.number }, 'a process could not be reached'));
+}
+
+function receive(fleet: Fleet, slot: Slot, worker: Worker, message: ToSupervisor): void {
+  if (message.kind === 'serving') serves(fleet, slot, message.addresses);
+  else if (message.kind === 'answer') fleet.asked.get(message.id)?.resolve(message.value);
+  else if (message.kind === 'ask')
+    void answersOf(fleet, message.what).then((answers) => send(worker, { kind: 'answers', id: message.id, answers }));
+}
+
+function serves(fleet: Fleet, slot: Slot, { url, health, ops }: Addresses): void {
+  const { slots, logger } = fleet;
+  const isFirst = slots.every(({ hasServed }) => !hasServed);
+  const isLast = !slot.hasServed && slots.every((one) => one === slot || one.hasServed);
+  Object.assign(slot, { state: 'serving', hasServed: true, servingSince: performance.now() });
+  if (isLast) logger.info({ url, health, ops, processes: slots.length }, 'all processes have started');
+  if (isFirst && fleet.exitCode === undefined) for (const one of slots.filter((it) => it !== slot)) start(fleet, one);
+}
+
+function ended(fleet: Fleet, slot: Slot, code: number | null, signal: string | null): void {
+  const { slots, logger } = fleet;
+  const { state } = slot;
+  Object.assign(slot, { worker: undefined, state: 'waiting', deaths: slot.deaths + 1 });
+  for (const one of fleet.asked.values()) if (one.slot === slot) one.resolve(undefined);
+  if (fleet.exitCode !== undefined) {
+    if (state === 'serving' && code !== 0) fleet.exitCode ||= 1;
+    endIfDone(fleet);
+    return;
+  }
+  const canNotStart = state === 'starting' && !(slot.hasServed && slots.some((one) => one.state === 'serving'));
+  if (canNotStart) {
+    logger.fatal({ process_number: slot.number, code, signal }, 'a process could not start: all of them end');
+    stop(fleet, code ?? 128 + constants.signals[signal as NodeJS.Signals]);
+    return;
+  }
+  slot.inARow = state === 'serving' && performance.now() - slot.servingSince >= LASTING_MS ? 0 : slot.inARow + 1;
+  const againMs = Math.min(BACKOFF.most, BACKOFF.first * 2 ** Math.max(0, slot.inARow - 1));
+  logger.error({ process_number: slot.number, code, signal, againMs }, 'a process has ended, and is started again');
+  slot.timer = setTimeout(start, againMs, fleet, slot);
+}
+
+/** Ends all processes, within the time of a stop, and then this one. */
+function stop(fleet: Fleet, exitCode: number): void {
+  fleet.exitCode = exitCode;
+  for (const { timer, worker } of fleet.slots) {
+    clearTimeout(timer);
+    worker?.process.kill('SIGTERM');
+  }
+  setTimeout(() => {
+    for (const { worker } of fleet.slots) worker?.process.kill('SIGKILL');
+    process.exit(exitCode === 0 ? 1 : exitCode);
+  }, STOP_MS);
+  endIfDone(fleet);
+}
+
+function endIfDone({ slots, logger, exitCode }: Fleet): void {
+  if (slots.some(({ worker }) => worker !== undefined)) return;
+  logger.info('stopped');
+  process.exit(exitCode);
+}
+
+/** What all processes show. A process that does not serve is not asked. */
+async function answersOf(fleet: Fleet, what: Shown): Promise<ProcessAnswer[]> {
+  return Promise.all(
+    fleet.slots.map(async (slot) => {
+      const value = slot.state === 'serving' ? await answerOf(fleet, slot, what) : undefined;
+      const { number, state, hasServed, deaths } = slot;
+      return { number, state, hasServed, deaths, value };
+    }),
+  );
+}
+
+async function answerOf(fleet: Fleet, slot: Slot, what: Shown): Promise<unknown> {
+  const id = ++fleet.lastId;
+  const { promise, resolve } = deferred<unknown>();
+  fleet.asked.set(id, { slot, resolve });
+  send(slot.worker, { kind: 'ask', id, what });
+  try {
+    return await within(promise, ANSWER_MS, () => undefined);
+  } finally {
+    fleet.asked.delete(id);
+  }
+}
+
+function send(worker: Worker | undefined, message: ToProcess): void {
+  if (worker?.isConnected() === true) worker.send(message);
+}
