@@ -11,15 +11,12 @@ import { exposition, type Exposition } from './exposition.js';
 import { type FollowersShown, showFollowers } from './followers.js';
 import { type ProcessOptions, showProcess } from './nodeProcess.js';
 import { countLimited, type LimitTally } from './limits.js';
-import { PROCESS_LABEL } from './ofAll.js';
+import { type MetricValues, PROCESS_LABEL } from './ofAll.js';
 import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
 import { countRequests, countStaffRefused, type RequestTally, type StaffTally } from './requests.js';
 import { showState } from './state.js';
 import { showWebhooks } from './webhooks.js';
-
-/** The metrics of a process as plain data, in the form of `prom-client`, which another process can show. */
-export type MetricValues = readonly object[];
 
 export interface Metrics {
   readonly requests: RequestTally;

@@ -1,6 +1,8 @@
 /** The metrics of several processes that serve behind one port, on one page. */
 import { AggregatorRegistry } from 'prom-client';
-import type { MetricValues } from './metrics.js';
+
+/** The metrics of a process as plain data, in the form of `prom-client`, which another process can show. */
+export type MetricValues = readonly object[];
 
 export interface ProcessShown {
   readonly number: number;

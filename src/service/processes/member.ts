@@ -2,8 +2,8 @@
 import cluster from 'node:cluster';
 import type { PartHealth, Readiness } from '../../api/health.js';
 import { inFlight } from '../../lib/inFlight.js';
-import type { MetricValues, Metrics } from '../../metrics/metrics.js';
-import { textOfAll } from '../../metrics/ofAll.js';
+import type { Metrics } from '../../metrics/metrics.js';
+import { type MetricValues, textOfAll } from '../../metrics/ofAll.js';
 import { type Addresses, PLACE, type Place, type ProcessAnswer, type Shown } from './messages.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
 
