@@ -15,12 +15,7 @@ export const PROCESS_LABEL = 'process_number';
 
 /** @param values of each process that serves, with its number as a label */
 export async function textOfAll(values: readonly MetricValues[], processes: readonly ProcessShown[]): Promise<string> {
-  const own = (
-    name: string,
-    type: 'gauge' | 'counter',
-    help: string,
-    read: (of: ProcessShown) => number,
-  ): object => ({
+  const own = (name: string, type: 'gauge' | 'counter', help: string, read: (of: ProcessShown) => number): object => ({
     name,
     type,
     help,
