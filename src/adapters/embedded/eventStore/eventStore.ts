@@ -66,7 +66,7 @@ export async function openEmbeddedEventStore({
   const data = threadData(file, longLived);
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
-  const logTail = watchLogTail(() => reader.end());
+  const logTail = watchLogTail(() => reader.end(), { wal: `${file}-wal` });
   const recentAppends = openRecentAppends();
   const writer = openEventWriter({ data, onStored: recentAppends.add, onGrown: logTail.grew });
   const signals = openSignals(dir, ({ kind }) => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -494,6 +494,57 @@ test('wakes waiters by growth past their position, their signal, a failing engin
   await within(20_000, last);
   await within(20_000, tail.past(100, undefined));
 });
+
+if (process.platform === 'linux') {
+  test('hardly polls a quiet log, and polls often again once its WAL is written', () =>
+    inFolder(async ({ dir }) => {
+      const wal = join(dir, 'watched-wal');
+      writeFileSync(wal, '');
+      let end = 1;
+      let polls = 0;
+      const tail = watchLogTail(
+        () => {
+          polls += 1;
+          return end;
+        },
+        { wal, quietMs: 50, watchedPollMs: 100_000_000 },
+      );
+      const quiet = async (): Promise<void> => {
+        for (let before = -1; polls > before; await sleep(300)) before = polls;
+      };
+      for (const written of [1, 2]) {
+        const grown = tail.past(written, undefined);
+        await quiet();
+        appendFileSync(wal, 'x');
+        // A commit is visible some time after its write.
+        await sleep(30);
+        end = written + 1;
+        await within(20_000, grown);
+      }
+      const closed = tail.past(end, undefined);
+      await quiet();
+      tail.close();
+      await within(20_000, closed);
+    }));
+}
+
+test('polls on where the WAL can not be watched', () =>
+  inFolder(async ({ dir }) => {
+    let end = 1;
+    let polls = 0;
+    const tail = watchLogTail(
+      () => {
+        polls += 1;
+        return end;
+      },
+      { wal: join(dir, 'none'), quietMs: 10, watchedPollMs: 100_000_000 },
+    );
+    const grown = tail.past(1, undefined);
+    await until(() => polls > 10);
+    end = 2;
+    await within(20_000, grown);
+    tail.close();
+  }));
 
 test('reads streams of more events than one slice whole', () =>
   inFolder(async ({ open }) => {

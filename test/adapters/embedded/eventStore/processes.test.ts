@@ -53,6 +53,22 @@ test('sees at once what another process has appended', () =>
     });
   }));
 
+test("delivers another process's append to a follower that has long waited", () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await withProcesses(dir, 1, async ([other]) => {
+      const ids: string[] = [];
+      const following = readUntil(store.follow(undefined), (all) => all.length === 3);
+      for (let n = 0; n < 3; n++) {
+        await sleep(n === 1 ? 2_500 : 0);
+        const one = event();
+        ids.push(one.id);
+        await other!.append(newStream(), [one], 'none');
+      }
+      assert.equal(idsOf(await following), ids);
+    });
+  }));
+
 test("delivers another process's appends to followers at once", () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
