@@ -106,9 +106,14 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     }
   }
 
+  /** The state of the files as of the last check that found nothing. */
+  let checked = '';
   const timer = setInterval(() => {
     try {
+      const state = stateOf(file);
+      if (state === checked) return;
       refuse();
+      checked = state;
     } catch {
       // The next write reports the fault.
     }
@@ -131,3 +136,9 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
 
 /** The guard of a connection whose files can't be lost: it checks nothing. */
 export const UNGUARDED: Pick<WriteGuard, 'refuse' | 'confirm'> = { refuse: () => undefined, confirm: () => undefined };
+
+/** What the system says of the files, which every removal and alteration changes. */
+function stateOf(file: string): string {
+  const states = ENDINGS.map((ending) => statSync(file + ending, { throwIfNoEntry: false }));
+  return states.map((one) => (one === undefined ? '' : `${one.ino} ${one.size} ${one.ctimeMs}`)).join();
+}
