@@ -61,11 +61,14 @@ export interface KeyOwner {
   start(commandId: string): () => void;
 }
 
-export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): KeyOwner {
+export function keyOwner(presence: Pick<Presence, 'self' | 'isGone'>): KeyOwner {
   const working = new Map<string, symbol>();
   return {
-    self,
-    isWorking: (holder, commandId) => (holder.process === self.process ? working.has(commandId) : !isGone(holder)),
+    get self() {
+      return presence.self;
+    },
+    isWorking: (holder, commandId) =>
+      holder.process === presence.self.process ? working.has(commandId) : !presence.isGone(holder),
     start(commandId) {
       const turn = Symbol(commandId);
       working.set(commandId, turn);

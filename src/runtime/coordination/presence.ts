@@ -1,19 +1,25 @@
 /**
  * Tells whether the process that holds something has ended, so that no process waits for it. On the same machine the
- * system knows (`processLife.ts`). A process of another machine or container renews a record; without a renewal, by
- * this process's monotonic clock, it counts as ended. That process may only be frozen, so work done in its place must
- * be harmless if it continues.
+ * system knows (`processLife.ts`). A process of another machine or container renews a record while it may hold
+ * something; without a renewal, by this process's monotonic clock, it counts as ended. That process may only be frozen,
+ * so work done in its place must be harmless if it continues.
  */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
+import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
 import { hasEnded, isOfThisMachine, processLife } from './processLife.js';
 
 const PREFIX = 'present/';
+/** Milliseconds between renewals, and between scans, while this process holds something or asks about others. */
 const EVERY_MS = 300;
-/** A record without a renewal for this long counts as ended; found within 1.3 s. */
+/** Milliseconds between scans at rest. */
+const REST_MS = 1_000;
+/** A record without a renewal for this long counts as ended; found within 1.3 s, at rest within 2 s. */
 const STILL_MS = 1_000;
+/** Milliseconds after its last use in which an identity is renewed: longer than anything is held under it. */
+const PRESENT_MS = 120_000;
 /** Milliseconds until a presence record expires, longer than any clock error of the installation. */
 const EXPIRES_MS = 3_600_000;
 
@@ -24,6 +30,10 @@ export interface Holder {
 }
 
 export interface Presence {
+  /**
+   * Identity of this process, for what it is about to hold for less than `PRESENT_MS`. A process that has long held
+   * nothing takes a new one, so that no other process remembers it without renewals.
+   */
   readonly self: Holder;
   isGone(holder: Holder): boolean;
   close(): Promise<void>;
@@ -46,7 +56,10 @@ interface Sighting {
 }
 
 export function openPresence({ records, logger, life = processLife() ?? null }: PresenceOptions): Presence {
-  const self: Holder = { process: randomUUID(), ...(life === null ? {} : { life }) };
+  let self: Holder | undefined;
+  let presentUntil = Number.NEGATIVE_INFINITY;
+  let busyUntil = Number.NEGATIVE_INFINITY;
+  let resting = new AbortController();
   const sightings = new Map<string, Sighting>();
   const closing = new AbortController();
   let scannedAt = Number.NEGATIVE_INFINITY;
@@ -70,25 +83,49 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     scannedAt = Number.NEGATIVE_INFINITY;
   }
 
+  async function say(): Promise<void> {
+    if (self === undefined) return;
+    const key = PREFIX + self.process;
+    if (performance.now() < presentUntil) await records.put(key, {}, { expiresAt: Date.now() + EXPIRES_MS });
+    else {
+      self = undefined;
+      await records.delete(key);
+    }
+  }
+
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
+      resting = new AbortController();
       try {
-        await records.put(PREFIX + self.process, {}, { expiresAt: Date.now() + EXPIRES_MS });
+        await say();
         await scan();
       } catch (error) {
         forget();
         logger.debug({ err: error }, 'could not say that this process lives');
       }
-      await pause(EVERY_MS, closing.signal);
+      if (performance.now() < busyUntil) await pause(EVERY_MS, closing.signal);
+      else await pauseForBeats(REST_MS, AbortSignal.any([closing.signal, resting.signal]));
     }
   }
   const running = run();
 
+  function busy(): void {
+    busyUntil = performance.now() + PRESENT_MS;
+    resting.abort();
+  }
+
   return {
-    self,
+    get self() {
+      if (self === undefined || performance.now() >= presentUntil)
+        self = { process: randomUUID(), ...(life === null ? {} : { life }) };
+      presentUntil = performance.now() + PRESENT_MS;
+      busy();
+      return self;
+    },
     isGone({ process, life: its }) {
-      if (process === self.process) return false;
+      if (process === self?.process) return false;
       if (its !== undefined && life !== null && isOfThisMachine(its, life)) return hasEnded(its, life);
+      busy();
       const sighting = sightings.get(process);
       if (sighting === undefined) see(process, 0);
       return sighting !== undefined && scannedAt - sighting.since >= STILL_MS;
@@ -96,6 +133,7 @@ export function openPresence({ records, logger, life = processLife() ?? null }: 
     async close() {
       closing.abort();
       await running;
+      if (self === undefined) return;
       await records
         .delete(PREFIX + self.process)
         .catch((error: unknown) => logger.debug({ err: error }, 'could not say that this process ends'));
