@@ -1,5 +1,6 @@
 /** The deliveries to all endpoints, in the process that leads: one line for each endpoint. */
 import { inParallel } from '../lib/async/inParallel.js';
+import { pauseForBeats } from '../lib/async/beats.js';
 import { pause } from '../lib/async/pause.js';
 import { idOf } from '../domain/streamName.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
@@ -158,7 +159,7 @@ async function watchFeed(session: Session): Promise<void> {
   const { deps, lines, pollAgain, over } = session;
   let seen: Position = '';
   while (!over.aborted) {
-    await pause(lines.size === 0 ? IDLE_POLL_MS : POLL_MS, over);
+    await (lines.size === 0 ? pauseForBeats(IDLE_POLL_MS, over) : pause(POLL_MS, over));
     for (const [id, at] of pollAgain) {
       if (at > performance.now()) continue;
       pollAgain.delete(id);

@@ -5,6 +5,8 @@ import type { Exposition } from './exposition.js';
 
 /** Milliseconds between two measurements of the event loop's delay; each wakes the process up. */
 const RESOLUTION_MS = 50;
+/** Milliseconds after the metrics were read for which the delay is measured: longer than the pauses of any reader. */
+const MEASURED_MS = 300_000;
 const NANOSECONDS = 1e9;
 
 export interface ProcessOptions {
@@ -14,8 +16,21 @@ export interface ProcessOptions {
 
 export function showProcess(show: Exposition, { version, dataDir }: ProcessOptions): { close(): void } {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delay.enable();
   let utilization = performance.eventLoopUtilization();
+  let end: NodeJS.Timeout | undefined;
+
+  /** Measures the delay from now on, until nobody has read it for a while. */
+  function measure(): void {
+    clearTimeout(end);
+    end = setTimeout(stop, MEASURED_MS).unref();
+    delay.reset();
+    delay.enable();
+  }
+
+  function stop(): void {
+    delay.disable();
+    delay.reset();
+  }
 
   const lag = (name: string, words: string, read: (one: IntervalHistogram) => number): void => {
     show.gauge(
@@ -40,7 +55,7 @@ export function showProcess(show: Exposition, { version, dataDir }: ProcessOptio
       const since = performance.eventLoopUtilization(now, utilization);
       utilization = now;
       // Metrics are read in the order of their registration, within one turn: this one comes after the delays.
-      delay.reset();
+      measure();
       return [[[], since.utilization]];
     },
   );
@@ -71,7 +86,12 @@ export function showProcess(show: Exposition, { version, dataDir }: ProcessOptio
       return [];
     }
   });
-  return { close: () => delay.disable() };
+  return {
+    close() {
+      clearTimeout(end);
+      stop();
+    },
+  };
 }
 
 /** Delay is the time between two ticks of a timer, less its period. 0 before the first measurement. */

@@ -1,5 +1,6 @@
 /** Each process records its failing parts, so that any process can show the status of all. */
 import type { Logger } from 'pino';
+import { everyBeats } from '../../lib/async/beats.js';
 import type { Records } from '../../ports/readStore.js';
 import type { FollowerHealth } from '../../runtime/supervision/followers.js';
 import type { FailingPart } from './status.js';
@@ -29,15 +30,15 @@ export function reportFailing(
     recorded = parts.length > 0;
   }
 
-  const timer = setInterval(() => {
+  const stop = everyBeats(EVERY_MS, () => {
     // A failing engine may not take the record: readiness and metrics of this process show the failure all the same.
     recording ??= record()
       .catch((error: unknown) => logger.debug({ err: error }, 'could not say which parts of this process fail'))
       .finally(() => (recording = undefined));
-  }, EVERY_MS).unref();
+  });
   return {
     async close() {
-      clearInterval(timer);
+      stop();
       await recording;
     },
   };

@@ -3,7 +3,7 @@
  * by a lease. The read model tells which streams to read; each decision is made from the streams.
  */
 import type { Logger } from 'pino';
-import { pause } from '../../lib/async/pause.js';
+import { pauseForBeats } from '../../lib/async/beats.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { GiftChangeDeps } from '../purchase/giftChanges.js';
@@ -71,7 +71,7 @@ function follow(
             // it.
             if (await due.serves()) await round(now(), signal);
             well();
-            await pause(POLL_MS, signal);
+            await pauseForBeats(POLL_MS, signal);
           }
         } catch (error) {
           if (!signal.aborted && !(error instanceof NotOursError)) throw error;

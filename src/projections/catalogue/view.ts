@@ -2,7 +2,7 @@
  * The whole catalogue in memory, joined by commands and queries. Each API process has its own, at most 250 ms behind
  * the read model. Where a refusal depends on it while the read model is behind, the rest is read from the log.
  */
-import { pause } from '../../lib/async/pause.js';
+import { pauseForBeats } from '../../lib/async/beats.js';
 import { CATALOGUE_KINDS } from '../../domain/catalogue.js';
 import type { EventStore, Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -33,7 +33,7 @@ export interface CatalogueViewOptions {
   readonly followers: Pick<Followers, 'start'>;
 }
 
-const POLL_MS = 200;
+const POLL_MS = 250;
 /** The longest wait before a failed read is repeated. */
 const RETRY_MS = 1_000;
 const PAGE = 1_000;
@@ -84,7 +84,7 @@ export function openCatalogueView({
   const follower = followers.start(
     'catalogue',
     async ({ signal, well, onTrouble }) => {
-      for (; !signal.aborted; await pause(pollMs, signal)) {
+      for (; !signal.aborted; await pauseForBeats(pollMs, signal)) {
         try {
           await refresh();
           well();

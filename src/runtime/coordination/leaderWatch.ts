@@ -1,4 +1,5 @@
 /** Every process reports a missing leader, since the processes that could lead may be dead. */
+import { everyBeats } from '../../lib/async/beats.js';
 import type { Records } from '../../ports/readStore.js';
 import { leaseState } from './lease.js';
 
@@ -60,7 +61,7 @@ export function watchLeaders<N extends string>(
       .finally(() => (looking = undefined));
   };
   start();
-  const timer = setInterval(start, POLL_MS).unref();
+  const stop = everyBeats(POLL_MS, start);
   return {
     noLeaderSince(name) {
       const last = observed.get(name);
@@ -68,7 +69,7 @@ export function watchLeaders<N extends string>(
     },
     changes: (name) => observed.get(name)?.changes ?? 0,
     async close() {
-      clearInterval(timer);
+      stop();
       await looking;
     },
   };

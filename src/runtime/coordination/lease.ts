@@ -6,7 +6,7 @@
  */
 import type { Logger } from 'pino';
 import { deferred } from '../../lib/async/deferred.js';
-import { pause } from '../../lib/async/pause.js';
+import { pauseForBeats } from '../../lib/async/beats.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { hasEnded, lives, processLife } from './processLife.js';
@@ -126,7 +126,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not take it');
       reachable = false;
     }
-    await pause(ttlMs / 12, signal);
+    await pauseForBeats(ttlMs / 12, signal);
   }
   return undefined;
 }
@@ -236,7 +236,8 @@ function hold(
 
   async function keep(): Promise<void> {
     for (let wait = everyMs; ;) {
-      await pause(wait, lost.signal);
+      // Leases are renewed at the same beat, so that their records are stored in one transaction.
+      await pauseForBeats(wait, lost.signal);
       if (!held()) return;
       try {
         if (!(await renew())) return lose();

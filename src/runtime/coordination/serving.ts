@@ -4,6 +4,7 @@
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Logger } from 'pino';
+import { everyBeats } from '../../lib/async/beats.js';
 import type { Records } from '../../ports/readStore.js';
 
 const PREFIX = 'serving/';
@@ -42,17 +43,19 @@ export function reportServing({
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   let requests = 0;
   let putting: Promise<unknown> = Promise.resolve();
-  const timer = setInterval(() => {
+  const stop = everyBeats(EVERY_MS, () => {
     const report: Report = { requests, delayMs: Math.max(0, delays.percentile(99) / 1e6 - RESOLUTION_MS) };
     requests = 0;
     delays.reset();
     // An idle process stops the measurement, which wakes it up all the time.
-    if (report.requests === 0) return void delays.disable();
+    if (report.requests === 0) {
+      delays.disable();
+      return;
+    }
     putting = records
       .put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS })
       .catch((error: unknown) => logger.debug({ err: error }, 'could not tell how busy this process is'));
-  }, EVERY_MS);
-  timer.unref();
+  });
   return {
     answered(route) {
       if (route?.startsWith('/api/') !== true) return;
@@ -60,7 +63,7 @@ export function reportServing({
       requests += 1;
     },
     async close() {
-      clearInterval(timer);
+      stop();
       delays.disable();
       await putting;
     },

@@ -3,6 +3,7 @@
  * ended process counts until its windows end, so a restart does not reset the exchanged counts.
  */
 import { randomUUID } from 'node:crypto';
+import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
 import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 import type { Records } from '../../ports/readStore.js';
@@ -60,8 +61,9 @@ export function countExchange(
         if (!(error instanceof UnavailableError)) throw error;
         onTrouble(error);
       }
-      await pause(SOONEST_MS, signal);
-      await pause(EVERY_MS - SOONEST_MS, round.signal);
+      const exchangedAt = performance.now();
+      await pauseForBeats(EVERY_MS, round.signal);
+      await pause(Math.max(0, exchangedAt + SOONEST_MS - performance.now()), signal);
     }
     await publish();
   };

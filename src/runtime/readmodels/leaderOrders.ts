@@ -1,4 +1,5 @@
 /** Rebuilds, rollbacks and repairs that are requested while the leader runs. */
+import { pauseForBeats } from '../../lib/async/beats.js';
 import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
 import { asBuild, sameVersion } from './buildNumbers.js';
@@ -13,9 +14,9 @@ import { openBuild, type RunningBuild } from './runningBuild.js';
 import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 
-const POLL_MS = 400;
-/** Every fifth poll also checks the build in use, and stores the log's anchor. */
-const SLOW_LOOKS = 5;
+const POLL_MS = 500;
+/** Every fourth poll also checks the build in use, and stores the log's anchor. */
+const SLOW_LOOKS = 4;
 const TAKE_OVER_AGAIN_MS = 5_000;
 
 /** Polls for requests until the run is over. Failures of the read store are waited out. */
@@ -34,7 +35,7 @@ export async function lookForOrders(run: LeaderRun): Promise<void> {
       if (!failing) logger.warn({ err: error }, 'projector: could not look for rebuilds and repairs');
       failing = true;
     }
-    await pause(POLL_MS, over);
+    await pauseForBeats(POLL_MS, over);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Keeps orphaned read models up to date while this process stands by, if its code has their fold. */
-import { pause } from '../../lib/async/pause.js';
+import { pauseForBeats } from '../../lib/async/beats.js';
 import { acquireLease } from '../coordination/index.js';
 import { buildText, foldOf } from './buildNumbers.js';
 import { runFeed } from './feed.js';
@@ -18,7 +18,7 @@ export interface KeeperOptions extends ProjectorProcess {
 export async function keepOrphaned(options: KeeperOptions, until: AbortSignal): Promise<void> {
   const { store, projections, logger } = options;
   const keeping = new Map<string, Promise<void>>();
-  for (; !until.aborted; await pause(POLL_MS, until)) {
+  for (; !until.aborted; await pauseForBeats(POLL_MS, until)) {
     try {
       for (const { key, value } of await store.records.list<OrphanedModel>(ORPHANED)) {
         const name = key.slice(ORPHANED.length);
@@ -53,7 +53,7 @@ async function keep(
   const signal = AbortSignal.any([until, ended.signal]);
   const isOrphaned = async (): Promise<boolean> => (await orphanOf(store, name))?.number === number;
   const watching = (async () => {
-    for (; !signal.aborted; await pause(POLL_MS, signal)) if (!(await isOrphaned())) ended.abort();
+    for (; !signal.aborted; await pauseForBeats(POLL_MS, signal)) if (!(await isOrphaned())) ended.abort();
   })().catch((error: unknown) => {
     logger.warn(
       { err: error, projection: name },

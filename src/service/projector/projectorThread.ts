@@ -5,6 +5,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../../adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../adapters/embedded/readStore/readStore.js';
+import { everyBeats } from '../../lib/async/beats.js';
 import { resources } from '../../lib/async/resources.js';
 import { createLogger } from '../../lib/logging/logger.js';
 import { PROJECTIONS } from '../../projections/index.js';
@@ -61,7 +62,13 @@ open.add(
 // The first post of health signals that everything is loaded.
 await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));
 post(parts.health());
-setInterval(() => post(parts.health()), HEALTH_MS).unref();
+let posted = '';
+everyBeats(HEALTH_MS, () => {
+  const health = parts.health();
+  if (JSON.stringify(health) === posted) return;
+  posted = JSON.stringify(health);
+  post(health);
+});
 
 port.once('message', () => {
   open.close().then(

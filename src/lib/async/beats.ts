@@ -1,0 +1,106 @@
+/**
+ * Pauses that end together, at beats of the thread. A thread at rest wakes once for all that polls in it, since waking
+ * it costs more than most polls.
+ */
+import { pause } from './pause.js';
+
+const BEAT_MS = 250;
+
+interface Waiter {
+  readonly wake: () => void;
+  /** Whether the wait keeps the process alive. */
+  readonly keepsAlive: boolean;
+}
+
+/** Waiters of this thread by the number of their beat. */
+const waiting = new Map<number, Set<Waiter>>();
+let timer: NodeJS.Timeout | undefined;
+/** The beat that the timer is set for. */
+let next = Number.POSITIVE_INFINITY;
+
+/** Milliseconds by a clock that never goes back, the same in all threads, so that what one asks of another is asked at once. */
+const now = (): number => performance.timeOrigin + performance.now();
+
+const beatAt = (time: number): number => Math.round(time / BEAT_MS);
+
+/**
+ * The beat at which a pause of `ms` ends. Pauses of half a second end at half seconds, of a second at whole seconds, and
+ * so on by doubling: the same pause again and again keeps its rhythm, and that of all pauses of its length.
+ */
+function endOf(ms: number): number {
+  const step = 2 ** Math.floor(Math.log2(Math.max(1, Math.round(ms / BEAT_MS))));
+  const last = Math.floor(beatAt(now() + ms) / step) * step;
+  return last > beatAt(now()) ? last : last + step;
+}
+
+/**
+ * Waits for up to `ms` milliseconds, until a beat that others wait for too; or until `signal` is aborted. A pause that
+ * is shorter than a beat takes `ms`.
+ */
+export async function pauseForBeats(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms < BEAT_MS) return pause(ms, signal);
+  if (signal.aborted) return undefined;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      signal.removeEventListener('abort', end);
+      leave();
+      resolve();
+    };
+    const leave = enter(ms, { wake: end, keepsAlive: true });
+    signal.addEventListener('abort', end);
+  });
+  return undefined;
+}
+
+/** Calls `work`, which must not throw, about every `ms`, at beats. Keeps no process alive. @returns ends that */
+export function everyBeats(ms: number, work: () => void): () => void {
+  let leave = (): void => undefined;
+  const start = (): void => {
+    leave = enter(ms, {
+      wake() {
+        start();
+        work();
+      },
+      keepsAlive: false,
+    });
+  };
+  start();
+  return () => leave();
+}
+
+function enter(ms: number, waiter: Waiter): () => void {
+  const beat = endOf(ms);
+  const others = waiting.get(beat);
+  if (others === undefined) waiting.set(beat, new Set([waiter]));
+  else others.add(waiter);
+  setTimer();
+  return () => {
+    const left = waiting.get(beat);
+    if (left?.delete(waiter) !== true) return;
+    if (left.size === 0) waiting.delete(beat);
+    setTimer();
+  };
+}
+
+function setTimer(): void {
+  const first = Math.min(...waiting.keys());
+  if (first !== next) {
+    clearTimeout(timer);
+    timer = first === Number.POSITIVE_INFINITY ? undefined : setTimeout(beat, first * BEAT_MS - now());
+    next = first;
+  }
+  const keepsAlive = [...waiting.values()].some((waiters) => [...waiters].some((one) => one.keepsAlive));
+  if (keepsAlive) timer?.ref();
+  else timer?.unref();
+}
+
+function beat(): void {
+  const present = beatAt(now());
+  next = Number.POSITIVE_INFINITY;
+  for (const [due, waiters] of waiting) {
+    if (due > present) continue;
+    waiting.delete(due);
+    for (const { wake } of waiters) wake();
+  }
+  setTimer();
+}
