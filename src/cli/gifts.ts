@@ -99,6 +99,20 @@ const ACTIONS: readonly ActionCommand[] = [
     already: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC) already`,
   },
   {
+    name: 'unredeem',
+    summary: 'reverse the redemption of a gift',
+    description:
+      "Reverses the gift's redemption, whoever made it, at whichever merchant. The gift can be redeemed again, until its last valid day. Totals and events show the reversal as support's.",
+    options: [],
+    examples: [`gift gifts unredeem ${GIFT} --reason "redeemed by somebody else"`],
+    action: () => ({ name: 'unredeem' }),
+    done: ({ expiry_date, blocked_by }) =>
+      blocked_by.length > 0
+        ? `its redemption is reversed; ${blockedBy({ blocked_by })}`
+        : `its redemption is reversed; it can be redeemed to the end of ${expiry_date} (UTC)`,
+    already: () => 'nothing was to be done',
+  },
+  {
     name: 'block',
     summary: 'block a gift',
     description:
@@ -130,7 +144,7 @@ const ACTIONS: readonly ActionCommand[] = [
 
 export function giftsCommand(terminal: Terminal): Command {
   const group = new Command('gifts')
-    .summary('single gifts: resend, reassign, extend, block, unblock')
+    .summary('single gifts: resend, reassign, extend, unredeem, block, unblock')
     .description("What support does for single gifts. The gift's history shows who did it and why.")
     .addHelpText('after', examples(ACTIONS[0]?.examples[0] ?? ''));
   for (const command of ACTIONS) group.addCommand(subcommand(terminal, command));
@@ -181,6 +195,6 @@ function checkTicket({ ticket }: SupportFlags): void {
     throw usageFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -');
 }
 
-function blockedBy({ blocked_by }: SupportedGift): string {
+function blockedBy({ blocked_by }: Pick<SupportedGift, 'blocked_by'>): string {
   return blocked_by.length === 0 ? 'nothing blocks it' : `it is blocked by ${blocked_by.join(', ')}`;
 }

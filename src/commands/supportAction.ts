@@ -1,4 +1,5 @@
-import type { GiftEvent } from '../domain/gift/events.js';
+import type { GiftEvent, GiftUnredeemed } from '../domain/gift/events.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { type FoundGift, giftSource, withIssue } from './giftSource.js';
 import { type GiftDeps, unissuedGift } from './loadGift.js';
@@ -23,11 +24,14 @@ export async function supportAction(
     const decided = await decide(found);
     for (const { type } of decided)
       if (type !== 'GiftUnblocked')
-        refuseRepeats(
-          history,
-          'supported_too_often',
-          (event) => event.type === type && event.metadata.by.user !== undefined,
-        );
+        refuseRepeats(history, 'supported_too_often', (event) => event.type === type && isBySupport(event));
     return withIssue(found, decided);
   });
+}
+
+/** Disputes block gifts without a user, and a merchant's users reverse redemptions, too. */
+function isBySupport({ type, data, metadata }: RecordedEvent): boolean {
+  return type === 'GiftUnredeemed'
+    ? (data as GiftUnredeemed['data']).by_support === true
+    : metadata.by.user !== undefined;
 }

@@ -149,6 +149,7 @@ export const PERSONAL_FIELDS = {
   PaymentMethodAdded: PAYMENT_METHOD,
   PaymentMethodChanged: PAYMENT_METHOD,
   PaymentMethodRetired: PAYMENT_METHOD_RETIRED,
+  GiftUnredeemed: SUPPORT_TEXT,
   GiftBlocked: BLOCK,
   GiftUnblocked: BLOCK,
   GiftReassigned: SUPPORT_TEXT,

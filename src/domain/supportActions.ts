@@ -1,7 +1,7 @@
-import type { Block, GiftBlocked, GiftExtended, GiftReassigned, GiftUnblocked } from './gift/events.js';
+import type { Block, GiftBlocked, GiftExtended, GiftReassigned, GiftUnblocked, GiftUnredeemed } from './gift/events.js';
 import type { IssuedGift } from './gift/state.js';
 import type { GiftFacts } from './gift/decisions.js';
-import { isExpired } from './gift/decisions.js';
+import { isExpired, reversalOf } from './gift/decisions.js';
 import { Refusal } from './refusal.js';
 import { voucherExpiry } from './voucher.js';
 
@@ -68,6 +68,22 @@ export function reassign(
   const { receiver, transaction_id } = gift.issued;
   const same = receiver.user_id === to.receiver.user_id && receiver.phone_id === to.receiver.phone_id;
   return same ? [] : [{ type: 'GiftReassigned', data: { transaction_id, ...to } }];
+}
+
+/**
+ * Reverses the gift's redemption, whoever made it, at whichever merchant. A blocked gift stays blocked, and an expired one
+ * stays expired.
+ * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_not_redeemed`
+ */
+export function unredeemForSupport(
+  gift: IssuedGift,
+  { payment }: Pick<GiftFacts, 'payment'>,
+  reason: string,
+): GiftUnredeemed[] {
+  refuseUnlessAlive(gift, payment);
+  const redemption = gift.redemptions.at(-1);
+  if (redemption?.redeemed !== true) throw new Refusal('gift_not_redeemed');
+  return [{ type: 'GiftUnredeemed', data: { ...reversalOf(redemption).data, by_support: true, reason } }];
 }
 
 const YEARS = 10;

@@ -135,6 +135,34 @@ test('a gift is blocked, for a ticket too, and freed', async () => {
   );
 });
 
+test('reverses a redemption that was somebody else’s', async () => {
+  const id = await buyOne(service);
+  assert.equal((await redeem(service, id)).status, 201);
+  const { expiry_date } = (await service.ask('GET', `/api/v2/gifts/${id}`, { token: await service.userToken('ann') }))
+    .json.data;
+  assert.equal(
+    await said('unredeem', id),
+    `gift ${id}: its redemption is reversed; it can be redeemed to the end of ${expiry_date} (UTC)\n`,
+  );
+  const { code, err } = await gifts('unredeem', id, ...REASON);
+  assert.deepEqual([code, err], [1, 'gift: gift not redeemed.\n']);
+  assert.equal((await redeem(service, id)).status, 201);
+  await said('block', id);
+  assert.equal(await said('unredeem', id), `gift ${id}: its redemption is reversed; it is blocked by support\n`);
+  refused(await redeem(service, id), 405, 'gift is blocked.');
+  assert.deepEqual(
+    (await service.events.read(`gift-${id}`)).map(({ type, data }) => [type, (data as Json).reason]),
+    [
+      ['GiftIssued', undefined],
+      ['GiftRedeemed', undefined],
+      ['GiftUnredeemed', 'ticket 7'],
+      ['GiftRedeemed', undefined],
+      ['GiftBlocked', 'ticket 7'],
+      ['GiftUnredeemed', 'ticket 7'],
+    ],
+  );
+});
+
 test('a cancelled one needs no block', async () => {
   const id = await buyOne(service);
   const [cancelled] = await eventually(async () => {
@@ -155,6 +183,7 @@ test('unknown gifts and wrong usage are refused, and nothing is changed', async 
     resend: [],
     reassign: ['--to-user', 'bob'],
     extend: ['--until', daysFromNow(900).slice(0, 10)],
+    unredeem: [],
     block: [],
     unblock: [],
   };
@@ -183,7 +212,7 @@ test('unknown gifts and wrong usage are refused, and nothing is changed', async 
 });
 
 test('help shows an example of each', async () => {
-  for (const command of ['', 'resend', 'reassign', 'extend', 'block', 'unblock']) {
+  for (const command of ['', 'resend', 'reassign', 'extend', 'unredeem', 'block', 'unblock']) {
     const { code, out } = await gifts(...(command === '' ? ['--help'] : [command, '--help']));
     assert.equal(code, 0);
     assert.match(out, /Examples?:\n {2}\$ gift gifts /, command);

@@ -27,6 +27,17 @@ test('a ticket about one gift', async () => {
   });
 });
 
+test('a gift redeemed by mistake', async () => {
+  await inTrouble('A gift redeemed by mistake', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    const gift = await buyInto(trouble, url);
+    const till = { token: await userTokenOf(url, 'till-coffee'), body: { location_id: 'bean-soho' } };
+    assert.equal((await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', till)).status, 201);
+    await trouble.follow();
+  });
+});
+
 test('guessed gifts: a caller that looks for gifts that there are not', async () => {
   await inTrouble('Guessed gifts', { UNKNOWN_GIFTS_PER_CALLER: '3' }, async ({ start, ask, follow }) => {
     const { url = '' } = await start();

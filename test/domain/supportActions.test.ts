@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import type { GiftEvent } from '../../src/domain/gift/events.js';
 import { type Gift, type IssuedGift, giftAggregate } from '../../src/domain/gift/state.js';
 import { type GiftFacts, assignVoucher, ownerOf, refuseUnlessMayRedeem } from '../../src/domain/gift/decisions.js';
-import { extend, reassign } from '../../src/domain/supportActions.js';
+import { extend, reassign, unredeemForSupport } from '../../src/domain/supportActions.js';
 import { given, happened } from '../support/assertions/givenWhenThen.js';
 import { refusal } from '../support/assertions/rejects.js';
 import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
@@ -52,6 +52,29 @@ test('refuses to reassign an unpaid, cancelled, used, expired or vouchered gift'
   given(giftAggregate, issued())
     .when(to('cat', 'charged', LATE))
     .refused('gift_expired');
+});
+
+test('support reverses the latest redemption of a gift, also of one that is blocked', () => {
+  const reverse =
+    (payment: GiftFacts['payment'] = 'charged') =>
+    (gift: Gift): readonly GiftEvent[] =>
+      unredeemForSupport(gift as IssuedGift, { payment }, 'not by the receiver');
+  const reversed: GiftEvent = {
+    type: 'GiftUnredeemed',
+    data: {
+      redemption_id: 'r',
+      merchant_id: giftRedeemed('r').data.merchant_id,
+      by_support: true,
+      reason: 'not by the receiver',
+    },
+  };
+  given(giftAggregate, issued(), redeemed).when(reverse()).then(reversed);
+  given(giftAggregate, issued(), giftRedeemed('q'), unredeemed, redeemed).when(reverse()).then(reversed);
+  given(giftAggregate, issued(), redeemed, blocked).when(reverse()).then(reversed);
+  given(giftAggregate, issued()).when(reverse()).refused('gift_not_redeemed');
+  given(giftAggregate, issued(), redeemed, reversed).when(reverse()).refused('gift_not_redeemed');
+  given(giftAggregate, issued(), cancelled).when(reverse()).refused('gift_cancelled');
+  given(giftAggregate, issued()).when(reverse('pending')).refused('gift_not_paid');
 });
 
 test('makes the new receiver the owner and takes the gift from the previous one', () => {

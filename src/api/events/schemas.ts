@@ -14,6 +14,11 @@ export const eventData = {
   transaction_id: ID,
   gift_id: { ...ID, description: 'Of events of a gift.' },
   redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
+  by_support: {
+    type: 'boolean',
+    enum: [true],
+    description: "Of a reversal by support; absent: a merchant's user did it.",
+  },
   location_id: { ...ID, description: 'Where it was redeemed.' },
   voucher_id: { ...ID, description: 'Of the voucher that it got.' },
   refund_id: { ...ID, description: 'Of a refund made by support.' },

@@ -11,13 +11,17 @@ import { tooManyRequests } from '../auth/throttle.js';
 
 const DAY_SECONDS = 86_400;
 
-export type DailyLimit = Extract<LimitName, 'erasures' | 'person-exports' | 'personal-reads' | 'webhook-endpoints'>;
+export type DailyLimit = Extract<
+  LimitName,
+  'erasures' | 'person-exports' | 'personal-reads' | 'support-reversals' | 'webhook-endpoints'
+>;
 
 /** Limits in 24 hours for each user of support; 0: no limit. */
 export interface DailySettings {
   readonly erasuresPerDay: number;
   readonly personExportsPerDay: number;
   readonly personalReadsPerDay: number;
+  readonly reversalsPerDay: number;
 }
 
 /**
@@ -29,7 +33,7 @@ export type TakeDaily = (limit: DailyLimit, who: string) => Promise<void>;
 /** Counters in the records, which all processes share, so that neither a restart nor another process resets them. */
 export function dailyLimits(
   records: Records,
-  { erasuresPerDay, personExportsPerDay, personalReadsPerDay }: DailySettings,
+  { erasuresPerDay, personExportsPerDay, personalReadsPerDay, reversalsPerDay }: DailySettings,
   onLimited: LimitTally = () => undefined,
   now: () => number = clockMs,
 ): TakeDaily {
@@ -37,6 +41,7 @@ export function dailyLimits(
     erasures: erasuresPerDay,
     'person-exports': personExportsPerDay,
     'personal-reads': personalReadsPerDay,
+    'support-reversals': reversalsPerDay,
     'webhook-endpoints': MOST_CREATED_A_DAY,
   };
   const limiters = Object.entries(most).map(([name, points]) => [

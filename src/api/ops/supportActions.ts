@@ -65,7 +65,7 @@ const ticketProperty = {
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 
-interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded' | 'outward'> {
+interface DescribedAction extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded' | 'outward' | 'daily'> {
   readonly name: SupportAction['name'];
   readonly properties: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
@@ -162,6 +162,24 @@ const ACTIONS: readonly DescribedAction[] = [
     }),
     errors: ['gift_not_paid', 'gift_cancelled', 'invalid_expiry_date'],
     action: (body) => ({ name: 'extend', expiryDate: body['expiry_date'] as string }),
+  },
+  {
+    name: 'unredeem',
+    daily: 'support-reversals',
+    summary: 'Reverse the redemption of a gift',
+    description:
+      "Reverses the gift's redemption, whoever made it, at whichever merchant. The gift can be redeemed again, until its last valid day. Totals and events show the reversal as support's.",
+    properties: {},
+    bodyExample: { reason: 'redeemed by somebody else' },
+    answered: 'It is not redeemed any more.',
+    example: exampleWith('GiftUnredeemed', {
+      redemption_id: '5f2c9d6a1b7e4c80d3a1-4be1a8c7d0f9e2b35a66',
+      merchant_id: 'bean',
+      by_support: true,
+      reason: 'redeemed by somebody else',
+    }),
+    errors: ['gift_not_paid', 'gift_cancelled', 'gift_not_redeemed'],
+    action: () => ({ name: 'unredeem' }),
   },
   {
     name: 'block',

@@ -120,6 +120,8 @@ function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
     '£',
     'unredeemed',
     '£',
+    'by support',
+    '£',
     'refunded',
     '£',
     'charged back',

@@ -153,7 +153,7 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
   return [reversalOf(redemption)];
 }
 
-const reversalOf = ({ id, merchant_id }: RedemptionState): GiftUnredeemed => ({
+export const reversalOf = ({ id, merchant_id }: RedemptionState): GiftUnredeemed => ({
   type: 'GiftUnredeemed',
   data: { redemption_id: id, merchant_id },
 });

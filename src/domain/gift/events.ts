@@ -58,10 +58,18 @@ export type GiftRedeemed = DomainEvent<
   }
 >;
 
-/** `merchant_id`: the merchant of the redemption. */
+/**
+ * `merchant_id`: the merchant of the redemption. `by_support` and `reason`: support reversed it, whoever redeemed; absent
+ * where a merchant's user did.
+ */
 export type GiftUnredeemed = DomainEvent<
   'GiftUnredeemed',
-  { readonly redemption_id: string; readonly merchant_id: string | null }
+  {
+    readonly redemption_id: string;
+    readonly merchant_id: string | null;
+    readonly by_support?: true;
+    readonly reason?: string;
+  }
 >;
 
 /**

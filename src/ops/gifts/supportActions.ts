@@ -4,6 +4,8 @@ import { extendGift } from '../../commands/extendGift.js';
 import type { Transacted } from '../../commands/transact.js';
 import { type NewReceiver, type ReassignDeps, reassignGift } from '../../commands/reassignGift.js';
 import { resendGift } from '../../commands/resendGift.js';
+import { supportAction } from '../../commands/supportAction.js';
+import { unredeemForSupport } from '../../domain/supportActions.js';
 import { type SupportedGift, supportedGift } from '../history/supportedGift.js';
 
 export type SupportAction =
@@ -11,6 +13,7 @@ export type SupportAction =
   | { readonly name: 'reassign'; readonly receiver: NewReceiver }
   /** The last valid day, `YYYY-MM-DD`. */
   | { readonly name: 'extend'; readonly expiryDate: string }
+  | { readonly name: 'unredeem' }
   | { readonly name: 'block' | 'unblock'; readonly ticket?: string | undefined };
 
 export interface SupportOutcome extends Transacted {
@@ -43,6 +46,8 @@ async function run(
       return reassignGift(deps, giftId, context, action.receiver, reason);
     case 'extend':
       return extendGift(deps, giftId, context, action.expiryDate, reason);
+    case 'unredeem':
+      return supportAction(deps, giftId, context, ({ gift, payment }) => unredeemForSupport(gift, { payment }, reason));
     case 'block':
       return blockGift(deps, giftId, context, { ticket: action.ticket, reason });
     case 'unblock':

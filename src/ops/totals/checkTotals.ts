@@ -24,6 +24,7 @@ import {
   emptyTotals,
   BACK_TYPES,
   noSums,
+  redemptionSums,
   wentBack,
 } from './totals.js';
 
@@ -237,7 +238,8 @@ async function sumGift(
       const data = redeemed.get(id);
       if (open !== id) fault(`reverses the redemption ${id}, which is not the open one`);
       open = undefined;
-      if (data !== undefined) add(event, data.location_merchant_id, 'unredeemed', 1, data.value);
+      if (data === undefined) continue;
+      for (const name of redemptionSums(event)) add(event, data.location_merchant_id, name, 1, data.value);
     }
   }
 }

@@ -1,5 +1,5 @@
 /** Totals by merchant and day, to the penny: a fold of the log. */
-import type { GiftIssued } from '../../domain/gift/events.js';
+import type { GiftIssued, GiftUnredeemed } from '../../domain/gift/events.js';
 import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../../domain/purchase/disputes.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import type { GiftsRefunded, RefundFailed } from '../../domain/purchase/refund.js';
@@ -10,7 +10,10 @@ import { type LogRange, readRange } from '../ranges/range.js';
 import { redeemedFacts } from '../redemptions/redeemedFacts.js';
 import type { TimeZone } from '../ranges/times.js';
 
-/** Counts of gifts (`charged_back`: of disputes), and values in pence. Reversals of an earlier day are negative. */
+/**
+ * Counts of gifts (`charged_back`: of disputes), and values in pence. Reversals of an earlier day are negative.
+ * `unredeemed` includes `unredeemed_by_support`.
+ */
 export interface Sums {
   issued: number;
   issued_value: number;
@@ -18,13 +21,15 @@ export interface Sums {
   redeemed_value: number;
   unredeemed: number;
   unredeemed_value: number;
+  unredeemed_by_support: number;
+  unredeemed_by_support_value: number;
   refunded: number;
   refunded_value: number;
   charged_back: number;
   charged_back_value: number;
 }
 
-export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charged_back';
+export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'unredeemed_by_support' | 'refunded' | 'charged_back';
 
 /**
  * Issues, refunds and chargebacks count for the merchant that the brand had then ('' for an unknown brand), redemptions
@@ -49,6 +54,8 @@ export const noSums = (): Sums => ({
   redeemed_value: 0,
   unredeemed: 0,
   unredeemed_value: 0,
+  unredeemed_by_support: 0,
+  unredeemed_by_support_value: 0,
   refunded: 0,
   refunded_value: 0,
   charged_back: 0,
@@ -105,10 +112,10 @@ export async function foldTotals(
   for await (const batch of readRange(events, range, { types: TYPES }, options.signal)) {
     const redemptions = batch.events.filter(({ type }) => type === 'GiftRedeemed' || type === 'GiftUnredeemed');
     const redeemed = await facts.of(redemptions);
-    for (const [index, { type, at }] of redemptions.entries()) {
+    for (const [index, event] of redemptions.entries()) {
       const fact = redeemed[index];
-      if (fact !== undefined)
-        totals.add(at, fact.location_merchant_id, type === 'GiftRedeemed' ? 'redeemed' : 'unredeemed', 1, fact.value);
+      if (fact === undefined) continue;
+      for (const name of redemptionSums(event)) totals.add(event.at, fact.location_merchant_id, name, 1, fact.value);
     }
     for (const event of batch.events) {
       if (event.type === 'GiftIssued') {
@@ -128,6 +135,13 @@ export async function foldTotals(
   // A stopped reading ends without an error.
   options.signal?.throwIfAborted();
   return totals.rows();
+}
+
+/** The sums for which a redemption or its reversal counts. */
+export function redemptionSums({ type, data }: RecordedEvent): readonly SumName[] {
+  if (type === 'GiftRedeemed') return ['redeemed'];
+  const { by_support } = data as GiftUnredeemed['data'];
+  return by_support === true ? ['unredeemed', 'unredeemed_by_support'] : ['unredeemed'];
 }
 
 /**

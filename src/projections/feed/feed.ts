@@ -27,6 +27,8 @@ export interface EntryData {
   readonly transaction_id: string;
   readonly gift_id?: string;
   readonly redemption_id?: string;
+  /** Support reversed the redemption; absent: a merchant's user did. */
+  readonly by_support?: true;
   readonly location_id?: string;
   readonly voucher_id?: string;
   readonly refund_id?: string;
@@ -255,8 +257,10 @@ function dataOf(event: Fed, gift: GiftParties): EntryData {
       const { redemption_id, location_id } = event.data;
       return { transaction_id, gift_id, redemption_id, location_id };
     }
-    case 'GiftUnredeemed':
-      return { transaction_id, gift_id, redemption_id: event.data.redemption_id };
+    case 'GiftUnredeemed': {
+      const { redemption_id, by_support } = event.data;
+      return { transaction_id, gift_id, redemption_id, ...(by_support === true ? { by_support } : {}) };
+    }
     case 'VoucherAssigned':
       return { transaction_id, gift_id, voucher_id: event.data.voucher_id };
     case 'GiftExtended':

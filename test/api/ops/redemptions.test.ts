@@ -150,6 +150,8 @@ test('totals, with the check', async () => {
       unredeemed_value: 350,
       refunded: 0,
       refunded_value: 0,
+      unredeemed_by_support: 0,
+      unredeemed_by_support_value: 0,
       charged_back: 0,
       charged_back_value: 0,
     },

@@ -15,7 +15,7 @@ test.before(async () => {
 });
 test.after(() => service.close());
 
-type What = 'resend' | 'reassign' | 'extend' | 'block' | 'unblock';
+type What = 'resend' | 'reassign' | 'extend' | 'unredeem' | 'block' | 'unblock';
 const care = async (gift: string, what: What, body: object = {}, key?: string): Promise<Reply> =>
   service.ask('POST', `/ops/gifts/${gift}/${what}`, {
     token: await service.userToken('sue'),
@@ -203,6 +203,36 @@ test('an expired gift is valid again, its voucher with it', async () => {
   assert.ok(at > after.v2[0].dateCreated);
 });
 
+test('reverses a redemption for support, as the event, the merchant’s feed and the totals say', async () => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  refused(await care(gift, 'unredeem'), 422, 'gift not redeemed.');
+  assert.equal((await redeem(service, gift)).status, 201);
+  const first = await care(gift, 'unredeem', { reason: 'not by the receiver' }, 'unredeem-once');
+  assert.equal(first.status, 200, first.text);
+  const [event] = first.json.data.events;
+  assert.deepEqual(
+    [first.json.data.gift_status, event.type, event.by.user, event.data.by_support, event.data.reason],
+    ['sent', 'GiftUnredeemed', 'sue', true, 'not by the receiver'],
+  );
+  assert.equal((await look(gift)).gift_status, 'sent');
+  const again = await care(gift, 'unredeem', { reason: 'not by the receiver' }, 'unredeem-once');
+  assert.deepEqual([again.headers.get('idempotent-replayed'), again.json], ['true', first.json]);
+  refused(await care(gift, 'unredeem'), 422, 'gift not redeemed.');
+
+  const till = await service.userToken('till-coffee');
+  const fed = await eventually(async () => {
+    const { json } = await service.ask('GET', '/api/v2/events?limit=500', { token: till });
+    return (json['data'] as Json[]).find(({ type, data }) => type === 'gift.unredeemed' && data.gift_id === gift);
+  });
+  assert.equal(fed.data.by_support, true);
+  assert.doesNotMatch(JSON.stringify(fed), /receiver/);
+  const totals = await service.ask('GET', '/ops/totals?check=1', { token: await service.userToken('aud') });
+  const { sums, check } = totals.json as Json;
+  assert.deepEqual([sums.unredeemed_by_support, check.agree], [1, true], totals.text);
+
+  assert.equal((await redeem(service, gift)).status, 201, 'it is redeemed again');
+});
+
 test('not to a day that is past, earlier, too far or none', async () => {
   const gift = await buyOne(service);
   const wrong = 'expiry_date must be a day to come, later than the present one and at most ten years ahead.';
@@ -296,6 +326,7 @@ test('unknown gifts, no reason, no role', async () => {
     resend: {},
     reassign: { user_id: 'bob' },
     extend: { expiry_date: daysFromNow(900).slice(0, 10) },
+    unredeem: {},
     block: {},
     unblock: {},
   };

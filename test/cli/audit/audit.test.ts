@@ -176,6 +176,8 @@ test('totals are per merchant and day, to the penny, and agree with the streams'
     unredeemed_value: 350,
     refunded: 0,
     refunded_value: 0,
+    unredeemed_by_support: 0,
+    unredeemed_by_support_value: 0,
     charged_back: 0,
     charged_back_value: 0,
   });
@@ -190,6 +192,8 @@ test('totals are per merchant and day, to the penny, and agree with the streams'
     unredeemed_value: 0,
     refunded: 0,
     refunded_value: 0,
+    unredeemed_by_support: 0,
+    unredeemed_by_support_value: 0,
     charged_back: 0,
     charged_back_value: 0,
   });
@@ -221,7 +225,7 @@ test('a part of the time counts what happened in it', async () => {
 test('people see a table with pounds, and CSV has pence', async () => {
   const { out, err } = await audit('totals', '--check');
   assert.match(out, /^the whole log: .*\n\nday +merchant +issued +£ +redeemed +£/);
-  assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00\n$/);
+  assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00 +0 +0\.00\n$/);
   assert.match(
     err,
     /2 transactions and 4 gifts read by their streams, 0 of them paid for and not issued yet: all agrees to the penny/,
@@ -229,9 +233,9 @@ test('people see a table with pounds, and CSV has pence', async () => {
   const csv = (await audit('totals', '--csv')).out.split('\n');
   assert.equal(
     csv[0],
-    'day,merchant_id,issued,issued_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name',
+    'day,merchant_id,issued,issued_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,unredeemed_by_support,unredeemed_by_support_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name',
   );
-  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0,Coffee Ltd$/);
+  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0,0,0,Coffee Ltd$/);
 });
 
 test('who saw what is shown', async () => {
