@@ -30,6 +30,8 @@ export function alterationsOf(database: Database, file: string): (stated: Stated
   const checkpoint = database.prepare<[], { readonly log: number }>('PRAGMA wal_checkpoint(NOOP)');
   const pageCount = database.prepare<[], number>('PRAGMA page_count').pluck();
   const schemaVersion = database.prepare<[], number>('PRAGMA schema_version').pluck();
+  // In one transaction, since each takes and frees the file's locks.
+  const schemaAndPages = database.transaction(() => [schemaVersion.get(), pageCount.get()] as const);
   let schema = 0;
   /** Expected size of the file, without the pages that a VACUUM has left to the next checkpoint to cut. */
   let bytes = 0;
@@ -53,10 +55,9 @@ export function alterationsOf(database: Database, file: string): (stated: Stated
   /** Whether the file was cut. Only a VACUUM makes it shorter, which raises the version of its schema. */
   function fileIsCut(now: number | undefined): boolean {
     if (now === undefined) return false;
-    const version = read(() => schemaVersion.get()) ?? schema;
+    const [version = schema, pages] = read(schemaAndPages) ?? [];
     if (now < bytes && version <= schema) return true;
     schema = version;
-    const pages = read(() => pageCount.get());
     if (pages !== undefined) bytes = Math.min(now, pages * pageSize);
     return false;
   }

@@ -219,17 +219,25 @@ function openReads(database: Database, file: string): Reads {
   /** The file's and the collections' versions of the documents in memory. */
   let seen: number | undefined;
   const seenDocuments = new Map<string, string>();
+  /** Whether the documents in memory are as new as the snapshot. */
+  let isMemoryNew = false;
 
   function takeSnapshot(): void {
-    if (!hold()) return;
+    if (hold()) isMemoryNew = false;
+  }
+
+  /** Most reads need no document in memory, so only those that do look for changes. */
+  function renewMemory(): void {
+    if (isMemoryNew) return;
     const version = dataVersion.get();
-    if (version === seen) return;
-    for (const [collection, documents] of documentsVersions.all()) {
-      if (seenDocuments.get(collection) === documents) continue;
-      memory.forget(collection);
-      seenDocuments.set(collection, documents);
-    }
+    if (version !== seen)
+      for (const [collection, documents] of documentsVersions.all()) {
+        if (seenDocuments.get(collection) === documents) continue;
+        memory.forget(collection);
+        seenDocuments.set(collection, documents);
+      }
     seen = version;
+    isMemoryNew = true;
   }
 
   const failure = (error: unknown): Error => readFailure(error, database, file, 'read store');
@@ -260,7 +268,11 @@ function openReads(database: Database, file: string): Reads {
       }
     },
     version: () => readNow(() => dataVersion.get() as number),
-    memory: () => read(() => memory),
+    memory: () =>
+      read(() => {
+        renewMemory();
+        return memory;
+      }),
     renew,
     failure,
   };
