@@ -31,6 +31,8 @@ export interface RouterOptions extends PartsOptions {
   readonly own: OwnParts;
   /** Aborted when the service stops: requests that wait for events are answered then. */
   readonly stopping: AbortSignal;
+  /** Has the projector of this process, if it has one, look for requests of maintenance at once. */
+  readonly pollMaintenance: () => void;
   /** Requests a reset of the sandbox. @throws HttpError `reset_refused` */
   readonly reset: () => void;
 }
@@ -116,7 +118,7 @@ function staffRouters(
       models,
       upkeep: {
         status: open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own })),
-        orders: open.add(awaitedOrders(store.records, logger)),
+        orders: open.add(awaitedOrders(store, logger, options.pollMaintenance)),
       },
       payments: config,
       erasures: options.erasures,

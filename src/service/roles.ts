@@ -77,7 +77,7 @@ async function start(options: RolesOptions, open: Resources): Promise<Roles> {
   const stopping = new AbortController();
   const page = member?.metrics(metrics) ?? metrics;
   const readinessOfAll: ApiNeeds['readinessOfAll'] = (own) => member?.readiness(own) ?? own;
-  const needs = { stopping: stopping.signal, readiness, readinessOfAll, metrics, page };
+  const needs = { stopping: stopping.signal, readiness, readinessOfAll, metrics, page, projector };
   const apis = listeners.api && (await createApis(shared, options, needs, open));
   const embedded = [
     ...(config.eventStoreUrl === undefined ? [unmeasured.events] : []),
@@ -156,12 +156,13 @@ interface ApiNeeds {
   readonly metrics: Metrics;
   /** What `/metrics` shows: of all processes behind these ports. */
   readonly page: Pick<Metrics, 'text' | 'contentType'>;
+  readonly projector: RunningProjector | undefined;
 }
 
 async function createApis(
   shared: Shared,
   { listeners, reset }: RolesOptions,
-  { stopping, readiness, readinessOfAll, metrics, page }: ApiNeeds,
+  { stopping, readiness, readinessOfAll, metrics, page, projector }: ApiNeeds,
   open: Resources,
 ): Promise<Apis> {
   const { config, engines, keys, stored, holder, logger, followers } = shared;
@@ -187,6 +188,7 @@ async function createApis(
       },
       onLimited: metrics.limited,
       onStaffRefused: metrics.staffRefused,
+      pollMaintenance: () => projector?.poll(),
       reset,
       readiness,
       readinessOfAll,

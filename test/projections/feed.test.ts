@@ -12,15 +12,13 @@ import { type FeedDocument, type FeedEntry, feedProjection } from '../../src/pro
 import { repair } from '../../src/runtime/readmodels/maintenance/repair.js';
 import { verifyAll, type VerifyOptions, verifySample } from '../../src/runtime/readmodels/maintenance/verify.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
-import { FULL_SPEED } from '../support/faults/fullSpeed.js';
 import { append, buy, type Installation, installed, redeem } from '../support/fixtures/projecting.js';
-import { depsFor, led } from '../support/fixtures/rebuilding.js';
+import { depsFor, led, unwatched } from '../support/fixtures/rebuilding.js';
 import { until } from '../support/assertions/until.js';
 
 const test = suite('projections/feed');
 const FEED = feedProjection;
 const COLLECTION = collectionOf(feedProjection);
-const never = new AbortController().signal;
 
 async function issue(
   installation: Installation,
@@ -82,8 +80,7 @@ const verification = ({ events, store }: Installation): VerifyOptions => ({
   events,
   store,
   projection: FEED,
-  pace: FULL_SPEED,
-  signal: never,
+  ...unwatched(),
   onDifference: () => undefined,
 });
 
@@ -167,7 +164,7 @@ test(
     assert.equal(await installation.store.correct(COLLECTION, [{ id, expected: position, document: forged }]), [true]);
     assert.is((await verifySample({ ...verification(installation), count: 100 })).differences, 1);
     const deps = depsFor(installation.events, installation.store, 'repairer');
-    const outcome = led(deps, async () => repair(deps, FEED, [id], { pace: FULL_SPEED, signal: never }), FEED);
+    const outcome = led(deps, async () => repair(deps, FEED, [id], unwatched()), FEED);
     assert.equal(
       ((await outcome) ?? []).map((one) => one.outcome),
       ['repaired'],

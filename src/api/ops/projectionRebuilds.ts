@@ -55,7 +55,7 @@ const held =
 const ALL = 'all';
 
 export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
-  const { of, exists, asking, store, params } = options;
+  const { of, exists, asking, orders, store, params } = options;
 
   /** The state of a rebuild without its progress, which only the projection's status has. */
   async function rebuildNow(name: string): Promise<RebuildStatus | null> {
@@ -184,8 +184,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
         const { name } = of(call).projection;
         return recorded(start, async () => {
           // A request that is repeated after a lost answer finds no rebuild, since it has ended already.
-          if ((await maintenance.rebuildOf(store, name)) !== undefined)
-            await ended(name, await maintenance.abort(store, name));
+          if ((await maintenance.rebuildOf(store, name)) !== undefined) await ended(name, await orders.abort(name));
           return answered(name, 200);
         });
       },
@@ -214,5 +213,5 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
 
 /** Records the caller and reason before the work, and its outcome afterwards. Turns refusals into HTTP errors. */
 async function recorded(record: () => Promise<StartedOperation>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
-  return refusalsAsErrors(async () => recordedWork(await record(), work, ({ shown }) => shown));
+  return refusalsAsErrors(async () => recordedWork(await record(), work, ({ shown }) => [shown, true]));
 }

@@ -1,17 +1,10 @@
 import { Command } from 'commander';
 import { AlteredEventError } from '../../ports/unavailable.js';
-import {
-  buildOf,
-  buildText,
-  maintenance,
-  type Projection,
-  type RebuildProgress,
-} from '../../runtime/readmodels/index.js';
+import { buildOf, buildText, maintenance, type Progress } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { inTenths } from '../../ops/status/status.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { examples } from '../output.js';
-import type { Goal } from '../progress.js';
 import { CommandFailure, type Terminal, usageFailure } from '../terminal.js';
 import {
   ALTERED_OPTION,
@@ -20,8 +13,8 @@ import {
   maintaining,
   maintenanceReason,
   type MaintenanceFlags,
+  progressShown,
   projectionOf,
-  recorded,
 } from './shared.js';
 
 interface RebuildFlags extends MaintenanceFlags {
@@ -68,26 +61,22 @@ export function rollbackCommand(terminal: Terminal): Command {
 }
 
 async function runRebuild(terminal: Terminal, name: string | undefined, flags: RebuildFlags): Promise<void> {
-  if ((name === undefined) === (flags.all === undefined)) throw usageFailure('name one read model, or --all');
-  if (flags.abort === true && name === undefined) throw usageFailure('--abort wants the name of one read model');
+  const { all, altered, abort, json } = flags;
+  if ((name === undefined) === (all === undefined)) throw usageFailure('name one read model, or --all');
+  if (abort === true && name === undefined) throw usageFailure('--abort wants the name of one read model');
   const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
-  const reason = maintenanceReason(flags);
-  const json = flags.json === true;
+  const options = { reason: maintenanceReason(flags), json: json === true, command: 'rebuild' } as const;
+  const asked = { ...(altered === true ? { altered } : {}), ...(abort === true ? { abort } : {}) };
   terminal.yieldProcessor?.();
   await withStores(terminal, async (opened) => {
     // The log is compared with its signed heads once for all read models.
-    let uncheckedLog = flags.altered === true;
+    let uncheckedLog = altered === true;
     for (const projection of projections) {
-      const what = {
-        name: projection.name,
-        ...(flags.altered === true ? { altered: true } : {}),
-        ...(flags.abort === true ? { abort: true } : {}),
-      };
-      await maintaining(terminal, opened, { projection, reason, json, command: 'rebuild' }, async (through) =>
-        recorded(opened.events, 'gift projections rebuild', what, reason, async () =>
-          flags.abort === true
-            ? abortOne(opened, projection, through)
-            : rebuildOne(opened, projection, through, uncheckedLog),
+      await maintaining(terminal, opened, { ...options, projection }, async (run) =>
+        run.recorded(asked, async () =>
+          abort === true
+            ? abortOne(opened, projection.name, run)
+            : rebuildOne(opened, projection.name, run, uncheckedLog),
         ),
       );
       uncheckedLog = true;
@@ -98,110 +87,90 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
 /** Rebuilds one read model. While an engine does not answer, the rebuild waits, then goes on from where it was. */
 async function rebuildOne(
   { store }: OpenedStores,
-  { name }: Projection,
-  { bar, order, until, hasWaited, lead, poll, say, write }: Maintaining,
+  name: string,
+  run: Maintaining,
   uncheckedLog: boolean,
 ): Promise<void> {
   const startedAt = performance.now();
-  const request = { names: [name], uncheckedLog };
-  const { result } = await order('rebuild', request, 'interrupted; nothing was changed', async () => undefined);
-  const [started] = result ?? [];
+  const [started] = await run.order('rebuild', { names: [name], uncheckedLog }, 'interrupted; nothing was changed');
   if (started === undefined) throw new Error(`${name}: the order has no build`);
   const { target, from } = started;
-  poll();
 
-  let last: RebuildProgress | undefined;
-  async function report(): Promise<void> {
-    const progress = (await maintenance.lastProgress(store, name, target))?.progress;
-    if (progress === undefined || (progress.events === last?.events && progress.position === last.position)) return;
-    last = progress;
-    bar(progress.events, goalOf(progress));
-    await say('building', progressJson(progress));
-  }
-
-  await until(async () => {
+  let last: Progress | undefined;
+  await run.until(async () => {
     const rebuild = (await maintenance.rebuildOf(store, name))?.value;
-    await report();
+    const progress = (await maintenance.lastProgress(store, name, target))?.progress;
+    if (progress !== undefined && (progress.events !== last?.events || progress.position !== last.position)) {
+      last = progress;
+      run.bar(progress);
+      await run.say('building', progressShown(progress));
+    }
     if (rebuild?.target !== target || rebuild.state !== 'building') return true;
     if (rebuild.failure !== undefined) throw new AlteredEventError(rebuild.failure);
     return undefined;
   }, `interrupted: repeat the command, and the rebuild of ${name} goes on from where it was, as it does in a running projector; --abort ends it`);
-  bar.clear();
+  run.bar(undefined);
   let saidAt = Number.NEGATIVE_INFINITY;
-  const { active } = await until(async () => {
+  const { active } = await run.until(async () => {
     if ((await maintenance.rebuildOf(store, name))?.value.target !== target)
       return { active: await store.active(name) };
-    await lead();
+    await run.lead();
     if (performance.now() - saidAt < LINE_MS) return undefined;
     saidAt = performance.now();
-    await say('swapping', buildOf(target));
+    await run.say('swapping', buildOf(target));
     return undefined;
   }, `interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
   if (active !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
-  const resumed = started.resumed || hasWaited();
+  const resumed = started.resumed || run.hasWaited;
   const seconds = (performance.now() - startedAt) / 1_000;
   const previous = from === null ? null : buildOf(from);
   const events = last?.events ?? null;
-  await say('done', { ...buildOf(target), previous, resumed, events, seconds: inTenths(seconds) });
+  await run.say('done', { ...buildOf(target), previous, resumed, events, seconds: inTenths(seconds) });
   const kept = from === null ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
-  await write(
+  await run.write(
     `${name}: ${events === null ? 'what was built' : `${events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`,
   );
 }
 
-/** The share of the log, as the goal: the number of events of a projection's types is known only at the end. */
-export const goalOf = ({ share }: RebuildProgress): Goal => (share === undefined ? undefined : { share });
-
-export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {
-  return {
-    events,
-    total: total ?? null,
-    per_second: Math.round(perSecond),
-    seconds_left: secondsLeft === undefined ? null : inTenths(secondsLeft),
-    position: position ?? null,
-  };
-}
-
-async function abortOne(
-  { store }: OpenedStores,
-  { name }: Projection,
-  { until, lead, poll, say, write }: Maintaining,
-): Promise<void> {
+async function abortOne({ store }: OpenedStores, name: string, run: Maintaining): Promise<void> {
   const target = await maintenance.abort(store, name);
-  poll();
-  await until(async () => {
+  run.poll();
+  await run.until(async () => {
     const rebuild = (await maintenance.rebuildOf(store, name))?.value;
     if (rebuild?.target !== target) return true;
-    if (rebuild.state === 'leaving') await lead();
+    if (rebuild.state === 'leaving') await run.lead();
     return undefined;
   }, `interrupted: the rebuild of ${name} is being aborted; repeat the command to see it through`);
-  await say('aborted', {});
-  await write(`${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`);
+  await run.say('aborted', {});
+  await run.write(`${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`);
 }
 
 async function runRollback(terminal: Terminal, name: string, flags: MaintenanceFlags): Promise<void> {
   const projection = projectionOf(name);
-  const reason = maintenanceReason(flags);
-  const json = flags.json === true;
-  await withStores(terminal, async (opened) => {
-    const { store, events } = opened;
-    const options = { projection, reason, json, command: 'rollback' } as const;
-    await maintaining(terminal, opened, options, async ({ requested, until, lead, say, write }) =>
-      recorded(events, 'gift projections rollback', { name }, reason, async () => {
+  const options = {
+    projection,
+    reason: maintenanceReason(flags),
+    json: flags.json === true,
+    command: 'rollback',
+  } as const;
+  await withStores(terminal, async (opened) =>
+    maintaining(terminal, opened, options, async (run) =>
+      run.recorded({}, async () => {
+        const { store } = opened;
         const from = await store.active(name);
-        const target = await maintenance.rollBack(store, projection, requested);
-        await until(
+        const target = await maintenance.rollBack(store, projection, run.requested);
+        await run.until(
           async () => {
             if ((await store.active(name)) === target && (await maintenance.rebuildOf(store, name)) === undefined)
               return true;
-            await lead();
+            await run.lead();
             return undefined;
           },
           `interrupted: the running projector goes back to ${buildText(target)}, or the same command again`,
         );
-        await say('done', { ...buildOf(target), previous: from === undefined ? null : buildOf(from) });
-        await write(`${name}: ${buildText(target)} is in use again`);
+        await run.say('done', { ...buildOf(target), previous: from === undefined ? null : buildOf(from) });
+        await run.write(`${name}: ${buildText(target)} is in use again`);
       }),
-    );
-  });
+    ),
+  );
 }

@@ -8,13 +8,15 @@ import { findSealKeys } from '../../service/keys.js';
 import { maintenanceTools } from '../../service/projector/inProcess.js';
 import { diskRemedy } from '../../service/startFailure.js';
 import { treeDir } from '../../service/tree.js';
-import { type EventStore, LogSealedError } from '../../ports/eventStore.js';
+import { LogSealedError } from '../../ports/eventStore.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import {
   type Requested,
   maintenance,
+  type MaintenanceOptions,
   MaintenanceRefusedError,
   type Order,
+  type Progress,
   type Projection,
   startMaintenance,
   startProjector,
@@ -26,7 +28,7 @@ import { commandLineCaller } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
 import { cliAccess, reasonOf } from '../exports.js';
 import { jsonLine, printable } from '../output.js';
-import { type Progress, progressBar } from '../progress.js';
+import { progressBars } from '../progress.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from '../terminal.js';
 
 /** Milliseconds between lines of JSON that say the same. */
@@ -62,34 +64,10 @@ export function projectionOf(name: string): Projection {
   return found;
 }
 
-export interface Maintaining {
-  readonly requested: Requested;
-  readonly bar: Progress;
-  /** Writes a line of JSON, where lines of JSON are requested. */
-  say(action: string, more: object): Promise<void>;
-  /** Writes lines, where no lines of JSON are requested. */
-  write(...lines: readonly string[]): Promise<void>;
-  /**
-   * Polls until `look` returns something. Engines that do not answer are waited for.
-   * @throws CommandFailure with `whenInterrupted`; UnavailableError after five minutes
-   */
-  until<T>(look: () => Promise<T | undefined>, whenInterrupted: string): Promise<T>;
-  /**
-   * Places an order and waits for its end; an interrupt withdraws it.
-   * @throws as `until`, and what the order failed of
-   */
-  order<K extends Order['kind']>(
-    kind: K,
-    request: Order<K>['request'],
-    whenInterrupted: string,
-    onPoll: (order: Order<K>) => Promise<void>,
-  ): Promise<Order<K>>;
-  /** Whether an engine had to be waited for. */
-  hasWaited(): boolean;
-  /** Carries out at once what was requested, unless another process does. */
-  poll(): void;
-  /** Leads the projection unless another process does, as what was requested needs a leading process. */
-  lead(): Promise<void>;
+/** Progress as a line of JSON shows it. */
+export function progressShown(progress: Progress): object {
+  const { share: _, ...shown } = progress;
+  return shown;
 }
 
 export interface MaintainingOptions {
@@ -101,46 +79,80 @@ export interface MaintainingOptions {
 
 const DOING = { rebuild: 'rebuilding', rollback: 'rolling back', verification: 'verifying', repair: 'repairing' };
 
-/** Runs `work` in a process that carries orders out as a process with the role `projector` does. */
-export async function maintaining<T>(
-  { stdout, stderr, signal }: Terminal,
-  { config, events, stored, store }: OpenedStores,
-  { projection, reason, json, command }: MaintainingOptions,
-  work: (maintaining: Maintaining) => Promise<T>,
-): Promise<T> {
-  const { name } = projection;
-  const by = commandLineCaller().user ?? 'cli';
-  const holder = `${by} (process ${process.pid}, ${randomUUID().slice(0, 8)})`;
-  const parts = followers({ logger: pino({ level: 'silent' }) });
-  // What fails though no engine does is a defect, and its trace is worth a line.
-  const logger = pino({ level: 'error' }, stderr);
-  const role = { events, store, logger, holder, projections: [projection], followers: parts };
-  const tools = maintenanceTools(stored, { dir: treeDir(config), keys: findSealKeys(config) ?? [] }, config.dataDir);
-  const bar = progressBar(stderr, { doing: `${DOING[command]} ${name}`, unit: 'events' });
-  const open = resources();
-  let carrier: ReturnType<typeof startMaintenance> | undefined;
-  let leading: Promise<unknown> | undefined;
-  let waited = false;
-  const at = currentTime();
-  const requested = { by, at, process: holder, ...(reason === null ? {} : { reason }) };
+/** A command's maintenance of a read model. Its process carries orders out as one with the role `projector` does. */
+export class Maintaining {
+  readonly requested: Requested;
+  /** Whether an engine had to be waited for. */
+  hasWaited = false;
+  readonly #terminal: Terminal;
+  readonly #opened: OpenedStores;
+  readonly #options: MaintainingOptions;
+  readonly #bars: ReturnType<typeof progressBars>;
+  readonly #parts = followers({ logger: pino({ level: 'silent' }) });
+  readonly #role: Omit<MaintenanceOptions, 'checkLog' | 'openScratch'>;
+  readonly #running = resources();
+  #carrier: ReturnType<typeof startMaintenance> | undefined;
+  #leading: Promise<unknown> | undefined;
 
-  function poll(): void {
-    // Not before the request: what another command has left is its affair.
-    if (carrier === undefined) carrier = open.add(startMaintenance({ ...role, ...tools }));
-    else carrier.poll();
+  constructor(terminal: Terminal, opened: OpenedStores, options: MaintainingOptions) {
+    const { projection, reason } = options;
+    const by = commandLineCaller().user ?? 'cli';
+    const holder = `${by} (process ${process.pid}, ${randomUUID().slice(0, 8)})`;
+    this.#terminal = terminal;
+    this.#opened = opened;
+    this.#options = options;
+    this.#bars = progressBars(terminal.stderr);
+    this.requested = { by, at: currentTime(), process: holder, ...(reason === null ? {} : { reason }) };
+    // What fails though no engine does is a defect, and its trace is worth a line.
+    const logger = pino({ level: 'error' }, terminal.stderr);
+    const { events, store } = opened;
+    this.#role = { events, store, logger, holder, projections: [projection], followers: this.#parts };
   }
 
-  const say = async (action: string, more: object): Promise<void> => {
-    if (json) await writeLines(stdout, [jsonLine({ action, projection: name, ...more })]);
-  };
-
-  /** What keeps this process from its work, if it has any. */
-  function outage(): UnavailableError | undefined {
-    const failing = parts.health().find((one) => one.failing);
-    return failing && new UnavailableError(failing.why ?? 'an engine does not answer');
+  /** Writes a line of JSON, where lines of JSON are requested. */
+  async say(action: string, more: object): Promise<void> {
+    const { json, projection } = this.#options;
+    if (json) await writeLines(this.#terminal.stdout, [jsonLine({ action, projection: projection.name, ...more })]);
   }
 
-  async function until<R>(look: () => Promise<R | undefined>, whenInterrupted: string): Promise<R> {
+  /** Writes lines, where no lines of JSON are requested. */
+  async write(...lines: readonly string[]): Promise<void> {
+    if (!this.#options.json) await writeLines(this.#terminal.stdout, lines);
+  }
+
+  /**
+   * Records who changes a read model, and why: before the work, and its end.
+   * @throws UnavailableError where the record can't be appended, before any work; what `work` throws
+   */
+  async recorded<T>(
+    asked: Readonly<Record<string, unknown>>,
+    work: () => Promise<T>,
+    shown: (result: T) => number = () => 1,
+  ): Promise<T> {
+    const { command, projection, reason } = this.#options;
+    const record = await cliAccess(this.#opened.events).start(
+      `gift projections ${command}`,
+      { name: projection.name, ...asked },
+      { personal: false, reason },
+    );
+    return recordedWork(record, work, (result) => [shown(result), true]);
+  }
+
+  /** Shows the progress of a fold on a terminal; `undefined`: nothing is folded any more. */
+  bar(progress: Progress | undefined): void {
+    const { command, projection } = this.#options;
+    const { events, share = null } = progress ?? {};
+    if (events === undefined) this.#bars.clear();
+    else this.#bars.show(`${DOING[command]} ${projection.name}`, events, share === null ? undefined : { share });
+  }
+
+  /**
+   * Polls until `look` returns something. Engines that do not answer are waited for.
+   * @throws CommandFailure with `whenInterrupted`; UnavailableError after five minutes
+   */
+  async until<T>(look: () => Promise<T | undefined>, whenInterrupted: string): Promise<T> {
+    const { stderr, signal } = this.#terminal;
+    const { command, json, projection } = this.#options;
     let lostAt: number | undefined;
     let saidAt = Number.NEGATIVE_INFINITY;
     for (;;) {
@@ -148,7 +160,7 @@ export async function maintaining<T>(
       try {
         const found = await look();
         if (found !== undefined) return found;
-        lost = outage();
+        lost = this.#outage();
       } catch (error) {
         // Waiting does not bring an altered event back.
         if (!(error instanceof UnavailableError) || error instanceof AlteredEventError) throw error;
@@ -160,81 +172,115 @@ export async function maintaining<T>(
       else {
         if (lostAt === undefined && !json)
           await writeLines(stderr, [
-            `${printable(lost.message)}: waiting for it; the ${command} of ${name} goes on from where it was`,
+            `${printable(lost.message)}: waiting for it; the ${command} of ${projection.name} goes on from where it was`,
           ]);
         lostAt ??= now;
-        waited = true;
+        this.hasWaited = true;
         if (now - lostAt > MAX_OUTAGE_MS) throw lost;
         if (now - saidAt >= LINE_MS) {
           saidAt = now;
-          await say('waiting', { cause: lost.message });
+          await this.say('waiting', { cause: lost.message });
         }
       }
       await pause(POLL_MS, signal);
     }
   }
 
-  try {
-    return await work({
-      requested,
-      bar,
-      say,
-      write: async (...lines) => (json ? undefined : writeLines(stdout, lines)),
-      until,
-      async order(kind, request, whenInterrupted, onPoll) {
-        const { records } = store;
-        const place = async () => maintenance.place(records, kind, name, request, requested);
-        const placed = await until(place, whenInterrupted);
-        poll();
-        const checking = progressBar(stderr, { doing: 'verifying the log', unit: 'events' });
-        try {
-          const ended = await until(async () => {
-            const order = (await maintenance.now(records, placed))?.value ?? { ...placed, state: 'interrupted' };
-            if (order.step?.step === 'check') checking(order.step.events, undefined);
-            else checking.clear();
-            await onPoll(order);
-            return order.state === 'running' ? undefined : order;
-          }, whenInterrupted);
-          if (ended.state === 'failed') throw maintenance.failureOf(ended);
-          if (ended.state === 'interrupted') throw new CommandFailure(`the ${kind} of ${name} was withdrawn`);
-          return ended;
-        } catch (error) {
-          // An order that can't be withdrawn now goes on.
-          if (signal.aborted) await maintenance.withdraw(records, placed).catch(() => undefined);
-          throw error;
-        } finally {
-          checking.clear();
+  /** What keeps this process from its work, if it has any. */
+  #outage(): UnavailableError | undefined {
+    const failing = this.#parts.health().find((one) => one.failing);
+    return failing && new UnavailableError(failing.why ?? 'an engine does not answer');
+  }
+
+  /**
+   * Places an order and waits for its end; an interrupt withdraws it. A rebuild's order whose engine did not answer is
+   * placed again.
+   * @throws as `until`, and what the order failed of
+   */
+  async order<K extends Order['kind']>(
+    kind: K,
+    request: Order<K>['request'],
+    whenInterrupted: string,
+    onPoll: (order: Order<K>) => Promise<void> = async () => undefined,
+  ): Promise<NonNullable<Order<K>['result']>> {
+    const { signal } = this.#terminal;
+    const { records } = this.#opened.store;
+    const { name } = this.#options.projection;
+    let placed: Order<K> | undefined;
+    let trouble: Error | undefined;
+    try {
+      const { state, result } = await this.until(async () => {
+        if (placed === undefined) {
+          placed = await maintenance.place(records, kind, name, request, this.requested);
+          this.poll();
         }
-      },
-      hasWaited: () => waited,
-      poll,
-      async lead() {
-        leading ??= startProjector(role).then((projector) => open.add(projector));
-        await leading;
-      },
-    });
-  } catch (error) {
-    const again = command === 'rebuild' ? 'repeat the command, it goes on from where it was' : 'repeat the command';
-    throw commandFailureOf(error, name, again);
-  } finally {
-    bar.clear();
-    await open.close();
+        const order = await maintenance.now(records, placed);
+        const { step } = order;
+        if (step?.step === 'check') this.#bars.show('verifying the log', step.events, undefined);
+        else this.bar(step?.step === 'fold' ? step.progress : undefined);
+        await onPoll(order);
+        if (order.state === 'failed') {
+          if (kind !== 'rebuild' || order.unavailable !== true) throw maintenance.failureOf(order);
+          trouble = maintenance.failureOf(order);
+          placed = undefined;
+          await pause(LINE_MS, signal);
+        } else if (step !== null) trouble = undefined;
+        if (order.state === 'done' || order.state === 'interrupted') return order;
+        if (trouble !== undefined) throw trouble;
+        return undefined;
+      }, whenInterrupted);
+      if (state === 'interrupted') throw new CommandFailure(`the ${kind} of ${name} was withdrawn`);
+      if (result === null) throw new Error(`${name}: the ${kind} has no result`);
+      return result;
+    } catch (error) {
+      // An order that can't be withdrawn now goes on.
+      if (signal.aborted && placed !== undefined) await maintenance.withdraw(records, placed).catch(() => undefined);
+      throw error;
+    } finally {
+      this.#bars.clear();
+    }
+  }
+
+  /** Carries out at once what was requested, unless another process does. */
+  poll(): void {
+    const { config, stored } = this.#opened;
+    // Not before the request: what another command has left is its affair.
+    if (this.#carrier === undefined) {
+      const tree = { dir: treeDir(config), keys: findSealKeys(config) ?? [] };
+      const tools = maintenanceTools(stored, tree, config.dataDir);
+      this.#carrier = this.#running.add(startMaintenance({ ...this.#role, ...tools }));
+    } else this.#carrier.poll();
+  }
+
+  /** Leads the projection unless another process does, as what was requested needs a leading process. */
+  async lead(): Promise<void> {
+    this.#leading ??= startProjector(this.#role).then((projector) => this.#running.add(projector));
+    await this.#leading;
+  }
+
+  async close(): Promise<void> {
+    this.#bars.clear();
+    await this.#running.close();
   }
 }
 
-/**
- * Records who changes a read model's builds and why: before the work, and its end.
- * @throws UnavailableError where the record can't be appended, before any work; what `work` throws
- */
-export async function recorded<T>(
-  events: EventStore,
-  what: string,
-  requested: Readonly<Record<string, unknown>>,
-  reason: string | null,
-  work: () => Promise<T>,
-  shown?: (result: T) => number,
+/** @throws CommandFailure that says what to do; what else `work` throws */
+export async function maintaining<T>(
+  terminal: Terminal,
+  opened: OpenedStores,
+  options: MaintainingOptions,
+  work: (maintaining: Maintaining) => Promise<T>,
 ): Promise<T> {
-  return recordedWork(await cliAccess(events).start(what, requested, { personal: false, reason }), work, shown);
+  const one = new Maintaining(terminal, opened, options);
+  try {
+    return await work(one);
+  } catch (error) {
+    const again =
+      options.command === 'rebuild' ? 'repeat the command, it goes on from where it was' : 'repeat the command';
+    throw commandFailureOf(error, options.projection.name, again);
+  } finally {
+    await one.close();
+  }
 }
 
 const REMEDIES: Readonly<Record<NonNullable<MaintenanceRefusedError['refusal']['remedy']>, (name: string) => string>> =

@@ -1,15 +1,23 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { maintenance, type Order } from '../../runtime/readmodels/index.js';
+import { maintenance, MAX_REPAIRS, type Order } from '../../runtime/readmodels/index.js';
 import { repairRequest } from '../../ops/readmodels/orders.js';
 import { inTenths } from '../../ops/status/status.js';
-import { withStores } from '../engines.js';
+import { type OpenedStores, withStores } from '../engines.js';
 import { neededReason } from '../exports.js';
-import { examples, jsonLine, printable } from '../output.js';
-import { CommandFailure, type Terminal, usageFailure, writeLines } from '../terminal.js';
-import { goalOf, progressJson } from './rebuild.js';
-import { ALTERED_OPTION, LINE_MS, maintaining, type MaintenanceFlags, projectionOf, recorded } from './shared.js';
+import { examples, printable } from '../output.js';
+import { CommandFailure, type Terminal, usageFailure } from '../terminal.js';
+import {
+  ALTERED_OPTION,
+  LINE_MS,
+  type Maintaining,
+  maintaining,
+  type MaintenanceFlags,
+  progressShown,
+  projectionOf,
+} from './shared.js';
 
-type FoundDifference = NonNullable<Order<'verification'>['result']>['found'][number];
+type Verification = NonNullable<Order<'verification'>['result']>;
+type Difference = Verification['found'][number];
 type RepairOutcome = NonNullable<Order<'repair'>['result']>['documents'][number];
 
 const MAX_SAMPLE = 10_000;
@@ -77,62 +85,65 @@ async function runVerify(
 ): Promise<void> {
   const projection = projectionOf(name);
   terminal.yieldProcessor?.();
-  const { stdout } = terminal;
   const options = { projection, reason: null, json, command: 'verification' } as const;
-  const verified = await withStores(
+  const { differences, behind } = await withStores(
     terminal,
-    async (opened) =>
-      maintaining(terminal, opened, options, async ({ bar, order, say, write }) => {
-        const { records } = opened.store;
-        const startedAt = performance.now();
-        let lineAt = startedAt;
-        let page = 0;
-        const { result } = await order(
-          'verification',
-          sample === undefined ? {} : { sample },
-          'interrupted; nothing was changed',
-          async (now) => {
-            const { id, step } = now;
-            if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
-            else bar.clear();
-            for (let found; (found = await maintenance.findingsPage(records, name, id, page)) !== undefined; page++)
-              for (const one of found)
-                await writeLines(stdout, json ? [jsonLine(differenceJson(name, one))] : differenceLines(name, one));
-            if (step === null || now.state !== 'running' || performance.now() - lineAt < LINE_MS) return;
-            lineAt = performance.now();
-            if (step.step === 'fold') await say('folding', progressJson(step.progress));
-            if (step.step === 'compare') await say('comparing', { documents: step.documents });
-          },
-        );
-        if (result === null) throw new Error(`${name}: the verification has no result`);
-        const seconds = inTenths((performance.now() - startedAt) / 1_000);
-        const { version, build, documents, differences, unsettled, behind, position } = result;
-        await say('done', { version, build, documents, differences, unsettled, behind, position, seconds });
-        await write(
-          `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
-          ...(behind
-            ? [
-                `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
-              ]
-            : []),
-          ...(differences > 0 ? [`put them right with: gift projections repair ${name} --found --reason "<why>"`] : []),
-        );
-        return result;
-      }),
+    async (opened) => maintaining(terminal, opened, options, async (run) => verifyOne(opened, name, run, sample)),
     { onlyReads: true },
   );
-  if (verified.differences > 0 || verified.behind)
+  if (differences > 0 || behind)
     throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
+}
+
+async function verifyOne(
+  { store: { records } }: OpenedStores,
+  name: string,
+  run: Maintaining,
+  sample: number | undefined,
+): Promise<Verification> {
+  const startedAt = performance.now();
+  let lineAt = startedAt;
+  let page = 0;
+  const request = sample === undefined ? {} : { sample };
+  const result = await run.order('verification', request, 'interrupted; nothing was changed', async (order) => {
+    const { id, step, state } = order;
+    for (let found; (found = await maintenance.findingsPage(records, name, id, page)) !== undefined; page++)
+      for (const one of found) {
+        const { id: document, kind, served_at = null, log_at = null, fields } = one;
+        await run.say('difference', { id: document, kind, served_at, log_at, fields });
+        await run.write(...differenceLines(name, one));
+      }
+    if (step === null || state !== 'running' || performance.now() - lineAt < LINE_MS) return;
+    lineAt = performance.now();
+    if (step.step === 'fold') await run.say('folding', progressShown(step.progress));
+    if (step.step === 'compare') await run.say('comparing', { documents: step.documents });
+  });
+  const seconds = inTenths((performance.now() - startedAt) / 1_000);
+  const { found: _, ...counts } = result;
+  const { documents, differences, unsettled, behind } = counts;
+  await run.say('done', { ...counts, seconds });
+  await run.write(
+    `${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`,
+    ...(behind
+      ? [
+          `the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`,
+        ]
+      : []),
+    ...(differences > MAX_REPAIRS
+      ? [
+          `only the first ${MAX_REPAIRS.toLocaleString('en-GB')} are listed: put all right with: gift projections rebuild ${name}`,
+        ]
+      : differences > 0
+        ? [`put them right with: gift projections repair ${name} --found --reason "<why>"`]
+        : []),
+  );
+  return result;
 }
 
 const count = (number: number, word: string): string =>
   `${number.toLocaleString('en-GB')} ${word}${number === 1 ? '' : 's'}`;
 
-function differenceJson(projection: string, { id, kind, served_at, log_at, fields }: FoundDifference): object {
-  return { action: 'difference', projection, id, kind, served_at: served_at ?? null, log_at: log_at ?? null, fields };
-}
-
-const KINDS: Readonly<Record<FoundDifference['kind'], string>> = {
+const KINDS: Readonly<Record<Difference['kind'], string>> = {
   missing: 'is missing: the log knows it',
   extra: 'is served, though the log knows nothing of it',
   different: 'differs',
@@ -140,7 +151,7 @@ const KINDS: Readonly<Record<FoundDifference['kind'], string>> = {
   unfoldable: 'is served, though the log can not be folded',
 };
 
-function* differenceLines(projection: string, { id, kind, fields }: FoundDifference): Generator<string> {
+function* differenceLines(projection: string, { id, kind, fields }: Difference): Generator<string> {
   yield `${projection} ${printable(id)} ${KINDS[kind]}`;
   for (const difference of fields)
     yield `  ${printable(difference.field)}: served ${valueText(difference, 'served')}, the log says ${valueText(difference, 'log')}`;
@@ -158,43 +169,40 @@ interface RepairFlags extends MaintenanceFlags {
 async function runRepair(
   terminal: Terminal,
   name: string,
-  { id: named, found, altered, reason, json = false }: Omit<RepairFlags, 'json'> & { json?: boolean },
+  { id: named, found, altered, reason, json }: RepairFlags,
 ): Promise<void> {
   const projection = projectionOf(name);
   if ((named === undefined) === (found === undefined)) throw usageFailure('name documents with --id, or say --found');
-  const why = neededReason(reason, 'a repair');
+  const options = {
+    projection,
+    reason: neededReason(reason, 'a repair'),
+    json: json === true,
+    command: 'repair',
+  } as const;
   terminal.yieldProcessor?.();
-  const options = { projection, reason: why, json, command: 'repair' } as const;
   const outcomes = await withStores(terminal, async (opened) =>
-    maintaining(terminal, opened, options, async ({ bar, order, lead }) => {
-      const { events, store } = opened;
-      const request = await repairRequest(store.records, name, named ?? 'found');
-      const what = { name, ids: request.ids, ...(altered === true ? { altered } : {}) };
-      return recorded(
-        events,
-        'gift projections repair',
-        what,
-        why,
-        async () => {
-          const asks = { ...request, uncheckedLog: altered === true };
-          const { result } = await order('repair', asks, 'interrupted: repeat the command', async ({ step }) => {
-            if (step?.step === 'fold') bar(step.progress.events, goalOf(step.progress));
+    maintaining(terminal, opened, options, async (run) => {
+      const request = await repairRequest(opened.store.records, name, named ?? 'found');
+      const asked = { ids: request.ids, ...(altered === true ? { altered } : {}) };
+      const { documents } = await run.recorded(
+        asked,
+        async () =>
+          run.order(
+            'repair',
+            { ...request, uncheckedLog: altered === true },
+            'interrupted: repeat the command',
             // The documents are put in place by a leading process.
-            if (step?.step === 'place') await lead();
-          });
-          return result?.documents ?? [];
-        },
-        (documents) => documents.length,
+            async ({ step }) => (step?.step === 'place' ? run.lead() : undefined),
+          ),
+        (result) => result.documents.length,
       );
+      for (const one of documents) {
+        const { outcome, ...document } = one;
+        await run.say(outcome, document);
+        await run.write(outcomeText(name, one));
+      }
+      return documents;
     }),
-  );
-  await writeLines(
-    terminal.stdout,
-    outcomes.map(({ id, outcome, cause }) =>
-      json
-        ? jsonLine({ action: outcome, projection: name, id, ...(cause === undefined ? {} : { cause }) })
-        : outcomeText(name, { id, outcome, ...(cause === undefined ? {} : { cause }) }),
-    ),
   );
   const failed = outcomes.filter(({ outcome }) => outcome === 'quarantined').length;
   if (failed > 0)

@@ -2,14 +2,17 @@
 import type { Logger } from 'pino';
 import { within } from '../../lib/async/within.js';
 import type { StartedOperation } from '../../commands/recordAccess.js';
-import type { Records } from '../../ports/readStore.js';
+import type { ReadStore, Records } from '../../ports/readStore.js';
 import { type Requested, maintenance, MaintenanceRefusedError, type Order } from '../../runtime/readmodels/index.js';
 
-/** Runs work whose start is recorded, and records its end. `shown`: how many records the result shows. */
+/**
+ * Runs work whose start is recorded, and records its end: how many records it shows, and whether it was carried
+ * through. `undefined`: it goes on elsewhere, and its end is not recorded.
+ */
 export async function recordedWork<T>(
   record: StartedOperation,
   work: () => Promise<T>,
-  shown: (result: T) => number = () => 1,
+  ending: (result: T) => readonly [shown: number, complete: boolean] | undefined,
 ): Promise<T> {
   let result: T;
   try {
@@ -19,7 +22,8 @@ export async function recordedWork<T>(
     await record.end(0, null, false).catch(() => undefined);
     throw error;
   }
-  await record.end(shown(result), null, true);
+  const end = ending(result);
+  if (end !== undefined) await record.end(end[0], null, end[1]);
   return result;
 }
 
@@ -60,11 +64,15 @@ export interface AwaitedOrders {
     request: () => Promise<Order<K>['request']>,
     operation?: StartedOperation,
   ): Promise<Order<K>>;
+  /** Requests the end of a rebuild. @returns the number of its build. @throws MaintenanceRefusedError */
+  abort(name: string): Promise<number>;
   /** Orders in progress go on, and their ends are not recorded. */
   close(): Promise<void>;
 }
 
-export function awaitedOrders(records: Records, logger: Logger): AwaitedOrders {
+/** @param poll has a projector of this process look for requests at once */
+export function awaitedOrders(store: ReadStore, logger: Logger, poll: () => void): AwaitedOrders {
+  const { records } = store;
   const closing = new AbortController();
   const watched = new Set<Promise<unknown>>();
   return {
@@ -76,24 +84,27 @@ export function awaitedOrders(records: Records, logger: Logger): AwaitedOrders {
       let placed: Order<K> | undefined;
       const watch = async (): Promise<Order<K>> => {
         placed = await maintenance.place(records, kind, projection, await request(), requested);
+        poll();
         const order = await maintenance.after(records, placed, closing.signal);
         if (order.state === 'failed') throw maintenance.failureOf(order);
-        if (order.state !== 'running') await operation?.end(shownBy(order), null, order.state === 'done');
         return order;
       };
-      const ended = watch().catch(async (error: unknown) => {
-        // Where the end can't be recorded, a record without an end shows the failure, too.
-        await operation?.end(0, null, false).catch(() => undefined);
-        throw error;
-      });
+      const ended =
+        operation === undefined
+          ? watch()
+          : recordedWork(operation, watch, (order) =>
+              order.state === 'running' ? undefined : [shownBy(order), order.state === 'done'],
+            );
       const watching = ended
         .catch((error: unknown) => logger.info({ err: error, task: kind, projection }, 'a task failed'))
         .finally(() => watched.delete(watching));
       watched.add(watching);
-      return within(ended, waitMs, async () => {
-        if (placed === undefined) return ended;
-        return (await maintenance.now(records, placed))?.value ?? placed;
-      });
+      return within(ended, waitMs, async () => (placed === undefined ? ended : maintenance.now(records, placed)));
+    },
+    async abort(name) {
+      const target = await maintenance.abort(store, name);
+      poll();
+      return target;
     },
     async close() {
       closing.abort();

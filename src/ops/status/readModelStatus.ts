@@ -5,13 +5,13 @@ import {
   listQuarantined,
   maintenance,
   orphans,
+  type Progress,
   type Projection,
   type Rebuild,
-  type RebuildProgress,
 } from '../../runtime/readmodels/index.js';
 import { rate } from './rate.js';
 import { buildPosition, logProgress, modelBuilds, type StatusEngines } from './buildStatus.js';
-import { COUNT, inTenths, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
+import { COUNT, type ReadModelStatus, type RebuildStatus, type ServedBuildStatus } from './status.js';
 import { holderOf, lastHolderOf, type StatusSamples } from './statusSampler.js';
 
 export async function readModelStatus(
@@ -81,7 +81,7 @@ async function rebuildStatus(store: ReadStore, name: string, samples: StatusSamp
 
 export function rebuildShown(
   { kind, state, target, by, reason, at }: Rebuild,
-  { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null },
+  { progress, holder }: { readonly progress: Progress | undefined; readonly holder: string | null },
 ): RebuildStatus {
   return {
     kind,
@@ -93,7 +93,7 @@ export function rebuildShown(
     holder,
     events: progress?.events ?? null,
     total: progress?.total ?? null,
-    per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond),
-    seconds_left: progress?.secondsLeft === undefined || holder === null ? null : inTenths(progress.secondsLeft),
+    per_second: holder === null ? null : (progress?.per_second ?? null),
+    seconds_left: holder === null ? null : (progress?.seconds_left ?? null),
   };
 }

@@ -3,7 +3,7 @@ export { foldDocument } from './foldDocument.js';
 export { dropFrozenBuilds } from './frozenBuilds.js';
 export { type MaintenanceOptions, startMaintenance } from './maintenance/maintainer.js';
 export { type Requested, MaintenanceRefusedError, type Order } from './maintenance/orders.js';
-export type { RebuildProgress } from './maintenance/progress.js';
+export type { Progress } from './maintenance/progress.js';
 export { MAX_REPAIRS } from './maintenance/repair.js';
 export { dropRepairsOf } from './maintenance/repairOrders.js';
 export { maintenance } from './maintenance/requests.js';

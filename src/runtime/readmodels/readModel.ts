@@ -3,7 +3,7 @@ import type { Body, CollectionSpec, IndexSpec, Query, ReadStore, StoredDocument 
 import { UnavailableError } from '../../ports/unavailable.js';
 import { sameVersion } from './buildNumbers.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
-import { editionOf } from './maintenance/repairOrders.js';
+import { editionOf } from './edition.js';
 import { finalDocuments } from './finalDocuments.js';
 import { damagedDocuments, isOutOfService, isUnreadable } from './quarantine.js';
 

@@ -1,5 +1,6 @@
 /** The record of a rebuild or rollback (docs/read-models.md#the-record-of-a-rebuild). */
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
+import { MAINTENANCE, raiseEdition } from './edition.js';
 
 /** Losing the record leaves an unfinished collection, which is dropped later. */
 export interface Rebuild {
@@ -29,10 +30,12 @@ export async function rebuildOf(
 
 /** `expected` 0: no record. @returns the new version; `undefined`: another version exists */
 export async function putRebuild(
-  { records }: Pick<ReadStore, 'records'>,
+  store: Pick<ReadStore, 'records'>,
   name: string,
   rebuild: Rebuild,
   expected: number,
 ): Promise<number | undefined> {
-  return records.put(REBUILDS + name, rebuild, { expected });
+  const version = await store.records.put(REBUILDS + name, rebuild, { expected });
+  if (version !== undefined) await raiseEdition(store, MAINTENANCE);
+  return version;
 }

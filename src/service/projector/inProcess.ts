@@ -14,6 +14,8 @@ import { startTree, type TreeSettings } from '../tree.js';
 export interface RunningProjector {
   /** Resolves when the projector's first thread works, or has ended; absent where it has no thread. */
   readonly loaded?: Promise<void>;
+  /** Looks for requests of maintenance at once. */
+  poll(): void;
   /** Stores the folded documents, and ends the projector. Nothing is written after it resolves. */
   close(): Promise<void>;
 }
@@ -55,8 +57,10 @@ export async function projectInProcess({
   const scratchWriter = open.add(
     openScratchWriter((err) => logger.warn({ err }, 'the thread that writes copies for verifications ended')),
   );
-  open.add(startMaintenance({ ...options, ...maintenanceTools(stored, tree, dataDir, scratchWriter) }));
+  const maintenance = open.add(
+    startMaintenance({ ...options, ...maintenanceTools(stored, tree, dataDir, scratchWriter) }),
+  );
   open.add(startTree(tree, { ...options, stored, records: options.store.records }));
   await scratchWriter.loaded;
-  return open;
+  return { poll: maintenance.poll, close: async () => open.close() };
 }

@@ -12,7 +12,7 @@ import { PROJECTIONS } from '../../projections/index.js';
 import { startTelemetry } from '../../tracing/telemetry.js';
 import { readable } from '../engines.js';
 import { followers } from '../../runtime/supervision/followers.js';
-import type { FromProjectorThread, ProjectorThreadData } from './workerThread.js';
+import type { FromProjectorThread, ProjectorThreadData, ToProjectorThread } from './workerThread.js';
 import { lowerPriority } from './lowerPriority.js';
 import { followSharedClock, openSharedClock } from '../../runtime/clock/sharedClock.js';
 import { projectInProcess } from './inProcess.js';
@@ -46,7 +46,7 @@ if (sandbox) {
   await openSharedClock(store.records, events);
   open.add(parts.start('sandbox clock', followSharedClock(store.records)));
 }
-open.add(
+const projector = open.add(
   await projectInProcess({
     events,
     stored,
@@ -70,7 +70,8 @@ everyBeats(HEALTH_MS, () => {
   post(health);
 });
 
-port.once('message', () => {
+port.on('message', (message: ToProjectorThread) => {
+  if (message === 'poll') return projector.poll();
   open.close().then(
     // The exit does not wait for traces to a collector that does not answer.
     () => process.exit(0),

@@ -26,6 +26,8 @@ export interface ProjectorThreadData {
   readonly processNumber?: number | undefined;
 }
 
+/** `poll`: look for requests of maintenance at once. */
+export type ToProjectorThread = 'poll' | 'close';
 export type FromProjectorThread = string | readonly FollowerHealth[];
 
 export interface ThreadProjectorOptions extends Omit<ProjectorThreadData, 'level'> {
@@ -71,6 +73,7 @@ export function projectOnThread({
   followers.include(() => lastHealth);
 
   let failure: Error | undefined;
+  let poll: () => void = () => undefined;
   let hasLoaded: () => void = () => undefined;
   const loaded = new Promise<void>((resolve) => {
     hasLoaded = resolve;
@@ -92,13 +95,14 @@ export function projectOnThread({
     });
     thread.on('error', (error: unknown) => (cause = error));
     const end = (): void => {
-      thread.postMessage('close');
+      thread.postMessage('close' satisfies ToProjectorThread);
       late = setTimeout(() => {
         brokenOff = true;
         void thread.terminate();
       }, endMs);
     };
     signal.addEventListener('abort', end);
+    poll = () => thread.postMessage('poll' satisfies ToProjectorThread);
     const code = await new Promise<number>((resolve) => thread.once('exit', resolve));
     signal.removeEventListener('abort', end);
     clearTimeout(late);
@@ -114,6 +118,7 @@ export function projectOnThread({
   });
   return {
     loaded,
+    poll: () => poll(),
     async close() {
       await follower.close();
       if (failure !== undefined) throw failure;

@@ -425,7 +425,7 @@ async function routesOfRebuilds(open: Resources, signedLog = ALTERED_LOG) {
     of: () => ({ projection, requested: REQUESTED }),
     exists: async () => undefined,
     asking: () => REQUESTED,
-    orders: open.add(awaitedOrders(records, silent)),
+    orders: open.add(awaitedOrders(own, silent, () => undefined)),
     records,
     store: own,
     params: {},

@@ -20,6 +20,7 @@ import { transactionsProjection } from '../../../src/projections/transactions.js
 import { checkpointName, collectionOf, type Projection } from '../../../src/runtime/readmodels/projection.js';
 import { buildOf } from '../../../src/runtime/readmodels/buildNumbers.js';
 import { putPreviousBuild } from '../../../src/runtime/readmodels/previousBuilds.js';
+import { MAX_REPAIRS } from '../../../src/runtime/readmodels/maintenance/repair.js';
 import { rebuildOf } from '../../../src/runtime/readmodels/rebuildRecord.js';
 import { startProjector } from '../../../src/runtime/readmodels/projector.js';
 import { recordQuarantine } from '../../../src/runtime/readmodels/quarantine.js';
@@ -247,6 +248,25 @@ test('what was falsified is found field by field and repaired; the log says who 
   );
 });
 
+test('says that only the first differences are listed, where a repair would not take them all', async ({ dir }) => {
+  await stores(dir, async ({ store }) => {
+    const position = (await store.checkpoint(checkpointName(giftsProjection))) ?? '';
+    for (let from = 0; from <= MAX_REPAIRS; from += 1_000)
+      await store.write([
+        {
+          collection: GIFTS,
+          documents: Array.from({ length: 1_000 }, (_, n) => ({ id: `extra-${from + n}`, position, body: {} })),
+        },
+      ]);
+  });
+  const { code, out } = await gift(dir, ['projections', 'verify', 'gifts']);
+  const lines = out.trimEnd().split('\n');
+  assert.equal([code, lines.filter((line) => line.includes('is served')).length], [1, MAX_REPAIRS]);
+  assert.equal(lines.slice(-1), [
+    'only the first 10,000 are listed: put all right with: gift projections rebuild gifts',
+  ]);
+});
+
 test('has recorded an interrupted repair, which the projector may still do', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     const [document] = await store.find(GIFTS, { limit: 1 });
@@ -434,7 +454,7 @@ test('shows which process works, how fast, and a rebuild under way', async ({ di
       });
       await store.records.put('progress/transactions', {
         target: 2_000_007,
-        progress: { events: 50, total: 200, perSecond: 10, secondsLeft: 15 },
+        progress: { events: 50, total: 200, per_second: 10, seconds_left: 15 },
       });
       let writing = true;
       const writes = (async () => {

@@ -180,32 +180,18 @@ test(
     const opened = await openBuild(store, GIFTS);
     for (const position of [...Object.values(INVALID), (await append(events, giftStream('g'), 'Other', {})).position]) {
       const kept = { events: 4_711, position };
-      await putProgress(store, 'gifts', giftsProjection.version, {
-        now: () => ({
-          events: 4_711,
-          total: undefined,
-          perSecond: 1,
-          share: undefined,
-          secondsLeft: undefined,
-          position,
-        }),
-        stored: () => kept,
-      });
+      const progress = { events: 4_711, total: null, per_second: 1, share: null, seconds_left: null, position };
+      await putProgress(store, 'gifts', { target: giftsProjection.version, progress, stored: kept });
       const { lines, logger } = listening();
       const counted = await progressOf({ events, store, logger }, 'gifts', opened);
       assert.is(counted.now().events, 2, position);
       assert.is(lines.length, 1, position);
     }
-    await putProgress(store, 'gifts', giftsProjection.version, {
-      now: () => ({
-        events: 1,
-        total: undefined,
-        perSecond: 1,
-        share: undefined,
-        secondsLeft: undefined,
-        position: opened.stored,
-      }),
-      stored: () => ({ events: 4_711, position: opened.stored! }),
+    const position = opened.stored!;
+    await putProgress(store, 'gifts', {
+      target: giftsProjection.version,
+      progress: { events: 1, total: null, per_second: 1, share: null, seconds_left: null, position },
+      stored: { events: 4_711, position },
     });
     assert.is(
       (await progressOf({ events, store, logger: silent }, 'gifts', opened)).now().events,

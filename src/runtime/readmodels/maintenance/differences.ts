@@ -14,6 +14,7 @@ export interface FieldDifference {
   readonly log?: unknown;
 }
 
+/** A difference, as fronts show it. */
 export interface Difference {
   readonly id: string;
   /**
@@ -21,8 +22,8 @@ export interface Difference {
    * `unfoldable`: served, but the log can't be folded.
    */
   readonly kind: 'missing' | 'extra' | 'different' | 'quarantined' | 'unfoldable';
-  readonly servedAt?: Position;
-  readonly logAt?: Position;
+  readonly served_at?: Position;
+  readonly log_at?: Position;
   readonly fields: readonly FieldDifference[];
 }
 
@@ -40,8 +41,8 @@ export function differenceOf(
 ): Difference | undefined {
   if (!misindexed && isDeepStrictEqual(served, log)) return undefined;
   const places = {
-    ...(served === undefined ? {} : { servedAt: served.position }),
-    ...(log === undefined ? {} : { logAt: log.position }),
+    ...(served === undefined ? {} : { served_at: served.position }),
+    ...(log === undefined ? {} : { log_at: log.position }),
   };
   const kind = kindOf(served, log);
   if (kind !== 'different') return { id, kind, ...places, fields: [] };

@@ -1,6 +1,6 @@
 /** Documents that the last verification found to differ, in pages, for its requester and for `repair --found`. */
 import type { Records } from '../../../ports/readStore.js';
-import type { FoundDifference } from './orders.js';
+import type { Difference } from './differences.js';
 import { MAX_REPAIRS } from './repair.js';
 
 const FINDINGS = 'differences/';
@@ -10,20 +10,20 @@ const KEEP_MS = 7 * 86_400_000;
 interface FindingsPage {
   /** Id of the verification's order. */
   readonly order: string;
-  readonly differences: readonly FoundDifference[];
+  readonly differences: readonly Difference[];
 }
 
 const keyOf = (name: string, page: number): string => `${FINDINGS}${name}/${String(page).padStart(6, '0')}`;
 
 export interface Findings {
-  add(difference: FoundDifference): Promise<void>;
+  add(difference: Difference): Promise<void>;
   end(): Promise<void>;
 }
 
 /** Starts a new list of findings, which replaces the earlier ones. */
 export async function startFindings(records: Records, name: string, order: string): Promise<Findings> {
   await forgetFindings(records, name);
-  let differences: FoundDifference[] = [];
+  let differences: Difference[] = [];
   let page = 0;
   const end = async (): Promise<void> => {
     if (differences.length === 0) return;
@@ -33,8 +33,8 @@ export async function startFindings(records: Records, name: string, order: strin
   };
   return {
     async add(difference) {
-      // More documents than these need a rebuild.
-      if (page * PAGE + differences.length > MAX_REPAIRS) return;
+      // More documents than a repair takes need a rebuild.
+      if (page * PAGE + differences.length === MAX_REPAIRS) return;
       differences.push(difference);
       if (differences.length === PAGE) await end();
     },
@@ -48,7 +48,7 @@ export async function findingsPage(
   name: string,
   order: string,
   page: number,
-): Promise<readonly FoundDifference[] | undefined> {
+): Promise<readonly Difference[] | undefined> {
   const found = (await records.get<FindingsPage>(keyOf(name, page)))?.value;
   return found?.order === order ? found.differences : undefined;
 }

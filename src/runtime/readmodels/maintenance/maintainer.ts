@@ -8,6 +8,7 @@ import { AlteredEventError, UnavailableError } from '../../../ports/unavailable.
 import { considerate, type Lease, LeaseHeldError, seizeLease } from '../../coordination/index.js';
 import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import { sameVersion } from '../buildNumbers.js';
+import { editionOf, MAINTENANCE } from '../edition.js';
 import type { Projection } from '../projection.js';
 import { REBUILDS, type Rebuild } from '../rebuildRecord.js';
 import { LeaseLostError } from '../writer.js';
@@ -28,7 +29,9 @@ import { carryOn, requestRebuilds } from './rebuild.js';
 import { repair } from './repair.js';
 import { type VerificationDeps, verification } from './verification.js';
 
-const POLL_MS = 500;
+const POLL_MS = 2_000;
+/** A requester that was killed may have stored a request without raising the edition. */
+const LOOK_MS = 30_000;
 const RENEW_MS = 1_000;
 /** The first and the longest wait, in ms, before work that failed is tried again. */
 const RETRY_MS = [500, 5_000] as const;
@@ -36,74 +39,94 @@ const RETRY_MS = [500, 5_000] as const;
 export interface MaintenanceOptions extends VerificationDeps {
   readonly projections: readonly Projection[];
   readonly followers?: Pick<Followers, 'start'>;
+  /** Milliseconds after which records are listed though no request was noticed; default 30 s. */
+  readonly lookMs?: number;
   /** Compares the log with its signed heads. @throws MaintenanceRefusedError if it was altered */
   checkLog(options: { readonly signal: AbortSignal; readonly onProgress: (events: number) => void }): Promise<void>;
 }
 
 export interface Maintenance {
-  /** Looks for orders at once. */
+  /** Looks for requests at once. */
   poll(): void;
   close(): Promise<void>;
 }
 
+/** Work on orders and builds, by the keys of their records. */
+type Tasks = ReadonlyMap<string, () => Promise<void>>;
+
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
-  const { store, logger, projections, followers = ownFollowers({ logger }) } = options;
-  let next = new AbortController();
+  const { store, logger, followers = ownFollowers({ logger }), lookMs = LOOK_MS } = options;
+  let woken = new AbortController();
   const follower = followers.start('rebuilds', async ({ signal, onTrouble }) => {
     const running = new Map<string, Promise<void>>();
-    const [initialDelay, maxDelay] = RETRY_MS;
-    const growing = new ExponentialBackoff({ initialDelay, maxDelay, generator: halfJitterGenerator });
-    const retries = new Map<string, { readonly wait: ReturnType<typeof growing.next>; readonly at: number }>();
     let trouble: Error | undefined;
-    const failed = (key: string, error: Error): void => {
-      // Another process has the work.
-      if (error instanceof LeaseHeldError || error instanceof LeaseLostError) return;
-      trouble = error;
-      if (!(error instanceof UnavailableError)) logger.error({ err: error, work: key }, 'maintenance failed');
-      const wait = retries.get(key)?.wait.next(undefined) ?? growing.next();
-      retries.set(key, { wait, at: performance.now() + wait.duration });
-    };
-    const start = (key: string, work: () => Promise<void>): void => {
-      if (running.has(key) || signal.aborted || (retries.get(key)?.at ?? 0) > performance.now()) return;
-      const one = work()
-        .then(
-          () => {
-            trouble = undefined;
-            retries.delete(key);
-          },
-          (error: Error) => failed(key, error),
-        )
-        .then(() => void running.delete(key));
-      running.set(key, one);
-    };
+    let tasks: Tasks = new Map();
+    let read = { edition: -1, at: 0 };
+
+    async function untilDone(work: () => Promise<void>, key: string): Promise<void> {
+      const [initialDelay, maxDelay] = RETRY_MS;
+      let wait = new ExponentialBackoff({ initialDelay, maxDelay, generator: halfJitterGenerator }).next();
+      for (; !signal.aborted; wait = wait.next(undefined)) {
+        try {
+          await work();
+          trouble = undefined;
+          return woken.abort();
+        } catch (error) {
+          // Another process has the work.
+          if (error instanceof LeaseHeldError || error instanceof LeaseLostError) return;
+          trouble = error as Error;
+          if (!(error instanceof UnavailableError)) logger.error({ err: error, work: key }, 'maintenance failed');
+          await pause(wait.duration, signal);
+        }
+      }
+    }
+
     while (!signal.aborted) {
-      next = new AbortController();
+      woken = new AbortController();
       try {
-        const requested = new Set<string>();
-        for (const { key, value } of await store.records.list<Order>(ORDERS)) {
-          if (!isOpen(value) || !namesOf(value).every((name) => projections.some((one) => one.name === name))) continue;
-          start(key, async () => carryOut(options, value, signal));
-          if (value.kind === 'rebuild') for (const name of namesOf(value)) requested.add(name);
+        const edition = await editionOf(store, MAINTENANCE);
+        if (tasks.size > 0 || edition !== read.edition || performance.now() - read.at > lookMs) {
+          tasks = await openTasks(options, signal);
+          read = { edition, at: performance.now() };
         }
-        for (const { key, value } of await store.records.list<Rebuild>(REBUILDS)) {
-          const name = key.slice(REBUILDS.length);
-          const projection = projections.find((one) => one.name === name && sameVersion(one.version, value.target));
-          // Only one read model is built at a time, and not while its rebuild is requested again.
-          const waits =
-            requested.has(name) ||
-            (value.state === 'building' && [...running.keys()].some((one) => one.startsWith(REBUILDS)));
-          if (projection !== undefined && isToBuild(value) && !waits)
-            start(key, async () => carryOn(options, projection, signal));
-        }
+        for (const [key, work] of tasks)
+          if (!running.has(key) && !waits(key, running))
+            running.set(
+              key,
+              untilDone(work, key).finally(() => running.delete(key)),
+            );
         onTrouble(trouble);
       } catch (error) {
         onTrouble(error as Error);
       }
-      await pause(POLL_MS, AbortSignal.any([signal, next.signal]));
+      await pause(POLL_MS, AbortSignal.any([signal, woken.signal]));
     }
     await Promise.all(running.values());
   });
-  return { poll: () => next.abort(), close: async () => follower.close() };
+  return { poll: () => woken.abort(), close: async () => follower.close() };
+}
+
+/** Only one read model is built at a time. */
+const waits = (key: string, running: ReadonlyMap<string, unknown>): boolean =>
+  key.startsWith(REBUILDS) && [...running.keys()].some((one) => one.startsWith(REBUILDS));
+
+async function openTasks(options: MaintenanceOptions, signal: AbortSignal): Promise<Tasks> {
+  const { store, projections } = options;
+  const tasks = new Map<string, () => Promise<void>>();
+  const requested = new Set<string>();
+  for (const { key, value } of await store.records.list<Order>(ORDERS)) {
+    if (!isOpen(value) || !namesOf(value).every((name) => projections.some((one) => one.name === name))) continue;
+    tasks.set(key, async () => carryOut(options, value, signal));
+    if (value.kind === 'rebuild') for (const name of namesOf(value)) requested.add(name);
+  }
+  for (const { key, value } of await store.records.list<Rebuild>(REBUILDS)) {
+    const name = key.slice(REBUILDS.length);
+    const projection = projections.find((one) => one.name === name && sameVersion(one.version, value.target));
+    // A build waits while its rebuild is requested again.
+    if (projection !== undefined && isToBuild(value) && !requested.has(name))
+      tasks.set(key, async () => carryOn(options, projection, signal));
+  }
+  return tasks;
 }
 
 const isToBuild = ({ kind, state, failure }: Rebuild): boolean =>
@@ -210,11 +233,8 @@ const CARRIERS: Carriers = {
   async repair(options, order, work) {
     const { ids, found, uncheckedLog } = order.request;
     if (uncheckedLog !== true) await checkLog(options, work);
-    const documents = await repair(options, projectionOf(options, order), ids, {
-      pace: considerate(options.store.records),
-      signal: work.signal,
-      onProgress: (step) => work.report(step.step === 'fold' ? (step.progress.share ?? 0) * 0.9 : null, step),
-    });
+    const pace = considerate(options.store.records);
+    const documents = await repair(options, projectionOf(options, order), ids, { ...work, pace });
     if (found === true && documents !== undefined) await forgetFindings(options.store.records, order.projection);
     return { documents: documents ?? [] };
   },

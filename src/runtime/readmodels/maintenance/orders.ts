@@ -11,8 +11,9 @@ import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { leaseState } from '../../coordination/index.js';
 import type { BuildId } from '../buildNumbers.js';
-import type { Difference, FieldDifference } from './differences.js';
-import type { RebuildProgress } from './progress.js';
+import { MAINTENANCE, raiseEdition } from '../edition.js';
+import type { Difference } from './differences.js';
+import type { Progress } from './progress.js';
 import type { RepairOutcome } from './repairOrders.js';
 
 export const ORDERS = 'task/';
@@ -42,13 +43,6 @@ export class MaintenanceRefusedError extends Error {
   }
 }
 
-/** A difference as fronts show it. */
-export interface FoundDifference extends Pick<Difference, 'id' | 'kind'> {
-  readonly served_at?: Position;
-  readonly log_at?: Position;
-  readonly fields: readonly FieldDifference[];
-}
-
 /** Report of a verification; version and build are those of the verified build. */
 export interface Verification extends BuildId {
   readonly documents: number;
@@ -59,7 +53,7 @@ export interface Verification extends BuildId {
   /** The log was folded up to this position. */
   readonly position: Position | null;
   /** The first differences; `findings.ts` has more. */
-  readonly found: readonly FoundDifference[];
+  readonly found: readonly Difference[];
 }
 
 /** A rebuild that an order requested, or found in progress. */
@@ -92,7 +86,7 @@ export type OrderKind = keyof Requests;
 
 export type OrderStep =
   | { readonly step: 'check'; readonly events: number }
-  | { readonly step: 'fold'; readonly progress: RebuildProgress }
+  | { readonly step: 'fold'; readonly progress: Progress }
   | { readonly step: 'compare'; readonly documents: number }
   /** Waits for the leading process, which replaces documents. */
   | { readonly step: 'place' };
@@ -203,6 +197,7 @@ export async function placeOrder<K extends OrderKind>(
     throw new MaintenanceRefusedError(`a ${kind} of ${projection} was begun in this moment by somebody else`, {
       busy: true,
     });
+  await raiseEdition({ records }, MAINTENANCE);
   return order;
 }
 
@@ -225,6 +220,11 @@ export async function orderNow<K extends OrderKind>(
 ): Promise<StoredRecord<Order<K>> | undefined> {
   const record = await records.get<Order<K>>(keyOf(kind, projection));
   return record?.value.id === id ? record : undefined;
+}
+
+/** The order as it is now; `interrupted` where another has replaced it, as only one that had ended can be replaced. */
+export async function currentOrder<K extends OrderKind>(records: Records, order: Order<K>): Promise<Order<K>> {
+  return (await orderNow(records, order))?.value ?? { ...order, state: 'interrupted' };
 }
 
 /** The error that a failed order is shown as, which is a refusal for its requester. */
@@ -254,8 +254,7 @@ export async function orderAfter<K extends OrderKind>(
   let now = order;
   for (const startedAt = performance.now(); !signal.aborted;) {
     try {
-      // Only an order that had ended can have been replaced.
-      now = (await orderNow(records, order))?.value ?? { ...order, state: 'interrupted' };
+      now = await currentOrder(records, order);
       if (now.state !== 'running') return now;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;

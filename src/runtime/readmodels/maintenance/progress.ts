@@ -9,17 +9,18 @@ import { shareOf } from '../../coordination/index.js';
 /** Milliseconds over which the rates are measured. */
 const RATE_MS = 5_000;
 
-/** `events` counts only types that the projection folds. */
-export interface RebuildProgress {
+/** Progress of a fold, as status, fronts and the record show it; null: unknown. */
+export interface Progress {
+  /** Number of folded events, only of types that the projection folds. */
   readonly events: number;
-  /** Total of the events, estimated from `share`; `undefined` at the beginning. */
-  readonly total: number | undefined;
-  readonly perSecond: number;
-  /** The share of the log that was read, 0 to 1; `undefined`: unknown. */
-  readonly share: number | undefined;
-  /** Estimated seconds until the end; `undefined` while `share` does not grow. */
-  readonly secondsLeft: number | undefined;
-  readonly position: Position | undefined;
+  /** Total of the events, estimated from `share`. */
+  readonly total: number | null;
+  readonly per_second: number;
+  /** Estimated seconds until the end; null while `share` does not grow. */
+  readonly seconds_left: number | null;
+  readonly position: Position | null;
+  /** The share of the log that was read, 0 to 1. */
+  readonly share: number | null;
 }
 
 /** Number of events up to a stored checkpoint. */
@@ -28,9 +29,10 @@ interface Counted {
   readonly position: Position;
 }
 
-interface Kept {
+interface StoredProgress {
+  /** Number of the build. */
   readonly target: number;
-  readonly progress: RebuildProgress;
+  readonly progress: Progress;
   readonly stored?: Counted | undefined;
 }
 
@@ -39,30 +41,24 @@ const keyOf = (name: string): string => `progress/${name}`;
 export async function putProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
-  target: number,
-  { now, stored }: Pick<ProgressCount, 'now' | 'stored'>,
+  progress: StoredProgress,
 ): Promise<void> {
-  const counted = stored();
-  await records.put(keyOf(name), {
-    target,
-    progress: now(),
-    ...(counted === undefined ? {} : { stored: counted }),
-  } satisfies Kept);
+  await records.put(keyOf(name), progress);
 }
 
 export async function lastProgress(
   { records }: Pick<ReadStore, 'records'>,
   name: string,
   target: number,
-): Promise<Kept | undefined> {
-  const kept = (await records.get<Kept>(keyOf(name)))?.value;
-  return kept?.target === target ? kept : undefined;
+): Promise<StoredProgress | undefined> {
+  const last = (await records.get<StoredProgress>(keyOf(name)))?.value;
+  return last?.target === target ? last : undefined;
 }
 
 export interface ProgressCount {
   /** The log; events read from here are counted. */
   readonly counted: EventStore;
-  now(): RebuildProgress;
+  now(): Progress;
   /** The count up to the stored checkpoint. */
   stored(): Counted | undefined;
 }
@@ -98,9 +94,7 @@ export async function progressOf(
   let position = build.stored;
   let end = await events.end();
   let caughtUp = end === undefined || (position !== undefined && position >= end);
-  const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [
-    { at: performance.now(), count, share: shareOf(position, end) },
-  ];
+  const measure = meter(count, shareOf(position, end));
   const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
 
   const follow: EventStore['follow'] = async function* (...args) {
@@ -116,12 +110,9 @@ export async function progressOf(
   };
 
   function settle(): void {
-    let passed = 0;
-    for (const { position: reached } of coming) {
-      if (build.stored === undefined || reached > build.stored) break;
-      passed++;
-    }
-    if (passed > 0) safe = coming.splice(0, passed).at(-1);
+    const { stored } = build;
+    const passed = coming.findLastIndex(({ position: reached }) => stored !== undefined && reached <= stored);
+    safe = coming.splice(0, passed + 1).at(-1) ?? safe;
   }
 
   return {
@@ -130,25 +121,32 @@ export async function progressOf(
       settle();
       return safe;
     },
-    now() {
-      const at = performance.now();
-      const share = caughtUp ? 1 : shareOf(position, end);
-      samples.push({ at, count, share });
-      while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
-      const first = samples[0] ?? { at, count, share };
-      const perSecond = at === first.at ? 0 : ((count - first.count) / (at - first.at)) * 1_000;
-      const total = caughtUp
-        ? count
-        : share === undefined || share === 0
-          ? undefined
-          : Math.max(count, Math.round(count / share));
-      const gone = share === undefined || first.share === undefined ? 0 : share - first.share;
-      const secondsLeft =
-        share === undefined || gone <= 0 ? undefined : ((1 - share) / gone) * ((at - first.at) / 1_000);
-      return { events: count, total, perSecond, share, secondsLeft, position };
-    },
+    now: () => measure(count, caughtUp ? 1 : shareOf(position, end), position),
   };
 }
+
+/** Measures the rate of a fold over the last seconds, from its count and its share of the log. */
+function meter(begunAt: number, shareBefore: number | undefined) {
+  const samples = [{ at: performance.now(), events: begunAt, share: shareBefore }];
+  return (events: number, share: number | undefined, position: Position | undefined): Progress => {
+    const at = performance.now();
+    samples.push({ at, events, share });
+    while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
+    const first = samples[0] ?? { at, events, share };
+    const seconds = (at - first.at) / 1_000;
+    const read = share === undefined || first.share === undefined ? 0 : share - first.share;
+    return {
+      events,
+      total: share === undefined || share === 0 ? null : Math.max(events, Math.round(events / share)),
+      per_second: seconds === 0 ? 0 : Math.round((events - first.events) / seconds),
+      seconds_left: share === undefined || read <= 0 ? null : inTenths(((1 - share) / read) * seconds),
+      position: position ?? null,
+      share: share ?? null,
+    };
+  };
+}
+
+const inTenths = (seconds: number): number => Math.round(seconds * 10) / 10;
 
 async function countedTo(
   events: EventStore,
@@ -165,15 +163,8 @@ async function countedTo(
 }
 
 /** Counts the events of a fold up to `through`. @returns a function for each batch: its events and its position */
-export function foldProgress(through: Position | undefined): (read: number, position: Position) => RebuildProgress {
-  const start = performance.now();
+export function foldProgress(through: Position | undefined): (read: number, position: Position) => Progress {
+  const measure = meter(0, 0);
   let events = 0;
-  return (read, position) => {
-    events += read;
-    const share = shareOf(position, through) ?? 0;
-    const perSecond = (events / (performance.now() - start)) * 1_000;
-    const total = share > 0 ? Math.round(events / share) : undefined;
-    const secondsLeft = total === undefined ? undefined : (total - events) / perSecond;
-    return { events, total, perSecond, share, secondsLeft, position };
-  };
+  return (read, position) => measure((events += read), shareOf(position, through), position);
 }

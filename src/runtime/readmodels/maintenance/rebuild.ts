@@ -217,7 +217,8 @@ export async function build(
     const record = await rebuildOf(store, name);
     return record?.value.target === target && record.value.state === 'building' ? record : undefined;
   };
-  const report = async (): Promise<void> => putProgress(store, name, target, progress);
+  const report = async (): Promise<void> =>
+    putProgress(store, name, { target, progress: progress.now(), stored: progress.stored() });
 
   async function tend(): Promise<void> {
     while (!ended.signal.aborted && !stop.aborted) {

@@ -10,7 +10,7 @@ import { paced, type Pace } from '../../coordination/index.js';
 import type { ProjectorProcess } from '../projectorProcess.js';
 import { atMostBytes } from '../writer.js';
 import { foldSome } from './foldSome.js';
-import { MaintenanceRefusedError, type OrderStep } from './orders.js';
+import { MaintenanceRefusedError, type Work } from './orders.js';
 import { foldProgress } from './progress.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
 
@@ -21,11 +21,8 @@ const STUCK_MS = 30_000;
 /** Most documents of one repair; more documents need a rebuild. */
 export const MAX_REPAIRS = 10_000;
 
-export interface RepairOptions {
-  readonly pace: Pace;
-  readonly signal: AbortSignal;
-  readonly onProgress?: (step: OrderStep) => void;
-}
+/** Share of a repair's time that folding takes. */
+const FOLDING = 0.9;
 
 /**
  * Folds the named documents from the log, and has the leading process put them in place of those that are served.
@@ -36,7 +33,7 @@ export async function repair(
   deps: ProjectorProcess,
   projection: Projection,
   ids: readonly string[],
-  { pace, signal, onProgress }: RepairOptions,
+  { pace, signal, report }: Work & { readonly pace: Pace },
 ): Promise<RepairOutcome[] | undefined> {
   const { events, store } = deps;
   const { name } = projection;
@@ -62,7 +59,10 @@ export async function repair(
     ids: new Set(requested),
     through,
     signal,
-    onBatch: (read, position) => onProgress?.({ step: 'fold', progress: counted(read, position) }),
+    onBatch(read, position) {
+      const progress = counted(read, position);
+      report((progress.share ?? 0) * FOLDING, { step: 'fold', progress });
+    },
   });
   if (signal.aborted) return undefined;
   const served = await servedIds(store, asBuild(projection, active), requested);
@@ -103,7 +103,7 @@ export async function repair(
     }
     return keys.length === 0;
   };
-  onProgress?.({ step: 'place' });
+  report(null, { step: 'place' });
   while (!(await done())) {
     if (signal.aborted) return undefined;
     await pause(POLL_MS, signal);

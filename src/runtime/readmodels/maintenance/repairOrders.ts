@@ -10,6 +10,7 @@ import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../../
 import { positionFault, type ReachedLog, shownPosition } from '../../../ports/storedPosition.js';
 import { buildText, sameVersion } from '../buildNumbers.js';
 import type { Lease } from '../../coordination/index.js';
+import { raiseEdition } from '../edition.js';
 import { forgetQuarantine, isQuarantined, recordQuarantine } from '../quarantine.js';
 import type { RunningBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
@@ -138,7 +139,8 @@ export async function carryOut(
   if (!lease.held) throw new LeaseLostError();
   const made = await store.correct(build.collection, corrections);
   build.cache.clear();
-  // An earlier attempt may have changed documents and got no answer.
+  // Readers drop the documents in their memory, since some changed without an event. An earlier attempt may have
+  // changed them and got no answer.
   await raiseEdition(store, order.name);
   const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
   if (missed.length > 0) return otherWriter(missed);
@@ -173,13 +175,4 @@ async function aheadOf(
   if (ahead.length === 0) return [];
   const end = await events.end();
   return ahead.filter(({ position }) => end !== undefined && position <= end).map(({ id }) => id);
-}
-
-/** Makes readers drop the documents in their memory: some have changed without an event. */
-async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
-  await records.put(`edition/${name}`, {});
-}
-
-export async function editionOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<number> {
-  return (await records.get(`edition/${name}`))?.version ?? 0;
 }

@@ -1,5 +1,5 @@
 import { findingsPage, lastFindings } from './findings.js';
-import { failureOf, lastOrder, orderAfter, orderNow, placeOrder, withdrawOrder } from './orders.js';
+import { currentOrder, failureOf, lastOrder, orderAfter, placeOrder, withdrawOrder } from './orders.js';
 import { lastProgress } from './progress.js';
 import { abortRebuild, requestRollback } from './rebuild.js';
 import { rebuildOf } from '../rebuildRecord.js';
@@ -8,7 +8,7 @@ import { rebuildOf } from '../rebuildRecord.js';
 export const maintenance = {
   /** Orders of every kind. */
   place: placeOrder,
-  now: orderNow,
+  now: currentOrder,
   after: orderAfter,
   last: lastOrder,
   withdraw: withdrawOrder,

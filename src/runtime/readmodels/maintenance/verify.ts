@@ -8,14 +8,14 @@ import { byBytes } from '../../../lib/byBytes.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
-import { foldOf, otherReleaseText } from '../buildNumbers.js';
+import { buildOf, foldOf, otherReleaseText } from '../buildNumbers.js';
 import { FEW_DIRTY, runFeed } from '../feed.js';
 import { lagBehind } from '../../log/lag.js';
 import { type Pace, paced } from '../../coordination/index.js';
 import { openBuild } from '../runningBuild.js';
 import { type Difference, differenceOf } from './differences.js';
 import { foldSome } from './foldSome.js';
-import { MaintenanceRefusedError, type OrderStep } from './orders.js';
+import { MaintenanceRefusedError, type Verification, type Work } from './orders.js';
 import { foldProgress, progressOf } from './progress.js';
 
 /** Number of documents in a page; `polite`: while requests are answered. */
@@ -23,31 +23,24 @@ const PAGE = { full: 250, polite: 100 };
 /** Number of documents that are compared again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
+const REPORT_MS = 200;
 /** A sample comes from this many positions in the collection. */
 const PLACES = 20;
 
-export interface VerifyOptions {
+export interface VerifyOptions extends Work {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projection: Projection;
   readonly pace: Pace;
-  readonly signal: AbortSignal;
   /** How long the projector may take to reach the log's end; default 5 s. */
   readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
-  readonly onProgress?: (step: OrderStep) => void;
 }
 
-export interface VerifyReport {
-  readonly build: number;
-  readonly documents: number;
-  readonly differences: number;
-  /** Number of documents that could not be compared, since the projector is behind. */
-  readonly unsettled: number;
-  readonly through: Position | undefined;
-  /** Whether the read model failed to reach the log's end in time. */
-  readonly behind: boolean;
-}
+type Report = Omit<Verification, 'found'>;
+
+/** Share of a verification's time that folding takes. */
+const FOLDING = 0.7;
 
 export class VerifyInterruptedError extends Error {
   override readonly name = 'VerifyInterruptedError';
@@ -88,15 +81,7 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
   }
 
   return {
-    get differences() {
-      return differences;
-    },
-    get unsettled() {
-      return unsettled;
-    },
-    get behind() {
-      return behind;
-    },
+    counts: () => ({ differences, unsettled, behind }),
     /** @param folded the log's documents as of `through`, in the order of `ids` */
     async look(
       ids: readonly string[],
@@ -142,8 +127,8 @@ function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }:
  * @param scratch an empty store for the copy, best on this machine
  * @throws MaintenanceRefusedError, VerifyInterruptedError, UnavailableError
  */
-export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
-  const { events, store, projection, pace, signal, scratch, onProgress } = options;
+export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<Report> {
+  const { events, store, projection, pace, signal, scratch, report } = options;
   const served = await servedBuild(store, projection);
   const build = await openBuild(scratch, served);
   const progress = await progressOf({ events, store: scratch }, served.name, build);
@@ -163,13 +148,17 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     if (signal.aborted) throw new VerifyInterruptedError();
   }
 
-  const reporting = setInterval(() => onProgress?.({ step: 'fold', progress: progress.now() }), 200);
+  const reportFold = (): void => {
+    const now = progress.now();
+    report((now.share ?? 0) * FOLDING, { step: 'fold', progress: now });
+  };
+  const reporting = setInterval(reportFold, REPORT_MS);
   try {
     await catchUp();
   } finally {
     clearInterval(reporting);
   }
-  onProgress?.({ step: 'fold', progress: progress.now() });
+  reportFold();
 
   const judging = judge(options, served);
   let documents = 0;
@@ -200,14 +189,13 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     documents += 1;
     if (suspects.length >= SUSPECTS) await settle();
     if (documents % PAGE.polite === 0) {
-      onProgress?.({ step: 'compare', documents });
+      report(null, { step: 'compare', documents });
       await pace.rest(PAGE.polite, signal);
     }
   }
   await settle();
-  onProgress?.({ step: 'compare', documents });
-  const { differences, unsettled, behind } = judging;
-  return { build: served.version, documents, differences, unsettled, through: build.stored, behind };
+  report(null, { step: 'compare', documents });
+  return { ...buildOf(served.version), documents, ...judging.counts(), position: build.stored ?? null };
 }
 
 /** Reads a collection in the byte order of ids, one page ahead; `onPage` is called with the ids of each page. */
@@ -254,8 +242,8 @@ function inOrder(
  * Verifies `count` documents from all over the collection; missing documents are not found.
  * @throws as `verifyAll`
  */
-export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<VerifyReport> {
-  const { events, store, projection, pace, signal, onProgress, count } = options;
+export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<Report> {
+  const { events, store, projection, pace, signal, report, count } = options;
   const served = await servedBuild(store, projection);
   const ids = await sampleIds(store, collectionOf(served), count);
   const through = await events.end();
@@ -266,7 +254,10 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
     ids: new Set(ids),
     through,
     signal,
-    onBatch: (read, position) => onProgress?.({ step: 'fold', progress: counted(read, position) }),
+    onBatch(read, position) {
+      const progress = counted(read, position);
+      report((progress.share ?? 0) * FOLDING, { step: 'fold', progress });
+    },
   });
   if (signal.aborted) throw new VerifyInterruptedError();
   const judging = judge(options, served);
@@ -278,9 +269,8 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
       through,
     );
   }
-  onProgress?.({ step: 'compare', documents: ids.length });
-  const { differences, unsettled, behind } = judging;
-  return { build: served.version, documents: ids.length, differences, unsettled, through, behind };
+  report(null, { step: 'compare', documents: ids.length });
+  return { ...buildOf(served.version), documents: ids.length, ...judging.counts(), position: through ?? null };
 }
 
 async function sampleIds(store: ReadStore, collection: CollectionSpec, count: number): Promise<string[]> {

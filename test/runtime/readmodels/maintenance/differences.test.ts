@@ -39,8 +39,8 @@ test('every kind of difference is found', () => {
   assert.equal(differenceOf(HIDDEN_FIELDS, 'one', document({}, '7'), document({}, '6')), {
     id: 'one',
     kind: 'different',
-    servedAt: '7',
-    logAt: '6',
+    served_at: '7',
+    log_at: '6',
     fields: [{ field: '(position)', served: '7', log: '6' }],
   });
 });
@@ -51,8 +51,8 @@ test('a document that lists miss differs, without the values that they find', ()
   assert.equal(differenceOf(HIDDEN_FIELDS, 'one', same, same, true), {
     id: 'one',
     kind: 'different',
-    servedAt: '5',
-    logAt: '5',
+    served_at: '5',
+    log_at: '5',
     fields: [lists],
   });
   assert.equal(differenceOf(HIDDEN_FIELDS, 'one', same, document({ a: 2 }), true)?.fields, [

@@ -38,14 +38,18 @@ function process(
   { events }: Installation,
   store: ReadStore,
   check: (signal: AbortSignal) => Promise<void> = async () => undefined,
-  { holder = 'a process', logger = silent }: { readonly holder?: string; readonly logger?: pino.Logger } = {},
+  {
+    holder = 'a process',
+    logger = silent,
+    ...more
+  }: { readonly holder?: string; readonly logger?: pino.Logger; readonly lookMs?: number } = {},
 ): { close(): Promise<void> } {
   const checkLog = async ({ signal, onProgress }: { signal: AbortSignal; onProgress(events: number): void }) => {
     onProgress(7);
     await check(signal);
   };
   const role = { ...depsFor(events, store, holder), logger, projections: [GIFTS_PROJECTION] };
-  return startMaintenance({ ...role, ...NO_TOOLS, checkLog });
+  return startMaintenance({ ...role, ...NO_TOOLS, ...more, checkLog });
 }
 
 function listening(): { readonly lines: string[]; readonly logger: pino.Logger } {
@@ -241,6 +245,44 @@ test(
     down = false;
     const { id, state, result } = await ended(installation);
     assert.equal([id, state, result?.[0]?.target], [placed.id, 'done', TARGET]);
+    await one.close();
+  }),
+);
+
+test(
+  'a process lists orders and rebuilds only once one was requested',
+  installed(async (installation) => {
+    await left(installation);
+    const { records } = installation.store;
+    let [lists, polls] = [0, 0];
+    const list: typeof records.list = async (...which) => {
+      lists += 1;
+      return records.list(...which);
+    };
+    const get: typeof records.get = async (key) => {
+      if (key.startsWith('edition/')) polls += 1;
+      return records.get(key);
+    };
+    const one = process(installation, { ...installation.store, records: { ...records, list, get } });
+    await until(() => polls >= 3, 'three polls');
+    assert.is(lists, 2, 'when it started');
+    const { id } = await place(installation);
+    assert.equal([(await ended(installation)).id, lists > 2], [id, true]);
+    await one.close();
+  }),
+);
+
+test(
+  'an order whose requester was killed before it had raised the edition is carried out',
+  installed(async (installation) => {
+    await left(installation);
+    const one = process(installation, installation.store, undefined, { lookMs: 1 });
+    const { records } = installation.store;
+    const put: typeof records.put = async (key, ...rest) =>
+      key.startsWith('edition/') ? Promise.reject(new UnavailableError('killed')) : records.put(key, ...rest);
+    const killed = { store: { ...installation.store, records: { ...records, put } } };
+    assert.match(String(await place(killed).catch((error: unknown) => error)), /killed/);
+    assert.is((await ended(installation)).state, 'done');
     await one.close();
   }),
 );

@@ -18,14 +18,10 @@ import {
   lastFindings,
   startFindings,
 } from '../../../../src/runtime/readmodels/maintenance/findings.js';
-import {
-  type FoundDifference,
-  MaintenanceRefusedError,
-} from '../../../../src/runtime/readmodels/maintenance/orders.js';
-import { repair } from '../../../../src/runtime/readmodels/maintenance/repair.js';
+import { MaintenanceRefusedError } from '../../../../src/runtime/readmodels/maintenance/orders.js';
+import { MAX_REPAIRS, repair } from '../../../../src/runtime/readmodels/maintenance/repair.js';
 import {
   carryOut,
-  editionOf,
   openOrders,
   placeOrder,
   type RepairOrder,
@@ -36,11 +32,11 @@ import {
   type VerifyOptions,
   verifySample,
 } from '../../../../src/runtime/readmodels/maintenance/verify.js';
-import { asBuild } from '../../../../src/runtime/readmodels/buildNumbers.js';
+import { editionOf } from '../../../../src/runtime/readmodels/edition.js';
+import { asBuild, numberOf } from '../../../../src/runtime/readmodels/buildNumbers.js';
 import { listQuarantined } from '../../../../src/runtime/readmodels/quarantine.js';
 import { openBuild, type RunningBuild } from '../../../../src/runtime/readmodels/runningBuild.js';
 import { LeaseLostError } from '../../../../src/runtime/readmodels/writer.js';
-import { FULL_SPEED } from '../../../support/faults/fullSpeed.js';
 import {
   append,
   buy,
@@ -50,12 +46,11 @@ import {
   settled,
   type Installation,
 } from '../../../support/fixtures/projecting.js';
-import { depsFor, GIFTS_PROJECTION, inUse, led, rebuild } from '../../../support/fixtures/rebuilding.js';
+import { depsFor, GIFTS_PROJECTION, inUse, led, rebuild, unwatched } from '../../../support/fixtures/rebuilding.js';
 import { DEADLINE_MS, eventually, until } from '../../../support/assertions/until.js';
 
 const test = suite('verification and repair');
 const GIFTS = collectionOf(giftsProjection);
-const never = new AbortController().signal;
 const stopped = AbortSignal.abort();
 
 interface Found {
@@ -73,8 +68,7 @@ async function verify(
     events: installation.events,
     store: installation.store,
     projection: GIFTS_PROJECTION,
-    pace: FULL_SPEED,
-    signal: never,
+    ...unwatched(),
     onDifference: (one) => void differences.push(one),
     ...more,
   };
@@ -109,7 +103,7 @@ async function falsify(
 
 async function outcomes(installation: Installation, ids: readonly string[]): Promise<(string | undefined)[]> {
   const deps = depsFor(installation.events, installation.store, 'repairer');
-  const made = await led(deps, async () => repair(deps, GIFTS_PROJECTION, ids, { pace: FULL_SPEED, signal: never }));
+  const made = await led(deps, async () => repair(deps, GIFTS_PROJECTION, ids, unwatched()));
   return (made ?? []).map(({ outcome }) => outcome);
 }
 
@@ -336,7 +330,7 @@ test(
     broken = false;
     const deps = depsFor(events, store);
     const ids = [gift, 'feedfeedfeedfeedfeed'];
-    const made = await led(deps, async () => repair(deps, faulty, ids, { pace: FULL_SPEED, signal: never }), faulty);
+    const made = await led(deps, async () => repair(deps, faulty, ids, unwatched()), faulty);
     assert.equal(
       made?.map(({ outcome }) => outcome),
       ['repaired', 'quarantined'],
@@ -429,7 +423,7 @@ test(
     }));
     await store.correct(build, wrong);
     const { differences, report } = await verify(installation);
-    assert.equal([differences.length, report.build, report.behind], [450, target, false]);
+    assert.equal([differences.length, numberOf(report), report.behind], [450, target, false]);
     assert.is((await outcomes(installation, bought.gifts)).filter((outcome) => outcome === 'repaired').length, 450);
     assert.is((await verify(installation)).report.differences, 0);
     await redeem(events, bought.gifts[0] ?? '');
@@ -466,16 +460,10 @@ test(
     const next = { ...GIFTS_PROJECTION, version: giftsProjection.version + 1 };
     const inUse = new RegExp(`version ${giftsProjection.version} is in use`);
     assert.match(await refusal(verify(installation, { projection: next })), inUse);
-    assert.match(
-      await refusal(repair(depsFor(events, store), next, [gift], { pace: FULL_SPEED, signal: never })),
-      inUse,
-    );
+    assert.match(await refusal(repair(depsFor(events, store), next, [gift], unwatched())), inUse);
     for (const how of [{ signal: stopped }, { signal: stopped, sample: 1 }])
       assert.instance(await verify(installation, how).catch((error: unknown) => error), VerifyInterruptedError);
-    assert.is(
-      await repair(depsFor(events, store), GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: stopped }),
-      undefined,
-    );
+    assert.is(await repair(depsFor(events, store), GIFTS_PROJECTION, [gift], unwatched(stopped)), undefined);
   }),
 );
 
@@ -496,7 +484,7 @@ test(
     };
     for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
       const { differences, report } = await verify(installation, how);
-      assert.equal([differences, report.build, report.documents], [[], giftsProjection.version, 2]);
+      assert.equal([differences, numberOf(report), report.documents], [[], giftsProjection.version, 2]);
     }
     await falsify(installation, one, (body) => ({ ...body, more: true }));
     for (const how of [{ projection: next }, { projection: next, sample: 2 }])
@@ -573,9 +561,7 @@ test(
       store.records.put(key, value, key.startsWith('repair/') ? { ...options, expiresAt: Date.now() - 1 } : options);
     const deps = depsFor(events, { ...store, records: { ...store.records, put } });
     assert.match(
-      await refusal(
-        repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(DEADLINE_MS) }),
-      ),
+      await refusal(repair(deps, GIFTS_PROJECTION, [gift], unwatched(AbortSignal.timeout(DEADLINE_MS)))),
       /no process has put anything in place/,
     );
   }),
@@ -687,7 +673,7 @@ test(
   }),
 );
 
-const difference = (id: string): FoundDifference => ({ id, kind: 'missing', fields: [] });
+const difference = (id: string): Difference => ({ id, kind: 'missing', fields: [] });
 
 test(
   'the findings of a verification are kept for the repair',
@@ -706,6 +692,16 @@ test(
     assert.equal(await lastFindings(store.records, 'gifts'), ['only']);
     await forgetFindings(store.records, 'gifts');
     assert.equal(await lastFindings(store.records, 'gifts'), []);
+  }),
+);
+
+test(
+  'a verification keeps as many findings as a repair takes',
+  installed(async ({ store }) => {
+    const found = await startFindings(store.records, 'gifts', 'an order');
+    for (let n = 0; n < MAX_REPAIRS + 2; n++) await found.add(difference(`g${n}`));
+    await found.end();
+    assert.is((await lastFindings(store.records, 'gifts')).length, MAX_REPAIRS);
   }),
 );
 
