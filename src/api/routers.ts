@@ -5,7 +5,7 @@ import type { Erasures } from '../ops/people/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
 import { PROJECTIONS } from '../projections/index.js';
-import { awaitedOrders } from '../ops/readmodels/orders.js';
+import { AwaitedOrders } from '../ops/readmodels/orders.js';
 import { accountRouters } from './account/accountRouters.js';
 import { catalogueRouters } from './catalogue/catalogueRouters.js';
 import { eventRoutes } from './events/events.js';
@@ -118,7 +118,7 @@ function staffRouters(
       models,
       upkeep: {
         status: open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own })),
-        orders: open.add(awaitedOrders(store, logger, options.pollMaintenance)),
+        orders: open.add(new AwaitedOrders(store, logger, options.pollMaintenance)),
       },
       payments: config,
       erasures: options.erasures,

@@ -2,7 +2,6 @@
 import type { StartedOperation } from '../../commands/recordAccess.js';
 import { recordedWork } from '../../ops/readmodels/orders.js';
 import { pause } from '../../lib/async/pause.js';
-import type { ReadStore } from '../../ports/readStore.js';
 import { type Requested, maintenance } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
 import { rebuildShown } from '../../ops/status/readModelStatus.js';
@@ -11,12 +10,8 @@ import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Call } from '../pipeline/route.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
-import { rebuildExample, rebuildSchema, rebuildTaskSchema, refusedRebuildExample } from './projectionSchemas.js';
+import { rebuildExample, rebuildSchema, TASKS } from './projectionSchemas.js';
 import { placed, type ProjectionRoutesOptions, refusalsAsErrors, taskAnswer } from './projectionTasks.js';
-
-export interface RebuildRoutesOptions extends ProjectionRoutesOptions {
-  readonly store: ReadStore;
-}
 
 /** How long an answer waits for the end of an aborted rebuild, ms. */
 const ABORT_WAIT_MS = 5_000;
@@ -54,7 +49,7 @@ const held =
 /** Name under which a task rebuilds all projections. */
 const ALL = 'all';
 
-export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
+export function rebuildRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
   const { of, exists, asking, orders, store, params } = options;
 
   /** The state of a rebuild without its progress, which only the projection's status has. */
@@ -154,14 +149,7 @@ export function rebuildRoutes(options: RebuildRoutesOptions): OpsRoute[] {
       summary: 'The last request of a rebuild',
       description:
         'Also one for all read models. `running`: the log is held against what was signed. `failed`: it was refused, and nothing is built. `done`: the rebuild was asked for, and the status of the read model shows it.',
-      answers: [
-        {
-          status: 200,
-          description: 'What became of it.',
-          schema: dataSchema(rebuildTaskSchema),
-          example: { data: refusedRebuildExample },
-        },
-      ],
+      answers: [{ status: 200, description: 'What became of it.', ...TASKS.rebuild }],
       errors: ['projection_not_found', 'task_not_found'],
       async handle(call) {
         const { name } = of(call).projection;

@@ -1,29 +1,28 @@
 import type { Schema } from '../pipeline/route.js';
-import { entity, listSchema, record } from '../representation/schemas.js';
+import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
 
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
 const BUILD: Schema = { type: 'integer', description: 'How many earlier builds of this version there were.' };
-const DONE = nullable('string', 'All events up to this position are processed.');
-const INVALID = nullable(
-  'string',
-  'A stored position that does not exist in the log, shortened; it counts as absent. Null: the stored position is valid.',
-);
-const LAG = {
-  lag_exact: { type: 'boolean', description: 'False: there may be more events than counted.' },
-  lag_seconds: nullable('number', 'Age of the oldest of these events; null: not found in time.'),
-};
-
-const common: Readonly<Record<string, Schema>> = {
-  name: { type: 'string' },
-  position: DONE,
-  invalid_position: INVALID,
+const BUILD_ID = { version: { type: 'integer' }, build: BUILD };
+const LOG_PROGRESS = {
+  position: nullable('string', 'All events up to this position are processed.'),
+  invalid_position: nullable(
+    'string',
+    'A stored position that does not exist in the log, shortened; it counts as absent. Null: the stored position is valid.',
+  ),
   lag_events: {
     type: 'integer',
     minimum: 0,
     description:
       'Its events that are not processed yet, up to the end of the log. A process manager counts from its oldest open work.',
   },
-  ...LAG,
+  lag_exact: { type: 'boolean', description: 'False: there may be more events than counted.' },
+  lag_seconds: nullable('number', 'Age of the oldest of these events; null: not found in time.'),
+};
+
+const common: Readonly<Record<string, Schema>> = {
+  name: { type: 'string' },
+  ...LOG_PROGRESS,
   per_second: { type: 'number', description: 'Its events processed a second.' },
   holder: nullable('string', 'The process that works on it; null: none.'),
   last_holder: {
@@ -46,8 +45,7 @@ const rebuildProperties: Readonly<Record<string, Schema>> = {
     enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'],
     description: '`ready`: built, and to be taken over by the leading projector; `leaving`: to be dropped by it.',
   },
-  version: { type: 'integer' },
-  build: BUILD,
+  ...BUILD_ID,
   by: { type: 'string' },
   reason: nullable('string', 'Why.'),
   at: { type: 'string', format: 'date-time' },
@@ -75,17 +73,12 @@ export const rebuildExample = {
 };
 
 const served = entity('ServedBuild', {
-  version: { type: 'integer' },
-  build: BUILD,
-  position: DONE,
-  invalid_position: INVALID,
-  lag_events: { type: 'integer', minimum: 0, description: 'Its events that are not processed yet.' },
-  ...LAG,
+  ...BUILD_ID,
+  ...LOG_PROGRESS,
   holder: nullable('string', 'The process that keeps it up to date; null: none, so it falls behind.'),
 });
 const previous = entity('PreviousBuild', {
-  version: { type: 'integer' },
-  build: { type: 'integer' },
+  ...BUILD_ID,
   until: { type: 'string', format: 'date-time' },
 });
 
@@ -94,8 +87,7 @@ export const statusSchema: Schema = {
     entity('ReadModelStatus', {
       kind: { type: 'string', const: 'projection' },
       ...common,
-      version: { type: 'integer' },
-      build: BUILD,
+      ...BUILD_ID,
       in_use: { type: 'boolean', description: 'Whether readers use it.' },
       quarantined: {
         type: 'integer',
@@ -187,9 +179,8 @@ const fieldDifference = record(
   ['field'],
 );
 
-export const verificationSchema = entity('Verification', {
-  version: { type: 'integer' },
-  build: BUILD,
+const verificationSchema = entity('Verification', {
+  ...BUILD_ID,
   documents: { type: 'integer', description: 'Documents that were compared.' },
   differences: { type: 'integer' },
   unsettled: {
@@ -214,7 +205,7 @@ export const verificationSchema = entity('Verification', {
   },
 });
 
-export const repairSchema = entity('Repair', {
+const repairSchema = entity('Repair', {
   documents: listSchema(
     record(
       {
@@ -228,7 +219,7 @@ export const repairSchema = entity('Repair', {
 });
 
 /** @param result schema of the task's result; absent: the task has none */
-export const taskSchema = (kind: string, result?: Schema): Schema =>
+const taskSchema = (kind: string, result?: Schema): Schema =>
   entity(`${kind}Task`, {
     id: { type: 'string' },
     kind: { type: 'string', const: kind.toLowerCase() },
@@ -247,8 +238,6 @@ export const taskSchema = (kind: string, result?: Schema): Schema =>
     failure: nullable('string', 'Why it failed.'),
   });
 
-export const rebuildTaskSchema = taskSchema('Rebuild');
-
 const taskExample = {
   id: '6ec0bd7f-11c0-43da-975e-2a8ad9ebae0b',
   projection: 'gifts',
@@ -260,7 +249,7 @@ const taskExample = {
   progress: 1,
   failure: null,
 };
-export const refusedRebuildExample = {
+const refusedRebuildExample = {
   ...taskExample,
   kind: 'rebuild',
   state: 'failed',
@@ -268,7 +257,7 @@ export const refusedRebuildExample = {
   result: null,
   failure: 'the log is not what was signed, and would be carried into the read model: event 9 was altered',
 };
-export const verificationExample = {
+const verificationExample = {
   ...taskExample,
   kind: 'verification',
   result: {
@@ -290,9 +279,19 @@ export const verificationExample = {
     ],
   },
 };
-export const repairExample = {
+const repairExample = {
   ...taskExample,
   kind: 'repair',
   reason: 'ticket 4711',
   result: { documents: [{ id: '5f2c9d6a1b7e4c80d3a1', outcome: 'repaired' }] },
 };
+
+/** An answer with a task of each kind. */
+export const TASKS = {
+  verification: {
+    schema: dataSchema(taskSchema('Verification', verificationSchema)),
+    example: { data: verificationExample },
+  },
+  repair: { schema: dataSchema(taskSchema('Repair', repairSchema)), example: { data: repairExample } },
+  rebuild: { schema: dataSchema(taskSchema('Rebuild')), example: { data: refusedRebuildExample } },
+} as const;

@@ -8,19 +8,13 @@ import {
 } from '../../runtime/readmodels/index.js';
 import { type AwaitedOrders, repairRequest, shownBy } from '../../ops/readmodels/orders.js';
 import type { StartedOperation } from '../../commands/recordAccess.js';
-import type { Records } from '../../ports/readStore.js';
-import { dataSchema, record } from '../representation/schemas.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import { record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
-import type { Call, Schema } from '../pipeline/route.js';
+import type { Call } from '../pipeline/route.js';
 import type { Named } from './deps.js';
 import { alteredProperty, type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
-import {
-  repairExample,
-  repairSchema,
-  taskSchema,
-  verificationExample,
-  verificationSchema,
-} from './projectionSchemas.js';
+import { TASKS } from './projectionSchemas.js';
 
 /** How long an answer waits for the end of a task, ms. */
 const TASK_WAIT_MS = 5_000;
@@ -32,7 +26,7 @@ export interface ProjectionRoutesOptions {
   readonly asking: (call: Call) => Requested;
   readonly exists: NonNullable<OpsRoute['exists']>;
   readonly orders: AwaitedOrders;
-  readonly records: Records;
+  readonly store: ReadStore;
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -43,9 +37,7 @@ export async function refusalsAsErrors<T>(work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof MaintenanceRefusedError)) throw error;
     const { message, refusal } = error;
-    throw refusal.busy === true
-      ? new HttpError('projection_busy', { message })
-      : new HttpError('projection_refused', { message });
+    throw new HttpError(refusal.busy === true ? 'projection_busy' : 'projection_refused', { message });
   }
 }
 
@@ -57,11 +49,6 @@ export async function placed<K extends Order['kind']>(
   operation?: StartedOperation,
 ): Promise<Order<K>> {
   return refusalsAsErrors(async () => orders.place({ ...order, waitMs: TASK_WAIT_MS }, request, operation));
-}
-
-function sampleOf({ body }: Call): { readonly sample?: number } {
-  const { sample } = body as { readonly sample?: number };
-  return sample === undefined ? {} : { sample };
 }
 
 /** @throws HttpError task_not_found */
@@ -76,15 +63,9 @@ export function taskAnswer(order: Order | undefined): OpsAnswer {
   };
 }
 
-function task(kind: 'Verification' | 'Repair'): { readonly schema: Schema; readonly example: { data: object } } {
-  return kind === 'Verification'
-    ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } }
-    : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
-}
-
 /** The answers of a route that requests a task. */
-function taskAnswers(kind: 'Verification' | 'Repair'): OpsRoute['answers'] {
-  const { schema, example } = task(kind);
+function taskAnswers(kind: 'verification' | 'repair'): OpsRoute['answers'] {
+  const { schema, example } = TASKS[kind];
   const running = { data: { ...example.data, state: 'running', progress: 0.4, result: null } };
   return [
     { status: 200, description: 'It has ended.', schema, example },
@@ -93,7 +74,8 @@ function taskAnswers(kind: 'Verification' | 'Repair'): OpsRoute['answers'] {
 }
 
 export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
-  const { of, exists, records, params } = options;
+  const { of, exists, params, store } = options;
+  const { records } = store;
 
   async function ordered<K extends Order['kind']>(
     kind: K,
@@ -125,9 +107,12 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       },
       bodyOptional: true,
       bodyExample: { sample: 500 },
-      answers: taskAnswers('Verification'),
+      answers: taskAnswers('verification'),
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
-      handle: async (call) => ordered('verification', of(call), async () => sampleOf(call)),
+      handle: async (call) => {
+        const { sample } = call.body as { readonly sample?: number };
+        return ordered('verification', of(call), async () => (sample === undefined ? {} : { sample }));
+      },
     },
     {
       ...shared,
@@ -136,7 +121,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       operation: 'getVerification',
       roles: ['support', 'auditor'],
       summary: 'The last verification of a read model',
-      answers: [{ status: 200, description: 'Its progress or result.', ...task('Verification') }],
+      answers: [{ status: 200, description: 'Its progress or result.', ...TASKS.verification }],
       errors: ['projection_not_found', 'task_not_found'],
       handle: async (call) => taskAnswer(await maintenance.last(records, 'verification', of(call).projection.name)),
     },
@@ -164,7 +149,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
         ['reason'],
       ),
       bodyExample: { ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'ticket 4711' },
-      answers: taskAnswers('Repair'),
+      answers: taskAnswers('repair'),
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
       async handle(call, _sight, start) {
         const named = of(call);
@@ -189,7 +174,7 @@ export function taskRoutes(options: ProjectionRoutesOptions): OpsRoute[] {
       path: '/ops/projections/:name/repair',
       operation: 'getRepair',
       summary: 'The last repair of a read model',
-      answers: [{ status: 200, description: 'Its progress, or the outcome for each document.', ...task('Repair') }],
+      answers: [{ status: 200, description: 'Its progress, or the outcome for each document.', ...TASKS.repair }],
       errors: ['projection_not_found', 'task_not_found'],
       handle: async (call) => taskAnswer(await maintenance.last(records, 'repair', of(call).projection.name)),
     },

@@ -16,8 +16,6 @@ const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')
 
 export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   const { engines, gifts, upkeep } = ops;
-  const { store } = engines;
-  const { records } = store;
 
   const of = (call: Call): Named => ({ projection: projectionIn(call), requested: asking(call) });
 
@@ -36,6 +34,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   }
 
   const exists = async (call: EarlyCall): Promise<unknown> => projectionIn(call);
+  const options = { of, exists, asking, orders: upkeep.orders, store: engines.store, params };
   const shared = { tag: 'Projections', roles: ['support'], params } as const;
 
   return [
@@ -84,8 +83,8 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         return { status: 200, body: { data: await statusOf(projectionIn(call).name) }, shown: 1 };
       },
     },
-    ...rebuildRoutes({ of, exists, asking, orders: upkeep.orders, records, store, params }),
-    ...taskRoutes({ of, exists, asking, orders: upkeep.orders, records, params }),
+    ...rebuildRoutes(options),
+    ...taskRoutes(options),
   ];
 }
 

@@ -5,14 +5,14 @@ import type { StartedOperation } from '../../commands/recordAccess.js';
 import type { ReadStore, Records } from '../../ports/readStore.js';
 import { type Requested, maintenance, MaintenanceRefusedError, type Order } from '../../runtime/readmodels/index.js';
 
-/**
- * Runs work whose start is recorded, and records its end: how many records it shows, and whether it was carried
- * through. `undefined`: it goes on elsewhere, and its end is not recorded.
- */
+/** End of work: the number of records that it shows, and whether it is complete; `undefined`: it goes on elsewhere. */
+type Ending = readonly [shown: number, complete: boolean] | undefined;
+
+/** Runs work whose start is recorded, and records its end unless it goes on elsewhere. */
 export async function recordedWork<T>(
   record: StartedOperation,
   work: () => Promise<T>,
-  ending: (result: T) => readonly [shown: number, complete: boolean] | undefined,
+  ending: (result: T) => Ending,
 ): Promise<T> {
   let result: T;
   try {
@@ -53,62 +53,64 @@ export function shownBy({ result }: Order): number {
 }
 
 /** Orders of callers that wait a short time for the end, and come back later. */
-export interface AwaitedOrders {
+export class AwaitedOrders {
+  readonly #store: ReadStore;
+  readonly #logger: Logger;
+  readonly #poll: () => void;
+  readonly #closing = new AbortController();
+  readonly #watched = new Set<Promise<unknown>>();
+
+  /** @param poll has a projector of this process look for requests at once */
+  constructor(store: ReadStore, logger: Logger, poll: () => void) {
+    this.#store = store;
+    this.#logger = logger;
+    this.#poll = poll;
+  }
+
   /**
    * Places an order. `operation`: its recorded start, whose end is recorded once the order has ended.
    * @returns the order after `waitMs` at most
    * @throws MaintenanceRefusedError; what the order failed of within that time; UnavailableError
    */
-  place<K extends Order['kind']>(
-    order: { readonly kind: K; readonly projection: string; readonly requested: Requested; readonly waitMs: number },
+  async place<K extends Order['kind']>(
+    {
+      kind,
+      projection,
+      requested,
+      waitMs,
+    }: { readonly kind: K; readonly projection: string; readonly requested: Requested; readonly waitMs: number },
     request: () => Promise<Order<K>['request']>,
     operation?: StartedOperation,
-  ): Promise<Order<K>>;
-  /** Requests the end of a rebuild. @returns the number of its build. @throws MaintenanceRefusedError */
-  abort(name: string): Promise<number>;
-  /** Orders in progress go on, and their ends are not recorded. */
-  close(): Promise<void>;
-}
+  ): Promise<Order<K>> {
+    const { records } = this.#store;
+    let placed: Order<K> | undefined;
+    const watch = async (): Promise<Order<K>> => {
+      placed = await maintenance.place(records, kind, projection, await request(), requested);
+      this.#poll();
+      const order = await maintenance.after(records, placed, this.#closing.signal);
+      if (order.state === 'failed') throw maintenance.failureOf(order);
+      return order;
+    };
+    const ending = (order: Order<K>): Ending =>
+      order.state === 'running' ? undefined : [shownBy(order), order.state === 'done'];
+    const ended = operation === undefined ? watch() : recordedWork(operation, watch, ending);
+    const watching = ended
+      .catch((error: unknown) => this.#logger.info({ err: error, task: kind, projection }, 'a task failed'))
+      .finally(() => this.#watched.delete(watching));
+    this.#watched.add(watching);
+    return within(ended, waitMs, async () => (placed === undefined ? ended : maintenance.now(records, placed)));
+  }
 
-/** @param poll has a projector of this process look for requests at once */
-export function awaitedOrders(store: ReadStore, logger: Logger, poll: () => void): AwaitedOrders {
-  const { records } = store;
-  const closing = new AbortController();
-  const watched = new Set<Promise<unknown>>();
-  return {
-    async place<K extends Order['kind']>(
-      { kind, projection, requested, waitMs }: Parameters<AwaitedOrders['place']>[0] & { readonly kind: K },
-      request: () => Promise<Order<K>['request']>,
-      operation?: StartedOperation,
-    ) {
-      let placed: Order<K> | undefined;
-      const watch = async (): Promise<Order<K>> => {
-        placed = await maintenance.place(records, kind, projection, await request(), requested);
-        poll();
-        const order = await maintenance.after(records, placed, closing.signal);
-        if (order.state === 'failed') throw maintenance.failureOf(order);
-        return order;
-      };
-      const ended =
-        operation === undefined
-          ? watch()
-          : recordedWork(operation, watch, (order) =>
-              order.state === 'running' ? undefined : [shownBy(order), order.state === 'done'],
-            );
-      const watching = ended
-        .catch((error: unknown) => logger.info({ err: error, task: kind, projection }, 'a task failed'))
-        .finally(() => watched.delete(watching));
-      watched.add(watching);
-      return within(ended, waitMs, async () => (placed === undefined ? ended : maintenance.now(records, placed)));
-    },
-    async abort(name) {
-      const target = await maintenance.abort(store, name);
-      poll();
-      return target;
-    },
-    async close() {
-      closing.abort();
-      await Promise.all(watched);
-    },
-  };
+  /** Requests the end of a rebuild. @returns the number of its build. @throws MaintenanceRefusedError */
+  async abort(name: string): Promise<number> {
+    const target = await maintenance.abort(this.#store, name);
+    this.#poll();
+    return target;
+  }
+
+  /** Orders in progress go on, and their ends are not recorded. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#watched);
+  }
 }

@@ -4,13 +4,12 @@ import { pause } from '../../lib/async/pause.js';
 import { putAnchor } from '../log/logAnchor.js';
 import { asBuild, sameVersion } from './buildNumbers.js';
 import { REBUILDS, rebuildOf, type Rebuild } from './rebuildRecord.js';
-import { enter } from './buildState.js';
 import { catchUp } from './catchUp.js';
 import { emptyIfInvalid } from './invalidBuilds.js';
 import { addBuild, type LeaderRun, nextSteps, removeBuild, takeOut } from './leaderRun.js';
 import { openOrders, refuseInvalid } from './maintenance/repairOrders.js';
 import type { Step } from './plan.js';
-import { openBuild, type RunningBuild } from './runningBuild.js';
+import { enter, openBuild, type RunningBuild } from './runningBuild.js';
 import { finishSwap } from './swap.js';
 import { dropBuild } from './unusedBuilds.js';
 

@@ -3,11 +3,10 @@ import type { Lease, Pace } from '../coordination/index.js';
 import type { ReadOptions } from '../../ports/eventStore.js';
 import type { LogAnchor } from '../log/logAnchor.js';
 import type { FollowerRun } from '../supervision/followers.js';
-import { enter } from './buildState.js';
 import { type Orders, plan, type Step } from './plan.js';
 import type { Projection } from './projection.js';
 import type { ProjectorProcess } from './projectorProcess.js';
-import type { RunningBuild } from './runningBuild.js';
+import { enter, type RunningBuild } from './runningBuild.js';
 import type { OpenedBuilds } from './runningBuilds.js';
 
 export interface LeaderOptions extends ProjectorProcess {

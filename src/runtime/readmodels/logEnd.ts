@@ -1,9 +1,8 @@
 /** Steps at the log's end: swap readers over to a build, or leave them on the build that they use. */
 import { pause } from '../../lib/async/pause.js';
-import { enter } from './buildState.js';
 import { type LeaderRun, nextSteps, takeOut } from './leaderRun.js';
 import { endOrphaned } from './orphanedModels.js';
-import type { RunningBuild } from './runningBuild.js';
+import { enter, type RunningBuild } from './runningBuild.js';
 import { isPreviousVersion } from './runningBuilds.js';
 import { swapIn } from './swap.js';
 import { dropUnused, TIDY_MS, whileKept } from './unusedBuilds.js';

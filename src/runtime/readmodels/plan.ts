@@ -5,8 +5,14 @@
 import type { StoredRecord } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 import type { Rebuild } from './rebuildRecord.js';
-import type { PlannedBuild } from './buildState.js';
 import type { RepairOrder } from './maintenance/repairOrders.js';
+import type { Projection } from './projection.js';
+import type { RunningBuild } from './runningBuild.js';
+
+/** What the plan rests on of a build. */
+export type PlannedBuild = Readonly<Pick<RunningBuild, 'state' | 'requested' | 'caughtUp' | 'stored' | 'place'>> & {
+  readonly projection: Pick<Projection, 'name' | 'version'>;
+};
 
 export interface Orders {
   /** Number of the build that readers use, by read model. */

@@ -1,6 +1,6 @@
+/** A build that runs, its states and their transitions (docs/read-models.md). */
 import type { Position } from '../../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../../ports/readStore.js';
-import type { BuildState, PlannedBuild } from './buildState.js';
 import { documentCache, type DocumentCache } from './documentCache.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
@@ -8,7 +8,13 @@ import { forgetQuarantined, listQuarantined, type Quarantined } from './quaranti
 /** Documents held in memory after they were stored; twice as many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
-export interface RunningBuild extends PlannedBuild {
+/**
+ * `catching-up`: has not reached the log's end. `ready`: has reached it, and is to serve. `serving`: readers use it.
+ * `retiring`: readers have left it; it is kept up to date for a while. `gone`: leaves its feed.
+ */
+export type BuildState = 'catching-up' | 'ready' | 'serving' | 'retiring' | 'gone';
+
+export interface RunningBuild {
   readonly projection: Projection;
   readonly collection: CollectionSpec;
   readonly checkpoint: string;
@@ -19,16 +25,39 @@ export interface RunningBuild extends PlannedBuild {
   dirty: Map<string, StoredDocument>;
   writing: Map<string, StoredDocument>;
   folded: Position | undefined;
+  /** The stored checkpoint. */
   stored: Position | undefined;
   /** State of the build, changed by `enter` once the build runs. */
   state: BuildState;
+  /** Whether a rebuild or rollback requested the build, and may still be aborted. */
   requested: boolean;
-  place: PlannedBuild['place'];
+  /**
+   * `apart`: on a feed of its own; `together`: on the common feed; `log end`: nothing is written during the present
+   * steps.
+   */
+  place: 'apart' | 'together' | 'log end';
+  /** Whether nothing is left to do for the build at the log's end. */
   caughtUp: boolean;
   quarantined: readonly Quarantined[];
   /** Quarantined documents that no record lists yet. */
   unlisted: Quarantined[];
   report?: (quarantined: Quarantined) => void;
+}
+
+const NEXT: Readonly<Record<BuildState, readonly BuildState[]>> = {
+  'catching-up': ['ready', 'gone'],
+  ready: ['serving', 'gone'],
+  serving: ['retiring'],
+  // `ready` follows for a rollback, or when no other build serves.
+  retiring: ['ready', 'gone'],
+  gone: [],
+};
+
+/** @throws Error for a transition that is not allowed */
+export function enter(build: { state: BuildState; readonly checkpoint: string }, state: BuildState): void {
+  if (!NEXT[build.state].includes(state))
+    throw new Error(`${build.checkpoint} is ${build.state}: it can't be ${state}`);
+  build.state = state;
 }
 
 /**

@@ -3,9 +3,8 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { sameVersion } from './buildNumbers.js';
 import { keptRelease, putPreviousBuild } from './previousBuilds.js';
 import { putRebuild, rebuildOf, type Rebuild } from './rebuildRecord.js';
-import { enter } from './buildState.js';
 import type { Lease } from '../coordination/index.js';
-import type { RunningBuild } from './runningBuild.js';
+import { enter, type RunningBuild } from './runningBuild.js';
 import { LeaseLostError } from './writer.js';
 
 /** Milliseconds that a replaced build is retained: long enough for the next shift to roll back. */

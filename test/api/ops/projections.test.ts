@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { rebuildRoutes, type RebuildRoutesOptions } from '../../../src/api/ops/projectionRebuilds.js';
+import { rebuildRoutes } from '../../../src/api/ops/projectionRebuilds.js';
+import type { ProjectionRoutesOptions } from '../../../src/api/ops/projectionTasks.js';
 import type { Call } from '../../../src/api/pipeline/route.js';
 import { deferred } from '../../../src/lib/async/deferred.js';
 import { resources, type Resources } from '../../../src/lib/async/resources.js';
-import { awaitedOrders } from '../../../src/ops/readmodels/orders.js';
+import { AwaitedOrders } from '../../../src/ops/readmodels/orders.js';
 import { startMaintenance } from '../../../src/runtime/readmodels/maintenance/maintainer.js';
 import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
@@ -412,7 +413,6 @@ async function routesOfRebuilds(open: Resources, signedLog = ALTERED_LOG) {
   const installation = open.add(await newInstallation(), (one) => one.destroy());
   const { events, store: own } = installation;
   await settled(await installation.project({ projections: [projection] }), events);
-  const { records } = own;
   open.add(
     startMaintenance({
       ...depsFor(events, own, 'a projector'),
@@ -421,12 +421,11 @@ async function routesOfRebuilds(open: Resources, signedLog = ALTERED_LOG) {
       checkLog: async (options) => refuseAlteredLog(signedLog, options),
     }),
   );
-  const options: RebuildRoutesOptions = {
+  const options: ProjectionRoutesOptions = {
     of: () => ({ projection, requested: REQUESTED }),
     exists: async () => undefined,
     asking: () => REQUESTED,
-    orders: open.add(awaitedOrders(own, silent, () => undefined)),
-    records,
+    orders: open.add(new AwaitedOrders(own, silent, () => undefined)),
     store: own,
     params: {},
   };

@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { StoredRecord } from '../../../src/ports/readStore.js';
 import type { Rebuild } from '../../../src/runtime/readmodels/rebuildRecord.js';
-import { type BuildState, enter, type PlannedBuild } from '../../../src/runtime/readmodels/buildState.js';
+import { type BuildState, enter } from '../../../src/runtime/readmodels/runningBuild.js';
 import type { RepairOrder } from '../../../src/runtime/readmodels/maintenance/repairOrders.js';
-import { type Orders, plan } from '../../../src/runtime/readmodels/plan.js';
+import { type Orders, plan, type PlannedBuild } from '../../../src/runtime/readmodels/plan.js';
 
 const test = suite('plan of the leading process');
 const STATES: readonly BuildState[] = ['catching-up', 'ready', 'serving', 'retiring', 'gone'];

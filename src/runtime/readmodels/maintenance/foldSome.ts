@@ -1,9 +1,12 @@
 /** Folds all documents of a repair or sample together, so that one read of the log serves them all. */
 import { LOW_PRIORITY_SLICE_MS, slices } from '../../../lib/async/slices.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
-import type { StoredDocument } from '../../../ports/readStore.js';
+import type { ReadStore, StoredDocument } from '../../../ports/readStore.js';
+import { type Pace, paced } from '../../coordination/index.js';
 import { foldOne, type Touch, touchOf } from '../foldOne.js';
 import type { Projection } from '../projection.js';
+import type { Work } from './orders.js';
+import { foldProgress } from './progress.js';
 
 const STEPS = 64;
 
@@ -32,6 +35,32 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   // The documents that these depend on are not known as of `after`, so the fold starts at the log's beginning.
   const folded = await foldRequested({ ...options, documents: undefined, after: undefined }, requested);
   return new Map([...folded].filter(([id]) => ids.has(id)));
+}
+
+/**
+ * Folds documents up to the present end of the log, at the pace of the work that it is a share `part` of.
+ * @returns the documents as of `through`
+ */
+export async function foldNow(
+  { events, store }: { readonly events: EventStore; readonly store: ReadStore },
+  projection: Projection,
+  ids: readonly string[],
+  { pace, signal, report, part }: Work & { readonly pace: Pace; readonly part: number },
+): Promise<{ readonly documents: Map<string, StoredDocument>; readonly through: Position | undefined }> {
+  const through = await events.end();
+  const counted = foldProgress(through);
+  const documents = await foldSome({
+    events: paced({ events, store }, pace).events,
+    projection,
+    ids: new Set(ids),
+    through,
+    signal,
+    onBatch(read, position) {
+      const progress = counted(read, position);
+      report((progress.share ?? 0) * part, { step: 'fold', progress });
+    },
+  });
+  return { documents, through };
 }
 
 async function foldRequested(

@@ -12,7 +12,6 @@ import { editionOf, MAINTENANCE } from '../edition.js';
 import type { Projection } from '../projection.js';
 import { REBUILDS, type Rebuild } from '../rebuildRecord.js';
 import { LeaseLostError } from '../writer.js';
-import { forgetFindings } from './findings.js';
 import {
   isOpen,
   MaintenanceRefusedError,
@@ -27,7 +26,7 @@ import {
 } from './orders.js';
 import { carryOn, requestRebuilds } from './rebuild.js';
 import { repair } from './repair.js';
-import { type VerificationDeps, verification } from './verification.js';
+import { forgetFindings, type VerificationDeps, verification } from './verification.js';
 
 const POLL_MS = 2_000;
 /** A requester that was killed may have stored a request without raising the edition. */

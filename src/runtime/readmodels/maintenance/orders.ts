@@ -52,7 +52,7 @@ export interface Verification extends BuildId {
   readonly behind: boolean;
   /** The log was folded up to this position. */
   readonly position: Position | null;
-  /** The first differences; `findings.ts` has more. */
+  /** The first differences; the stored pages (`verification.ts`) have more. */
   readonly found: readonly Difference[];
 }
 

@@ -18,7 +18,7 @@ import { finishSwap } from '../swap.js';
 import { dropBuild } from '../unusedBuilds.js';
 import { openBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
-import { type Requested, MaintenanceRefusedError, type StartedRebuild } from './orders.js';
+import { MaintenanceRefusedError, type Refusal, type Requested, type StartedRebuild } from './orders.js';
 import { progressOf, putProgress } from './progress.js';
 
 /** How often a builder checks that its build is still requested. */
@@ -107,14 +107,12 @@ export async function requestRebuild(
   const requester = process === undefined ? {} : { process };
   for (;;) {
     const { from, existing } = await checkRebuild(store, projection);
-    const { state, target: standing = 0 } = existing?.value ?? {};
-    const isOwn = sameVersion(standing, version);
-    if (existing !== undefined && isOwn && (state === 'ready' || state === 'swapping'))
-      return { value: existing.value, resumed: true };
-    if (existing !== undefined && isOwn && state === 'building') {
-      const { failure: _, process: _process, ...left } = existing.value;
+    const own = existing !== undefined && sameVersion(existing.value.target, version) ? existing.value : undefined;
+    if (own?.state === 'ready' || own?.state === 'swapping') return { value: own, resumed: true };
+    if (own?.state === 'building') {
+      const { failure: _, process: _process, ...left } = own;
       const value: Rebuild = { ...left, ...requester };
-      if ((await putRebuild(store, name, value, existing.version)) !== undefined) return { value, resumed: true };
+      if ((await putRebuild(store, name, value, existing?.version ?? 0)) !== undefined) return { value, resumed: true };
       continue;
     }
     if (existing !== undefined) {
@@ -272,34 +270,32 @@ export async function requestRollback(
   { name, version }: Projection,
   { by, reason, at }: Requested,
 ): Promise<number> {
+  const refused = (why: string, refusal?: Refusal): Error => new MaintenanceRefusedError(`${name}${why}`, refusal);
   const existing = await rebuildOf(store, name);
   if (existing?.value.kind === 'rollback') return existing.value.target;
-  if (existing !== undefined)
-    throw new MaintenanceRefusedError(
-      `${name} is being rebuilt, as ${existing.value.by} asked at ${existing.value.at}: wait for it, or abort it`,
-      { busy: true, remedy: 'abort' },
-    );
+  if (existing !== undefined) {
+    const asked = `as ${existing.value.by} asked at ${existing.value.at}`;
+    throw refused(` is being rebuilt, ${asked}: wait for it, or abort it`, { busy: true, remedy: 'abort' });
+  }
   const [from, previous] = [await store.active(name), await previousBuildOf(store, name)];
-  if (previous !== undefined && from !== previous.number && !(await store.versions(name)).includes(previous.number)) {
-    throw new MaintenanceRefusedError(
-      `${name}: no previous build is kept any more: ${buildText(previous.number)} was dropped, since its time was over or a person was erased`,
+  if (previous === undefined || from === previous.number)
+    throw refused(': no previous build is kept, so there is nothing to go back to');
+  const { number } = previous;
+  if (!(await store.versions(name)).includes(number))
+    throw refused(
+      `: no previous build is kept any more: ${buildText(number)} was dropped, since its time was over or a person was erased`,
     );
-  }
-  if (previous === undefined || from === previous.number) {
-    throw new MaintenanceRefusedError(`${name}: no previous build is kept, so there is nothing to go back to`);
-  }
-  if (from !== undefined && !sameVersion(from, version) && sameVersion(previous.number, version)) {
-    throw new MaintenanceRefusedError(
-      `${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the previous build, ${buildText(previous.number)}, into use again`,
+  const isOwn = sameVersion(number, version);
+  if (isOwn && from !== undefined && !sameVersion(from, version))
+    throw refused(
+      `: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the previous build, ${buildText(number)}, into use again`,
     );
-  }
-  if (!sameVersion(previous.number, version) || from === undefined || !sameVersion(from, version)) {
-    throw new MaintenanceRefusedError(
-      `${name}: the previous build is ${buildText(previous.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
+  if (!isOwn || from === undefined)
+    throw refused(
+      `: the previous build is ${buildText(number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`,
     );
-  }
   const rollback: Rebuild = {
-    target: previous.number,
+    target: number,
     from,
     kind: 'rollback',
     state: 'ready',
@@ -308,11 +304,8 @@ export async function requestRollback(
     ...(reason === undefined ? {} : { reason }),
   };
   if ((await putRebuild(store, name, rollback, 0)) === undefined)
-    throw new MaintenanceRefusedError(`${name}: somebody else began a rebuild in this moment`, {
-      busy: true,
-      remedy: 'status',
-    });
-  return previous.number;
+    throw refused(': somebody else began a rebuild in this moment', { busy: true, remedy: 'status' });
+  return number;
 }
 
 /**

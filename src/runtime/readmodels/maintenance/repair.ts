@@ -6,12 +6,11 @@ import { pause } from '../../../lib/async/pause.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { checkpointName, collectionOf, type Projection } from '../projection.js';
 import { asBuild, otherReleaseText, sameVersion } from '../buildNumbers.js';
-import { paced, type Pace } from '../../coordination/index.js';
+import type { Pace } from '../../coordination/index.js';
 import type { ProjectorProcess } from '../projectorProcess.js';
 import { atMostBytes } from '../writer.js';
-import { foldSome } from './foldSome.js';
+import { foldNow } from './foldSome.js';
 import { MaintenanceRefusedError, type Work } from './orders.js';
-import { foldProgress } from './progress.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
 
 const POLL_MS = 50;
@@ -33,9 +32,10 @@ export async function repair(
   deps: ProjectorProcess,
   projection: Projection,
   ids: readonly string[],
-  { pace, signal, report }: Work & { readonly pace: Pace },
+  work: Work & { readonly pace: Pace },
 ): Promise<RepairOutcome[] | undefined> {
-  const { events, store } = deps;
+  const { store } = deps;
+  const { signal, report } = work;
   const { name } = projection;
   const requested = [...new Set(ids)];
   if (requested.length > MAX_REPAIRS)
@@ -51,19 +51,7 @@ export async function repair(
     throw new MaintenanceRefusedError(
       otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'),
     );
-  const through = await events.end();
-  const counted = foldProgress(through);
-  const documents = await foldSome({
-    events: paced({ events, store }, pace).events,
-    projection,
-    ids: new Set(requested),
-    through,
-    signal,
-    onBatch(read, position) {
-      const progress = counted(read, position);
-      report((progress.share ?? 0) * FOLDING, { step: 'fold', progress });
-    },
-  });
+  const { documents, through } = await foldNow(deps, projection, requested, { ...work, part: FOLDING });
   if (signal.aborted) return undefined;
   const served = await servedIds(store, asBuild(projection, active), requested);
   const unknown = requested.filter((id) => !documents.has(id) && !served.has(id));

@@ -1,8 +1,8 @@
-import { findingsPage, lastFindings } from './findings.js';
 import { currentOrder, failureOf, lastOrder, orderAfter, placeOrder, withdrawOrder } from './orders.js';
 import { lastProgress } from './progress.js';
 import { abortRebuild, requestRollback } from './rebuild.js';
 import { rebuildOf } from '../rebuildRecord.js';
+import { findingsPage, lastFindings } from './verification.js';
 
 /** What requesters of maintenance call: they store orders, and watch the records of these. */
 export const maintenance = {

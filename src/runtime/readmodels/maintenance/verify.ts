@@ -14,9 +14,9 @@ import { lagBehind } from '../../log/lag.js';
 import { type Pace, paced } from '../../coordination/index.js';
 import { openBuild } from '../runningBuild.js';
 import { type Difference, differenceOf } from './differences.js';
-import { foldSome } from './foldSome.js';
+import { foldNow, foldSome } from './foldSome.js';
 import { MaintenanceRefusedError, type Verification, type Work } from './orders.js';
-import { foldProgress, progressOf } from './progress.js';
+import { progressOf } from './progress.js';
 
 /** Number of documents in a page; `polite`: while requests are answered. */
 const PAGE = { full: 250, polite: 100 };
@@ -243,29 +243,17 @@ function inOrder(
  * @throws as `verifyAll`
  */
 export async function verifySample(options: VerifyOptions & { readonly count: number }): Promise<Report> {
-  const { events, store, projection, pace, signal, report, count } = options;
+  const { store, projection, signal, report, count } = options;
   const served = await servedBuild(store, projection);
   const ids = await sampleIds(store, collectionOf(served), count);
-  const through = await events.end();
-  const counted = foldProgress(through);
-  const folded = await foldSome({
-    events: paced({ events, store }, pace).events,
-    projection: served,
-    ids: new Set(ids),
-    through,
-    signal,
-    onBatch(read, position) {
-      const progress = counted(read, position);
-      report((progress.share ?? 0) * FOLDING, { step: 'fold', progress });
-    },
-  });
+  const { documents, through } = await foldNow(options, served, ids, { ...options, part: FOLDING });
   if (signal.aborted) throw new VerifyInterruptedError();
   const judging = judge(options, served);
   for (let from = 0; from < ids.length; from += SUSPECTS) {
     const part = ids.slice(from, from + SUSPECTS);
     await judging.look(
       part,
-      part.map((id) => folded.get(id)),
+      part.map((id) => documents.get(id)),
       through,
     );
   }

@@ -17,7 +17,7 @@ import {
   forgetFindings,
   lastFindings,
   startFindings,
-} from '../../../../src/runtime/readmodels/maintenance/findings.js';
+} from '../../../../src/runtime/readmodels/maintenance/verification.js';
 import { MaintenanceRefusedError } from '../../../../src/runtime/readmodels/maintenance/orders.js';
 import { MAX_REPAIRS, repair } from '../../../../src/runtime/readmodels/maintenance/repair.js';
 import {
