@@ -14,7 +14,6 @@ import type { BuildId } from '../buildNumbers.js';
 import { MAINTENANCE, raiseEdition } from '../edition.js';
 import type { Difference } from './differences.js';
 import type { Progress } from './progress.js';
-import type { RepairOutcome } from './repairOrders.js';
 
 export const ORDERS = 'task/';
 /** An order whose record was not renewed for this long has no process that carries it out. */
@@ -54,6 +53,16 @@ export interface Verification extends BuildId {
   readonly position: Position | null;
   /** The first differences; the stored pages (`verification.ts`) have more. */
   readonly found: readonly Difference[];
+}
+
+export interface RepairOutcome {
+  readonly id: string;
+  /**
+   * `repaired`: replaced by the log's document; `same`: equal to it, and found by lists; `removed`: the log lacks it;
+   * `quarantined`: the fold fails.
+   */
+  readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
+  readonly cause?: string;
 }
 
 /** A rebuild that an order requested, or found in progress. */

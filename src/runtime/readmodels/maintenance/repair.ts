@@ -10,8 +10,8 @@ import type { Pace } from '../../coordination/index.js';
 import type { ProjectorProcess } from '../projectorProcess.js';
 import { atMostBytes } from '../writer.js';
 import { foldNow } from './foldSome.js';
-import { MaintenanceRefusedError, type Work } from './orders.js';
-import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
+import { MaintenanceRefusedError, type RepairOutcome, type Work } from './orders.js';
+import { placeOrder, type RepairOrder } from './repairOrders.js';
 
 const POLL_MS = 50;
 const ORDER = { documents: 200, bytes: 500_000 };

@@ -15,19 +15,10 @@ import { forgetQuarantine, isQuarantined, recordQuarantine } from '../quarantine
 import type { RunningBuild } from '../runningBuild.js';
 import { LeaseLostError } from '../writer.js';
 import { foldSome } from './foldSome.js';
+import type { RepairOutcome } from './orders.js';
 
 export const REPAIRS = 'repair/';
 const ORDER_MS = 3_600_000;
-
-export interface RepairOutcome {
-  readonly id: string;
-  /**
-   * `repaired`: replaced by the log's document; `same`: equal to it, and found by lists; `removed`: the log lacks it;
-   * `quarantined`: the fold fails.
-   */
-  readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
-  readonly cause?: string;
-}
 
 export interface RepairOrder {
   readonly name: string;
