@@ -1,5 +1,6 @@
 /** Carries out orders of maintenance, and the builds of rebuilds, in a process with the role `projector`. */
 import { ExponentialBackoff, halfJitterGenerator } from 'cockatiel';
+import { pauseForBeats } from '../../../lib/async/beats.js';
 import { pause } from '../../../lib/async/pause.js';
 import { systemTime } from '../../../lib/clock.js';
 import { EngineError } from '../../../lib/engineError.js';
@@ -98,7 +99,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       } catch (error) {
         onTrouble(error as Error);
       }
-      await pause(POLL_MS, AbortSignal.any([signal, woken.signal]));
+      await pauseForBeats(POLL_MS, AbortSignal.any([signal, woken.signal]));
     }
     await Promise.all(running.values());
   });
