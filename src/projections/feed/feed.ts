@@ -52,7 +52,7 @@ export interface FeedEntry {
   readonly buyer?: string;
   /** `user:{id}`, or `phone:{id}` of a number in the key store. */
   readonly holder?: string;
-  /** When the gift was sent to `holder`: ISO 8601, UTC. */
+  /** When the gift was sent to the number that is its `holder`: ISO 8601, UTC. */
   readonly since?: string;
   /** Merchant where the gift was redeemed. */
   readonly merchant?: string;
@@ -99,8 +99,8 @@ export const feedProjection: Projection<FeedDocument> = {
   last: true,
   hidden: new Set([...HIDDEN_FIELDS, 'holder']),
   indexes: [
-    { fields: ['client'] },
-    { fields: ['merchant'] },
+    { fields: ['client'], partitioned: true },
+    { fields: ['merchant'], partitioned: true },
     { fields: ['buyer'], partitioned: true },
     { fields: ['holder'], partitioned: true },
   ],
@@ -223,10 +223,8 @@ function entryWith(
     buyer: buyer_id,
   };
   if (client_id !== undefined) entry.client = client_id;
-  if (held?.holder !== undefined) {
-    entry.holder = held.holder;
-    entry.since = held.since;
-  }
+  if (held?.holder !== undefined) entry.holder = held.holder;
+  if (held?.since !== undefined) entry.since = held.since;
   const merchant = merchantOf(event);
   if (merchant !== undefined) entry.merchant = merchant;
   return entry;
@@ -236,7 +234,9 @@ function entryWith(
 function formerEntryOf(event: Fed, known: GiftParties | undefined): FeedEntry {
   const { client: _, buyer: __, holder: ___, since: ____, ...entry } = entryOf(event, known);
   const before = known === undefined ? undefined : holdingBefore(known, event.position);
-  return before?.holder === undefined ? entry : { ...entry, holder: before.holder, since: before.since };
+  if (before?.holder === undefined) return entry;
+  const { holder, since } = before;
+  return since === undefined ? { ...entry, holder } : { ...entry, holder, since };
 }
 
 function refundOf(event: Fed): Pick<EntryData, 'refund_id'> {

@@ -9,12 +9,13 @@ export interface TransactionParties {
   readonly client_id?: string;
 }
 
-/** The holder of a gift from the event at `from` on. `since`: when it was sent to the holder (ISO 8601, UTC). */
+/** The holder of a gift from the event at `from` on. */
 export interface Holding {
   readonly from: Position;
   /** The holder; absent: the buyer has the gift until a user claims it. */
   readonly holder?: string;
-  readonly since: string;
+  /** When it was sent to a phone number (ISO 8601, UTC), whose owners change. */
+  readonly since?: string;
 }
 
 /** `g:{giftId}`. Parties are only added: an event is folded with those before it (`Projection.contextIds`). */
@@ -27,8 +28,8 @@ export interface GiftParties extends TransactionParties {
 }
 
 export function holdingOf(from: Position, since: string, { user_id, phone_id }: Receiver): Holding {
-  if (user_id !== undefined) return { from, since, holder: userHolder(user_id) };
-  return phone_id === undefined ? { from, since } : { from, since, holder: phoneHolder(phone_id) };
+  if (user_id !== undefined) return { from, holder: userHolder(user_id) };
+  return phone_id === undefined ? { from } : { from, since, holder: phoneHolder(phone_id) };
 }
 
 export const userHolder = (userId: string): string => `user:${userId}`;
