@@ -290,6 +290,23 @@ for (const [what, change] of Object.entries({
     );
   });
 
+for (const [change, why] of [
+  ['type = CAST(type AS BLOB)', 'a column has a value of another type'],
+  [`data = '{"n":'`, 'its data are no JSON object'],
+] as const)
+  test(`signs no unreadable event that no head covers (${change})`, async ({ log }) => {
+    await log.fill(3);
+    await log.keepUntilSigned();
+    await log.fill(1);
+    const last = '(SELECT max(position) FROM events)';
+    await log.tamper((database) => database.prepare(`UPDATE events SET ${change} WHERE position = ${last}`).run());
+    await assert.rejects(
+      log.keep(async () => false),
+      { name: 'LogAlteredError', message: new RegExp(`can't be read: ${why}`) },
+    );
+    assert.equal((await headsOf(log)).length, 1);
+  });
+
 test('signs nothing, and leaves the published head, where it is truly signed over another log', async ({ log }) => {
   await log.fill(3);
   await log.keepUntilSigned();
