@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openEmbeddedBus } from '../adapters/embedded/bus/bus.js';
+import type { CommitLink } from '../adapters/embedded/eventStore/commitLink.js';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { refuseForeignLog } from '../adapters/embedded/eventStore/log.js';
 import { refuseForeignKeys } from '../adapters/embedded/keyStore/file.js';
@@ -26,7 +27,8 @@ interface Lifetime {
   readonly longLived?: boolean;
 }
 
-type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
+type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> &
+  Lifetime & { readonly link?: CommitLink | undefined };
 
 /**
  * Opens only the event log, with events upcast to this release and in the clear, as for the command line.
@@ -57,10 +59,10 @@ export function refuseForeignFiles(
 
 /** Opens only the event log, with events as stored, for copies and backups. @throws as `openEngines` */
 export async function openStoredEvents(
-  { dataDir, eventStoreUrl, longLived = false }: LogSettings,
+  { dataDir, eventStoreUrl, longLived = false, link }: LogSettings,
   logger?: Logger,
 ): Promise<EventStore> {
-  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived });
+  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived, link });
   const { EventStoreDbError, openEventStoreDb, tlsErrorAt } = await import('../adapters/eventstoredb/eventStore.js');
   try {
     return await openEventStoreDb({ url: eventStoreUrl, logger });
@@ -127,17 +129,19 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
 
 /**
  * Opens all engines and adds them to `open`, which closes them.
+ * @param link the way to the process that commits to the embedded log for several
  * @throws DataFileError for a foreign or damaged file in the data folder; EngineError when a server can't be used
  */
 export async function openEngines(
   config: EngineSettings,
   logger: Logger,
   open: Resources,
+  link?: CommitLink,
 ): Promise<Engines & Pick<Log, 'subjects' | 'keys' | 'stored'>> {
   const { dataDir: dir, natsUrl } = config;
   refuseForeignFiles(config);
   makeDataDir(dir);
-  const log = await openLog({ ...config, longLived: true }, logger);
+  const log = await openLog({ ...config, longLived: true, link }, logger);
   const events = open.add(log.events);
   const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger));
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');

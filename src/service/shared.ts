@@ -137,8 +137,8 @@ export async function openShared(
   return { shared, metrics, unmeasured };
 }
 
-async function openWithKeys({ config, logger, through }: RolesOptions, open: Resources): Promise<Opened> {
-  const { subjects, keys: keyStore, stored, ...found } = await openEngines(config, logger, open);
+async function openWithKeys({ config, logger, member, through }: RolesOptions, open: Resources): Promise<Opened> {
+  const { subjects, keys: keyStore, stored, ...found } = await openEngines(config, logger, open, member?.commits);
   const { events, store } = found;
   // The sandbox's clock is set before anything is appended.
   if (config.sandbox) await openSharedClock(store.records, events);

@@ -1,10 +1,12 @@
 /** A process that serves behind the same ports as others: what it shows, it shows of all of them. */
 import cluster from 'node:cluster';
+import type { AppendRequest } from '../../adapters/embedded/eventStore/commit.js';
+import type { CommitGroup, CommitLink } from '../../adapters/embedded/eventStore/commitLink.js';
 import type { PartHealth, Readiness } from '../../api/health.js';
 import { inFlight } from '../../lib/inFlight.js';
 import type { Metrics } from '../../metrics/metrics.js';
 import { type MetricValues, textOfAll } from '../../metrics/ofAll.js';
-import { type Addresses, PLACE, type Place, type ProcessAnswer, type Shown } from './messages.js';
+import { type Addresses, type Asked, PLACE, type Place, type ProcessAnswer, type Shown } from './messages.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
 
 export interface Member extends Place {
@@ -14,6 +16,8 @@ export interface Member extends Place {
   readiness(own: Readiness): Readiness;
   /** The metrics page of all processes. @param own of this one */
   metrics(own: Metrics): Pick<Metrics, 'text' | 'contentType'>;
+  /** The way to the process that commits for all of them to the embedded log. */
+  readonly commits: CommitLink;
 }
 
 type Health = Awaited<ReturnType<Readiness>>;
@@ -22,27 +26,45 @@ type Health = Awaited<ReturnType<Readiness>>;
 export function memberOf(env: Readonly<Record<string, string | undefined>>): Member | undefined {
   const place = cluster.isWorker ? env[PLACE] : undefined;
   if (place === undefined) return undefined;
-  const pending = inFlight<(answers: readonly ProcessAnswer[]) => void>();
+  const { number, late } = JSON.parse(place) as Place;
+  const pending = inFlight<(answers: unknown) => void>();
   const own: Partial<Record<Shown, () => Promise<unknown>>> = {};
+  let commit: CommitGroup | undefined;
+  let committer: number | undefined;
 
   process.on('message', (message: ToProcess) => {
     if (message.kind === 'answers') pending.take(message.id)?.(message.answers);
-    else if (message.kind === 'ask') void answer(message.id, message.what);
+    else if (message.kind === 'committer') committer = message.number;
+    else if (message.kind === 'ask') void answer(message);
   });
-  const answer = async (id: number, what: Shown): Promise<void> => {
+  const answer = async ({ id, what, requests }: ToProcess & { readonly kind: 'ask' }): Promise<void> => {
+    if (what === 'commits') {
+      const outcomes = commit === undefined ? 'nowhere' : await commit(requests as readonly AppendRequest[]);
+      send({ kind: 'answer', id, value: outcomes });
+      return;
+    }
     // What can't be told counts as no answer.
     const value = await own[what]?.().catch(() => undefined);
     send({ kind: 'answer', id, value });
   };
-  const ofAll = async (what: Shown): Promise<readonly ProcessAnswer[]> =>
-    new Promise((resolve) => send({ kind: 'ask', id: pending.put(resolve), what }));
+  const ask = async (what: Asked, requests?: unknown): Promise<unknown> =>
+    new Promise((resolve) => send({ kind: 'ask', id: pending.put(resolve), what, requests }));
+  const ofAll = async (what: Shown): Promise<readonly ProcessAnswer[]> => (await ask(what)) as readonly ProcessAnswer[];
 
   return {
-    ...(JSON.parse(place) as Place),
+    number,
+    late,
     serving: (addresses) => send({ kind: 'serving', addresses }),
     readiness(ofThis) {
       own.readiness = ofThis;
       return async () => readinessOfAll(await ofAll('readiness'));
+    },
+    commits: {
+      elsewhere: () => committer !== undefined && committer !== number,
+      send: async (requests) => (await ask('commits', requests)) as Awaited<ReturnType<CommitLink['send']>>,
+      serve(how) {
+        commit = how;
+      },
     },
     metrics(ofThis) {
       own.metrics = ofThis.values;

@@ -5,6 +5,9 @@ export const SHOWN = ['readiness', 'metrics'] as const;
 
 export type Shown = (typeof SHOWN)[number];
 
+/** What a process is asked for: what it shows, or to commit appends of another one (`CommitLink`). */
+export type Asked = Shown | 'commits';
+
 /** `starting`: does not serve yet; `waiting`: has ended, and is started again soon. */
 export type ProcessState = 'starting' | 'serving' | 'waiting';
 
@@ -29,13 +32,16 @@ export interface Addresses {
 
 export type ToSupervisor =
   | { readonly kind: 'serving'; readonly addresses: Addresses }
-  /** Asks what all processes show. */
-  | { readonly kind: 'ask'; readonly id: number; readonly what: Shown }
+  /** Asks what all processes show, or has appends committed by the process that commits for all. */
+  | { readonly kind: 'ask'; readonly id: number; readonly what: Asked; readonly requests?: unknown }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
 
 export type ToProcess =
-  | { readonly kind: 'ask'; readonly id: number; readonly what: Shown }
-  | { readonly kind: 'answers'; readonly id: number; readonly answers: readonly ProcessAnswer[] };
+  | { readonly kind: 'ask'; readonly id: number; readonly what: Asked; readonly requests?: unknown }
+  /** Of what all processes show: `ProcessAnswer`s. */
+  | { readonly kind: 'answers'; readonly id: number; readonly answers: unknown }
+  /** Which process commits for all; `undefined`: each for itself. */
+  | { readonly kind: 'committer'; readonly number: number | undefined };
 
 /** Variable by which the supervisor tells a process its place: `Place` as JSON. It is no setting. */
 export const PLACE = 'GIFT_COMMERCE_PROCESS';

@@ -12,15 +12,26 @@ import { deferred } from '../../lib/async/deferred.js';
 import { within } from '../../lib/async/within.js';
 import type { Config } from '../config.js';
 import { STOP_MS, type StopSignal } from '../stopping.js';
-import { type Addresses, PLACE, type Place, type ProcessAnswer, type ProcessState, type Shown } from './messages.js';
+import {
+  type Addresses,
+  type Asked,
+  PLACE,
+  type Place,
+  type ProcessAnswer,
+  type ProcessState,
+  type Shown,
+} from './messages.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
 
 /** Milliseconds before a process that has died is started again, doubled with each death in a row. */
 const BACKOFF = { first: 100, most: 30_000 };
 /** Milliseconds of serving after which a death counts as the first in a row. */
 const LASTING_MS = 10_000;
-/** Milliseconds that a process has to answer: readiness waits 2 s for a silent engine. */
-const ANSWER_MS = 3_000;
+/**
+ * Milliseconds that a process has to answer: readiness waits 2 s for a silent engine, a commit 5 s for the lock of the
+ * log.
+ */
+const ANSWER_MS = { readiness: 3_000, metrics: 3_000, commits: 7_000 } as const satisfies Record<Asked, number>;
 
 /** A place among the processes. The process in it is replaced when it dies. */
 interface Slot {
@@ -34,6 +45,8 @@ interface Slot {
   /** Deaths since a process lasted. */
   inARow: number;
   timer: NodeJS.Timeout | undefined;
+  /** Whether it left a commit without an answer, and has answered nothing since. */
+  silent: boolean;
 }
 
 interface Fleet {
@@ -44,6 +57,8 @@ interface Fleet {
   /** Questions to processes that are not answered yet, by their ids. */
   readonly asked: Map<number, { readonly slot: Slot; readonly resolve: (value: unknown) => void }>;
   lastId: number;
+  /** The process that commits for all, so that they share its syncs to disk. */
+  committer: Slot | undefined;
   /** Exit code of the whole once no process is left; `undefined`: it is not stopping. */
   exitCode: number | undefined;
 }
@@ -60,7 +75,7 @@ export async function supervise(
 ): Promise<void> {
   const slots = Array.from({ length: config.processes }, (_, index) => newSlot(index + 1));
   const ports = await portsOf(config);
-  const fleet: Fleet = { logger, slots, ports, asked: new Map(), lastId: 0, exitCode: undefined };
+  const fleet: Fleet = { logger, slots, ports, asked: new Map(), lastId: 0, committer: undefined, exitCode: undefined };
   started((signal) => {
     if (fleet.exitCode !== undefined) return;
     logger.info({ signal }, 'stopping');
@@ -80,6 +95,7 @@ const newSlot = (number: number): Slot => ({
   deaths: 0,
   inARow: 0,
   timer: undefined,
+  silent: false,
 });
 
 async function portsOf({ host, port, metricsPort, opsPort }: Config): Promise<Record<string, string>> {
@@ -111,16 +127,45 @@ function start(fleet: Fleet, slot: Slot): void {
 
 function receive(fleet: Fleet, slot: Slot, worker: Worker, message: ToSupervisor): void {
   if (message.kind === 'serving') serves(fleet, slot, message.addresses);
-  else if (message.kind === 'answer') fleet.asked.get(message.id)?.resolve(message.value);
-  else if (message.kind === 'ask')
-    void answersOf(fleet, message.what).then((answers) => send(worker, { kind: 'answers', id: message.id, answers }));
+  else if (message.kind === 'answer') {
+    if (slot.silent) {
+      slot.silent = false;
+      chooseCommitter(fleet);
+    }
+    fleet.asked.get(message.id)?.resolve(message.value);
+  } else if (message.kind === 'ask') {
+    const { id, what, requests } = message;
+    const answers = what === 'commits' ? committed(fleet, slot, requests) : answersOf(fleet, what);
+    void answers.then((found) => send(worker, { kind: 'answers', id, answers: found }));
+  }
+}
+
+/** Has the requests of a process committed by another one. */
+async function committed(fleet: Fleet, slot: Slot, requests: unknown): Promise<unknown> {
+  const { committer } = fleet;
+  if (committer === undefined || committer === slot) return 'nowhere';
+  const outcomes = await answerOf(fleet, committer, 'commits', requests);
+  if (outcomes === undefined) {
+    committer.silent = true;
+    chooseCommitter(fleet);
+  }
+  return outcomes;
+}
+
+/** Lets the committer be another one where it does not serve any more. */
+function chooseCommitter(fleet: Fleet): void {
+  const can = (slot: Slot): boolean => slot.state === 'serving' && !slot.silent;
+  if (fleet.committer !== undefined && !can(fleet.committer)) fleet.committer = undefined;
+  fleet.committer ??= fleet.slots.find(can);
+  for (const { worker } of fleet.slots) send(worker, { kind: 'committer', number: fleet.committer?.number });
 }
 
 function serves(fleet: Fleet, slot: Slot, { url, health, ops }: Addresses): void {
   const { slots, logger } = fleet;
   const isFirst = slots.every(({ hasServed }) => !hasServed);
   const isLast = !slot.hasServed && slots.every((one) => one === slot || one.hasServed);
-  Object.assign(slot, { state: 'serving', hasServed: true, servingSince: performance.now() });
+  Object.assign(slot, { state: 'serving', hasServed: true, servingSince: performance.now(), silent: false });
+  chooseCommitter(fleet);
   if (isLast) logger.info({ url, health, ops, processes: slots.length }, 'all processes have started');
   if (isFirst && fleet.exitCode === undefined) for (const one of slots.filter((it) => it !== slot)) start(fleet, one);
 }
@@ -130,6 +175,7 @@ function ended(fleet: Fleet, slot: Slot, code: number | null, signal: string | n
   const { state } = slot;
   Object.assign(slot, { worker: undefined, state: 'waiting', deaths: slot.deaths + 1 });
   for (const one of fleet.asked.values()) if (one.slot === slot) one.resolve(undefined);
+  chooseCommitter(fleet);
   if (fleet.exitCode !== undefined) {
     if (state === 'serving' && code !== 0) fleet.exitCode ||= 1;
     endIfDone(fleet);
@@ -178,13 +224,13 @@ async function answersOf(fleet: Fleet, what: Shown): Promise<ProcessAnswer[]> {
   );
 }
 
-async function answerOf(fleet: Fleet, slot: Slot, what: Shown): Promise<unknown> {
+async function answerOf(fleet: Fleet, slot: Slot, what: Asked, requests?: unknown): Promise<unknown> {
   const id = ++fleet.lastId;
   const { promise, resolve } = deferred<unknown>();
   fleet.asked.set(id, { slot, resolve });
-  send(slot.worker, { kind: 'ask', id, what });
+  send(slot.worker, { kind: 'ask', id, what, requests });
   try {
-    return await within(promise, ANSWER_MS, () => undefined);
+    return await within(promise, ANSWER_MS[what], () => undefined);
   } finally {
     fleet.asked.delete(id);
   }

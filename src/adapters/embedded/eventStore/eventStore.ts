@@ -23,7 +23,7 @@ import {
 import { type EventReader, eventReader } from './reader.js';
 import { openRecentAppends, type RecentAppends } from './recentAppends.js';
 import { type LogTail, watchLogTail } from './logTail.js';
-import { type EventWriter, openEventWriter } from './writer.js';
+import { type EventWriter, type EventWriterOptions, openEventWriter } from './writer.js';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /** Page cache in KiB: with the index's inner pages cached, one or two reads find a stream. */
@@ -56,7 +56,8 @@ export async function openEmbeddedEventStore({
   dir,
   openElsewhere = false,
   longLived = false,
-}: EmbeddedStoreOptions): Promise<EventStore> {
+  link,
+}: EmbeddedStoreOptions & Pick<EventWriterOptions, 'link'>): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
   // The check would read the headers of files that another thread has open.
   if (!openElsewhere) refuseLostLog(file);
@@ -68,7 +69,7 @@ export async function openEmbeddedEventStore({
   const sealed = sealMark(database);
   const logTail = watchLogTail(() => reader.end(), { wal: `${file}-wal` });
   const recentAppends = openRecentAppends();
-  const writer = openEventWriter({ data, onStored: recentAppends.add, onGrown: logTail.grew });
+  const writer = openEventWriter({ data, link, onStored: recentAppends.add, onGrown: logTail.grew });
   const signals = openSignals(dir, ({ kind }) => {
     if (kind === 'wanted') logTail.poll();
   });

@@ -1,4 +1,7 @@
-/** Sends the appends of a tick to the writing thread in one message, or two where there are many. */
+/**
+ * Sends the appends of a tick to the writing thread in one message, or two where there are many; or to the process that
+ * commits for this one.
+ */
 import { Worker } from 'node:worker_threads';
 import {
   type Appended,
@@ -16,6 +19,7 @@ import { AlteredEventError, UnavailableError } from '../../../ports/unavailable.
 import { errorOfFault } from '../sqlite.js';
 import { type ThreadData, threadClient } from '../thread.js';
 import { type AppendOutcome, type AppendRequest, GROUP, OCCUPIED, sizeOf } from './commit.js';
+import type { CommitLink } from './commitLink.js';
 import { positionOf } from './log.js';
 import type { StoredAppend } from './recentAppends.js';
 
@@ -33,6 +37,8 @@ export interface EventWriterOptions {
   /** Called for each stored append, in log order, before the append's answer. */
   readonly onStored: (append: StoredAppend) => void;
   readonly onGrown: (position: number) => void;
+  /** The way to the process that commits for several; absent: this one commits. */
+  readonly link?: CommitLink | undefined;
   readonly script?: URL;
 }
 
@@ -46,8 +52,9 @@ interface Pending {
   readonly stream: string;
   readonly expected: ExpectedRevision;
   readonly fields: readonly string[];
-  readonly resolve: (appended: Appended) => void;
-  readonly reject: (error: unknown) => void;
+  readonly settle: (outcome: AppendOutcome) => void;
+  /** Called where no outcome is known. */
+  readonly reject: (error: UnavailableError) => void;
 }
 
 /**
@@ -58,6 +65,7 @@ export function openEventWriter({
   data,
   onStored,
   onGrown,
+  link,
   script = new URL('./eventStoreWorker.js', import.meta.url),
 }: EventWriterOptions): EventWriter {
   const { file } = data;
@@ -77,25 +85,70 @@ export function openEventWriter({
   });
   const waiting = tickBatcher<AppendRequest>((appends) => {
     waitingSize = 0;
-    thread.keepAlive(true);
-    thread.send(appends);
+    if (link?.elsewhere() === true) commitElsewhere(appends, link);
+    else commitHere(appends);
     return undefined;
   });
+  /** Requests that another process is to commit. */
+  const away = new Set<Promise<void>>();
+  link?.serve(commitForOther);
+
+  function commitHere(appends: readonly AppendRequest[]): void {
+    thread.keepAlive(true);
+    thread.send(appends);
+  }
+
+  /** The requests leave `pending`, whose numbers another thread may use again before they are answered. */
+  function commitElsewhere(appends: readonly AppendRequest[], other: CommitLink): void {
+    const requests = appends.map(([sequence]) => pending.take(sequence)!);
+    const committed = commitBy(other, requests).finally(() => away.delete(committed));
+    away.add(committed);
+  }
+
+  async function commitBy(other: CommitLink, requests: readonly Pending[]): Promise<void> {
+    const outcomes = await other.send(
+      requests.map(({ stream, expected, fields }, index) => [index, stream, expected, fields]),
+    );
+    if (outcomes === 'nowhere')
+      return commitHere(requests.map((one) => [pending.put(one), one.stream, one.expected, one.fields]));
+    if (outcomes !== undefined) return settle(outcomes, (index) => requests[index]!);
+    const failure = new UnavailableError(`the process that commits to ${file} has ended, or does not answer`, {
+      outcomeUnknown: true,
+      publicReason: 'the process that writes it has ended',
+    });
+    for (const { reject } of requests) reject(failure);
+  }
+
+  /** The requests stay one message, and so one transaction. */
+  async function commitForOther(requests: readonly AppendRequest[]): Promise<readonly AppendOutcome[] | undefined> {
+    const appends: AppendRequest[] = [];
+    const outcomes = requests.map(
+      async ([theirs, stream, expected, fields]) =>
+        new Promise<AppendOutcome>((resolve, reject) => {
+          const settle = (outcome: AppendOutcome): void => resolve({ ...outcome, sequence: theirs });
+          appends.push([pending.put({ stream, expected, fields, settle, reject }), stream, expected, fields]);
+        }),
+    );
+    commitHere(appends);
+    return Promise.all(outcomes).catch(() => undefined);
+  }
 
   function answer(outcomes: readonly AppendOutcome[]): void {
+    settle(outcomes, (sequence) => pending.take(sequence)!);
+    if (pending.size() === 0) thread.keepAlive(false);
+  }
+
+  function settle(outcomes: readonly AppendOutcome[], requestOf: (sequence: number) => Pending): void {
     let last = 0;
     for (const outcome of outcomes) {
-      const { stream, expected, fields, resolve, reject } = pending.take(outcome.sequence)!;
+      const request = requestOf(outcome.sequence);
       if (outcome.kind === 'appended') {
         const { revision, position, repeat } = outcome;
-        if (repeat !== true) onStored({ stream, revision, position, fields });
+        if (repeat !== true) onStored({ stream: request.stream, revision, position, fields: request.fields });
         last = Math.max(last, position);
-        resolve({ revision, position: positionOf(position) });
-      } else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
-      else if (outcome.kind === 'sealed') reject(new LogSealedError());
-      else reject(failureOf(outcome, file));
+      }
+      request.settle(outcome);
     }
-    if (pending.size() === 0) thread.keepAlive(false);
     if (last > 0) onGrown(last);
   }
 
@@ -103,7 +156,14 @@ export function openEventWriter({
     if (events.length === 0) throw new RangeError('an append needs at least one event');
     const fields = fieldsOf(events);
     return new Promise<Appended>((resolve, reject) => {
-      const sequence = pending.put({ stream, expected, fields, resolve, reject });
+      const settle = (outcome: AppendOutcome): void => {
+        if (outcome.kind === 'appended')
+          resolve({ revision: outcome.revision, position: positionOf(outcome.position) });
+        else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
+        else if (outcome.kind === 'sealed') reject(new LogSealedError());
+        else reject(failureOf(outcome, file));
+      };
+      const sequence = pending.put({ stream, expected, fields, settle, reject });
       waitingSize += sizeOf(fields);
       if (waiting.add([sequence, stream, expected, fields]) >= GROUP.appends || waitingSize >= GROUP.bytes)
         waiting.flush();
@@ -116,7 +176,7 @@ export function openEventWriter({
     async append(stream, events, expected) {
       const stored = add(stream, events, expected);
       // The writer is idle when it has answered every append sent.
-      if (waiting.size() >= AHEAD && waiting.size() === pending.size()) waiting.flush();
+      if (waiting.size() >= AHEAD && waiting.size() === pending.size() && away.size === 0) waiting.flush();
       return stored;
     },
     async appendInOrder(appends) {
@@ -134,7 +194,9 @@ export function openEventWriter({
       }
     },
     async close() {
+      link?.serve(undefined);
       waiting.flush();
+      await Promise.all(away);
       await thread.close();
     },
   };
