@@ -184,7 +184,8 @@ function ended(fleet: Fleet, slot: Slot, code: number | null, signal: string | n
   const canNotStart = state === 'starting' && !(slot.hasServed && slots.some((one) => one.state === 'serving'));
   if (canNotStart) {
     logger.fatal({ process_number: slot.number, code, signal }, 'a process could not start: all of them end');
-    stop(fleet, code ?? 128 + constants.signals[signal as NodeJS.Signals]);
+    // A process that ends with 0 before it serves has failed, too.
+    stop(fleet, (code ?? 128 + constants.signals[signal as NodeJS.Signals]) || 1);
     return;
   }
   slot.inARow = state === 'serving' && performance.now() - slot.servingSince >= LASTING_MS ? 0 : slot.inARow + 1;
