@@ -112,11 +112,7 @@ export function openEventWriter({
     if (outcomes === 'nowhere')
       return commitHere(requests.map((one) => [pending.put(one), one.stream, one.expected, one.fields]));
     if (outcomes !== undefined) return settle(outcomes, (index) => requests[index]!);
-    const failure = new UnavailableError(`the process that commits to ${file} has ended, or does not answer`, {
-      outcomeUnknown: true,
-      publicReason: 'the process that writes it has ended',
-    });
-    for (const { reject } of requests) reject(failure);
+    for (const { reject } of requests) reject(unanswered(file));
   }
 
   /** The requests stay one message, and so one transaction. */
@@ -159,9 +155,7 @@ export function openEventWriter({
       const settle = (outcome: AppendOutcome): void => {
         if (outcome.kind === 'appended')
           resolve({ revision: outcome.revision, position: positionOf(outcome.position) });
-        else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
-        else if (outcome.kind === 'sealed') reject(new LogSealedError());
-        else reject(failureOf(outcome, file));
+        else reject(refusalOf(outcome, stream, expected, file));
       };
       const sequence = pending.put({ stream, expected, fields, settle, reject });
       waitingSize += sizeOf(fields);
@@ -213,6 +207,23 @@ function fieldsOf(events: readonly NewEvent[]): string[] {
   }
   if (bytes > MAX_APPEND_BYTES) throw new EventTooLargeError(bytes);
   return fields;
+}
+
+function unanswered(file: string): UnavailableError {
+  return new UnavailableError(`the process that commits to ${file} has ended, or does not answer`, {
+    outcomeUnknown: true,
+    publicReason: 'the process that writes it has ended',
+  });
+}
+
+function refusalOf(
+  outcome: Exclude<AppendOutcome, { kind: 'appended' }>,
+  stream: string,
+  expected: ExpectedRevision,
+  file: string,
+): Error {
+  if (outcome.kind === 'conflict') return new ConflictError(stream, expected, outcome.actual);
+  return outcome.kind === 'sealed' ? new LogSealedError() : failureOf(outcome, file);
 }
 
 function failureOf(failed: AppendOutcome & { kind: 'failed' }, file: string): Error {
