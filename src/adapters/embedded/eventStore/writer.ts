@@ -106,11 +106,8 @@ export function openEventWriter({
   }
 
   async function commitBy(other: CommitLink, requests: readonly Pending[]): Promise<void> {
-    const outcomes = await other.send(
-      requests.map(({ stream, expected, fields }, index) => [index, stream, expected, fields]),
-    );
-    if (outcomes === 'nowhere')
-      return commitHere(requests.map((one) => [pending.put(one), one.stream, one.expected, one.fields]));
+    const outcomes = await other.send(requests.map(appendOf));
+    if (outcomes === 'nowhere') return commitHere(requests.map((one) => appendOf(one, pending.put(one))));
     if (outcomes !== undefined) return settle(outcomes, (index) => requests[index]!);
     for (const { reject } of requests) reject(unanswered(file));
   }
@@ -207,6 +204,10 @@ function fieldsOf(events: readonly NewEvent[]): string[] {
   }
   if (bytes > MAX_APPEND_BYTES) throw new EventTooLargeError(bytes);
   return fields;
+}
+
+function appendOf({ stream, expected, fields }: Pending, sequence: number): AppendRequest {
+  return [sequence, stream, expected, fields];
 }
 
 function unanswered(file: string): UnavailableError {
