@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { lookUpOf, redemptionOf } from './support/data.js';
 import { load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
+import { threadsOf } from './support/threads.js';
 import type * as Data from './support/data.js';
 import type * as Servers from './support/server.js';
 
@@ -68,17 +69,7 @@ function processOf(root: string): number {
   return Number(found);
 }
 
-function threadsOf(pid: number): Threads {
-  const tasks = readdirSync(`/proc/${pid}/task`).map(Number);
-  return new Map(
-    tasks
-      .sort((one, other) => one - other)
-      .map((task, index) => [
-        index === 0 ? 'main thread' : `thread ${index + 1}`,
-        Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1_000,
-      ]),
-  );
-}
+const usedBy = (pid: number): Threads => new Map(threadsOf(pid).map(({ name, used }) => [name, used]));
 
 const sum = (threads: Threads): number => [...threads.values()].reduce((all, one) => all + one, 0);
 
@@ -101,7 +92,7 @@ async function open(root: string): Promise<Side> {
     redemption: unredeemed.map((gift) => redemptionOf(gift, tokens)),
   };
   for (const kind of KINDS) writeFileSync(requests[kind], lines[kind].map((line) => JSON.stringify(line)).join('\n'));
-  return { dir, server, threads: () => threadsOf(pid), requests };
+  return { dir, server, threads: () => usedBy(pid), requests };
 }
 
 async function settled({ threads }: Side): Promise<void> {

@@ -23,7 +23,7 @@ export function checkpointer(
 ): Checkpointer {
   let moving = false;
   const thread = threadClient<'move', 'moved'>({
-    spawn: () => new Worker(script, { workerData: data }),
+    spawn: () => new Worker(script, { name: 'WAL', workerData: data }),
     atOnce: data.longLived && 'soon',
     ended: () => `the thread that moves the WAL of ${data.file} ended`,
     onAnswer() {

@@ -66,7 +66,14 @@ const POLL_MS = 250;
  */
 const CHECKED_MS = 2;
 
-export function guardWrites(database: Database, file: string, opened: OpenedFiles): WriteGuard {
+export interface GuardedFile {
+  readonly file: string;
+  readonly opened: OpenedFiles;
+  /** Whether another guard of this process checks the file between writes. */
+  readonly openElsewhere: boolean;
+}
+
+export function guardWrites(database: Database, { file, opened, openElsewhere }: GuardedFile): WriteGuard {
   const alteration = alterationsOf(database, file);
   let checkedAt = Number.NEGATIVE_INFINITY;
 
@@ -106,18 +113,7 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
     }
   }
 
-  /** The state of the files as of the last check that found nothing. */
-  let checked = '';
-  const timer = setInterval(() => {
-    try {
-      const state = stateOf(file);
-      if (state === checked) return;
-      refuse();
-      checked = state;
-    } catch {
-      // The next write reports the fault.
-    }
-  }, POLL_MS).unref();
+  const watched = openElsewhere ? undefined : betweenWrites(file, refuse);
 
   return {
     refuse() {
@@ -130,8 +126,27 @@ export function guardWrites(database: Database, file: string, opened: OpenedFile
         if (!bringHome()) throw error;
       }
     },
-    close: () => clearInterval(timer),
+    close: () => watched?.(),
   };
+}
+
+/**
+ * Checks the files between writes. @param refuse must throw where a file was removed or altered @returns ends the checks
+ */
+function betweenWrites(file: string, refuse: () => void): () => void {
+  /** The state of the files as of the last check that found nothing. */
+  let checked = '';
+  const timer = setInterval(() => {
+    try {
+      const state = stateOf(file);
+      if (state === checked) return;
+      refuse();
+      checked = state;
+    } catch {
+      // The next write reports the fault.
+    }
+  }, POLL_MS).unref();
+  return () => clearInterval(timer);
 }
 
 /** The guard of a connection whose files can't be lost: it checks nothing. */
@@ -139,6 +154,7 @@ export const UNGUARDED: Pick<WriteGuard, 'refuse' | 'confirm'> = { refuse: () =>
 
 /** What the system says of the files, which every removal and alteration changes. */
 function stateOf(file: string): string {
-  const states = ENDINGS.map((ending) => statSync(file + ending, { throwIfNoEntry: false }));
-  return states.map((one) => (one === undefined ? '' : `${one.ino} ${one.size} ${one.ctimeMs}`)).join();
+  return statedFiles(file)
+    .map((one) => (one === undefined ? '' : `${one.ino} ${one.size} ${one.ctimeMs}`))
+    .join();
 }

@@ -7,10 +7,12 @@ export interface ThreadData {
   readonly file: string;
   readonly opened: OpenedFiles;
   readonly longLived: boolean;
+  /** Whether another writer of this process watches the file while nothing is written. */
+  readonly openElsewhere: boolean;
 }
 
-export function threadData(file: string, longLived = false): ThreadData {
-  return { file, opened: openedFiles(file), longLived };
+export function threadData(file: string, { longLived = false, openElsewhere = false } = {}): ThreadData {
+  return { file, opened: openedFiles(file), longLived, openElsewhere };
 }
 
 const READY = 'ready';

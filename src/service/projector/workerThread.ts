@@ -80,7 +80,7 @@ export function projectOnThread({
   });
 
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
-    const thread = new Worker(script, { workerData });
+    const thread = new Worker(script, { name: 'projector', workerData });
     let cause: unknown;
     let late: NodeJS.Timeout | undefined;
     let brokenOff = false;

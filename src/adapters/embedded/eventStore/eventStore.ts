@@ -64,7 +64,7 @@ export async function openEmbeddedEventStore({
   const database = openEventLog(file, { readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);
   const logId = openedLogId(database, file);
-  const data = threadData(file, longLived);
+  const data = threadData(file, { longLived, openElsewhere });
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
   const logTail = watchLogTail(() => reader.end(), { wal: `${file}-wal` });

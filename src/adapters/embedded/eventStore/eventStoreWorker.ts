@@ -15,7 +15,7 @@ const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
 
 function serve(data: ThreadData): void {
-  const { file, opened } = data;
+  const { file } = data;
   const database = openEventLog(file, { openElsewhere: true });
   // A larger cache costs more than it saves: SQLite walks all cached pages at the commit after an index page was split.
   database.pragma('cache_size = -4000');
@@ -23,7 +23,7 @@ function serve(data: ThreadData): void {
   database.pragma('cache_spill = OFF');
   database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
-  const guard = guardWrites(database, file, opened);
+  const guard = guardWrites(database, data);
   const commitGroup = groupCommit(database, file, { guard });
   const checkpoints = checkpointer(database, data);
   let written = 0;

@@ -72,7 +72,7 @@ export function openEventWriter({
   const pending = inFlight<Pending>();
   let waitingSize = 0;
   const thread = threadClient<readonly AppendRequest[], readonly AppendOutcome[]>({
-    spawn: () => new Worker(script, { workerData: data }),
+    spawn: () => new Worker(script, { name: 'event writer', workerData: data }),
     atOnce: data.longLived,
     ended: (cause) => `the writer of ${file} ended (${cause?.message ?? 'without an error'})`,
     onAnswer: answer,

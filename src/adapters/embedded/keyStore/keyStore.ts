@@ -30,10 +30,10 @@ export async function openEmbeddedKeyStore({
 }: EmbeddedStoreOptions): Promise<KeyStore> {
   const file = resolve(dir, KEY_STORE_FILE);
   const database = openReader(file, { openElsewhere });
-  const data = threadData(file, longLived);
+  const data = threadData(file, { longLived, openElsewhere });
   const writer = openWriterClient<KeyRequest>({
     store: 'key store',
-    start: () => new Worker(new URL('keyStoreWorker.js', import.meta.url), { workerData: data }),
+    start: () => new Worker(new URL('keyStoreWorker.js', import.meta.url), { name: 'key writer', workerData: data }),
     atOnce: longLived,
     errorOf: (fault) => errorOfFault(fault, file),
   });

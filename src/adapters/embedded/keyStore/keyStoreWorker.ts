@@ -9,7 +9,7 @@ import { createKeyWriter } from './writer.js';
 
 const data = workerData as ThreadData;
 const database = openWriter(data.file);
-const guard = guardWrites(database, data.file, data.opened);
+const guard = guardWrites(database, data);
 
 const thread = serveThread<readonly NumberedKeyRequest[], readonly Answer[]>(
   (requests) => write(requests),

@@ -58,13 +58,14 @@ export async function openEmbeddedReadStore({
 }: EmbeddedReadStoreOptions): Promise<ReadStore> {
   const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file, { openElsewhere });
-  const data = threadData(file, longLived);
+  const data = threadData(file, { longLived, openElsewhere });
   const reads = openReads(database, file);
   const { read, readNow, readSlowly } = reads;
-  const thread = (script: string): Worker => new Worker(new URL(script, import.meta.url), { workerData: data });
+  const thread = (name: string, script: string): Worker =>
+    new Worker(new URL(script, import.meta.url), { name, workerData: data });
   const writer = openWriterClient<WriterRequest>({
     store: 'read store',
-    start: () => scratchWriter?.writerOf(data) ?? thread('readStoreWorker.js'),
+    start: () => scratchWriter?.writerOf(data) ?? thread('read writer', 'readStoreWorker.js'),
     atOnce: true,
     errorOf: (fault) => errorOfFault(fault, file),
     // Reads after an answer must find the data that it reports as written.
@@ -76,7 +77,9 @@ export async function openEmbeddedReadStore({
     read: (layout, id) => read(() => reader.get(layout, id)),
     memory: reads.memory,
     start:
-      scratchWriter === undefined && availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
+      scratchWriter === undefined && availableParallelism() > 1
+        ? () => thread('look-ups', 'readStoreLookupWorker.js')
+        : undefined,
     // A projector on another thread looks up few documents at a time.
     longLived: longLived && !openElsewhere,
     onDeath: (err) =>

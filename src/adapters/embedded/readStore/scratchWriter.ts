@@ -21,7 +21,7 @@ export function openScratchWriter(
   script = new URL('./scratchWorker.js', import.meta.url),
 ): ScratchWriter {
   const thread = threadClient<ScratchRequest, never>({
-    spawn: () => new Worker(script),
+    spawn: () => new Worker(script, { name: 'copy writer' }),
     atOnce: true,
     ended: () => 'the thread that writes scratch stores ended',
     onAnswer: () => undefined,

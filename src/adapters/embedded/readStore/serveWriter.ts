@@ -14,7 +14,7 @@ export function serveWriter(
   checkpointerOf: (database: Database) => Checkpointer,
 ): void {
   const database = openWriter(data.file);
-  const guard = guardWrites(database, data.file, data.opened);
+  const guard = guardWrites(database, data);
   const checkpoints = checkpointerOf(database);
 
   const thread = serveThread<readonly Numbered[], readonly Answer[]>(
