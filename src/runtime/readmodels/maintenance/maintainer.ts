@@ -51,8 +51,14 @@ export interface Maintenance {
   close(): Promise<void>;
 }
 
+interface Task {
+  work(): Promise<void>;
+  /** Whether the task makes a build: only one read model is built at a time. */
+  readonly builds: boolean;
+}
+
 /** Work on orders and builds, by the keys of their records. */
-type Tasks = ReadonlyMap<string, () => Promise<void>>;
+type Tasks = ReadonlyMap<string, Task>;
 
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { store, logger, followers = ownFollowers({ logger }), lookMs = LOOK_MS } = options;
@@ -63,7 +69,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
     let tasks: Tasks = new Map();
     let read = { edition: -1, at: 0 };
 
-    async function untilDone(work: () => Promise<void>, key: string): Promise<void> {
+    async function untilDone({ work }: Task, key: string): Promise<void> {
       const [initialDelay, maxDelay] = RETRY_MS;
       let wait = new ExponentialBackoff({ initialDelay, maxDelay, generator: halfJitterGenerator }).next();
       for (; !signal.aborted; wait = wait.next(undefined)) {
@@ -89,12 +95,12 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
           tasks = await openTasks(options, signal);
           read = { edition, at: performance.now() };
         }
-        for (const [key, work] of tasks)
-          if (!running.has(key) && !waits(key, running))
-            running.set(
-              key,
-              untilDone(work, key).finally(() => running.delete(key)),
-            );
+        for (const [key, task] of tasks) {
+          const waits = task.builds && [...running.keys()].some((one) => one.startsWith(REBUILDS));
+          if (running.has(key) || waits) continue;
+          const one = untilDone(task, key).finally(() => running.delete(key));
+          running.set(key, one);
+        }
         onTrouble(trouble);
       } catch (error) {
         onTrouble(error as Error);
@@ -106,17 +112,13 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
   return { poll: () => woken.abort(), close: async () => follower.close() };
 }
 
-/** Only one read model is built at a time. */
-const waits = (key: string, running: ReadonlyMap<string, unknown>): boolean =>
-  key.startsWith(REBUILDS) && [...running.keys()].some((one) => one.startsWith(REBUILDS));
-
 async function openTasks(options: MaintenanceOptions, signal: AbortSignal): Promise<Tasks> {
   const { store, projections } = options;
-  const tasks = new Map<string, () => Promise<void>>();
+  const tasks = new Map<string, Task>();
   const requested = new Set<string>();
   for (const { key, value } of await store.records.list<Order>(ORDERS)) {
     if (!isOpen(value) || !namesOf(value).every((name) => projections.some((one) => one.name === name))) continue;
-    tasks.set(key, async () => carryOut(options, value, signal));
+    tasks.set(key, { builds: false, work: async () => carryOut(options, value, signal) });
     if (value.kind === 'rebuild') for (const name of namesOf(value)) requested.add(name);
   }
   for (const { key, value } of await store.records.list<Rebuild>(REBUILDS)) {
@@ -124,7 +126,10 @@ async function openTasks(options: MaintenanceOptions, signal: AbortSignal): Prom
     const projection = projections.find((one) => one.name === name && sameVersion(one.version, value.target));
     // A build waits while its rebuild is requested again.
     if (projection !== undefined && isToBuild(value) && !requested.has(name))
-      tasks.set(key, async () => carryOn(options, projection, signal));
+      tasks.set(key, {
+        builds: value.state === 'building',
+        work: async () => carryOn(options, projection, signal),
+      });
   }
   return tasks;
 }

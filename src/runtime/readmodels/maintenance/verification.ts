@@ -49,11 +49,7 @@ export async function verification(
       await findings.add(difference);
     },
   };
-  const report = await (sample === undefined ? withCopy() : verifySample({ ...options, count: sample }));
-  await findings.end();
-  return { ...report, found };
-
-  async function withCopy(): ReturnType<typeof verifyAll> {
+  const withCopy = async (): ReturnType<typeof verifyAll> => {
     const scratch = await openScratch().catch((error: unknown) => {
       // The engines answer, but the copy has no room.
       throw error instanceof UnavailableError ? new MaintenanceRefusedError(error.message) : error;
@@ -63,7 +59,10 @@ export async function verification(
     } finally {
       await scratch.close();
     }
-  }
+  };
+  const report = await (sample === undefined ? withCopy() : verifySample({ ...options, count: sample }));
+  await findings.end();
+  return { ...report, found };
 }
 
 interface FindingsPage {

@@ -5,8 +5,13 @@ import { deferred } from '../../../../src/lib/async/deferred.js';
 import type { ReadStore } from '../../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { giftsProjection } from '../../../../src/projections/gifts.js';
+import { transactionsProjection } from '../../../../src/projections/transactions.js';
+import type { Projection } from '../../../../src/runtime/readmodels/projection.js';
 import { seizeLease } from '../../../../src/runtime/coordination/lease.js';
-import { startMaintenance } from '../../../../src/runtime/readmodels/maintenance/maintainer.js';
+import {
+  type MaintenanceOptions,
+  startMaintenance,
+} from '../../../../src/runtime/readmodels/maintenance/maintainer.js';
 import {
   type Requested,
   failureOf,
@@ -18,7 +23,7 @@ import {
   placeOrder,
   withdrawOrder,
 } from '../../../../src/runtime/readmodels/maintenance/orders.js';
-import { rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
+import { putRebuild, rebuildOf } from '../../../../src/runtime/readmodels/rebuildRecord.js';
 import { eventually, until } from '../../../support/assertions/until.js';
 import { buy, installed, type Installation, settled, silent } from '../../../support/fixtures/projecting.js';
 import { REQUESTED, depsFor, GIFTS_PROJECTION, NO_TOOLS } from '../../../support/fixtures/rebuilding.js';
@@ -42,7 +47,7 @@ function process(
     holder = 'a process',
     logger = silent,
     ...more
-  }: { readonly holder?: string; readonly logger?: pino.Logger; readonly lookMs?: number } = {},
+  }: { readonly holder?: string; readonly logger?: pino.Logger } & Partial<MaintenanceOptions> = {},
 ): { close(): Promise<void> } {
   const checkLog = async ({ signal, onProgress }: { signal: AbortSignal; onProgress(events: number): void }) => {
     onProgress(7);
@@ -283,6 +288,31 @@ test(
     const killed = { store: { ...installation.store, records: { ...records, put } } };
     assert.match(String(await place(killed).catch((error: unknown) => error)), /killed/);
     assert.is((await ended(installation)).state, 'done');
+    await one.close();
+  }),
+);
+
+test(
+  'an aborted rebuild is dropped while another read model is built',
+  installed(async (installation) => {
+    await left(installation);
+    const { store } = installation;
+    const held = deferred<void>();
+    const write: ReadStore['write'] = async (batches) => {
+      if (batches.some(({ collection }) => collection.version === TARGET)) await held.promise;
+      return store.write(batches);
+    };
+    const rebuild = { from: undefined, kind: 'rebuild', by: 'sue', at: REQUESTED.at } as const;
+    await putRebuild(store, 'gifts', { ...rebuild, target: TARGET, state: 'building' }, 0);
+    const projections = [GIFTS_PROJECTION, transactionsProjection as unknown as Projection];
+    const one = process(installation, { ...store, write }, undefined, { projections });
+    await until(async () => (await store.versions('gifts')).includes(TARGET), 'its build to be opened');
+    const target = transactionsProjection.version * 1_000_000 + 1;
+    await putRebuild(store, 'transactions', { ...rebuild, target, state: 'aborting' }, 0);
+    await until(async () => (await rebuildOf(store, 'transactions')) === undefined, 'the aborted one to be dropped');
+    assert.is((await rebuildOf(store, 'gifts'))?.value.state, 'building');
+    held.resolve();
+    await until(async () => (await rebuildOf(store, 'gifts'))?.value.state === 'ready', 'the other to be built');
     await one.close();
   }),
 );
