@@ -145,7 +145,7 @@ async function startProjectorRole(
   const { events, store } = shared.engines;
   const folded = { dataDir, events, store, stored: shared.stored, projections: shared.projections };
   // Only where requests of this process can hurry the projector, which requests of other processes can't.
-  const gather = roles.has('api') ? { gatherMs: GATHER_MS } : {};
+  const gather = roles.has('api') ? { gatherMs: GATHER_MS, polledByFronts: true } : {};
   return open.add(await projectInProcess({ ...folded, ...gather, tree, logger, holder, followers }));
 }
 

@@ -45,6 +45,7 @@ export async function projectInProcess({
   ...options
 }: Omit<Parameters<typeof startProjector>[0], 'leaseMs' | 'retireMs'> & {
   readonly followers: Pick<Followers, 'start'>;
+  readonly polledByFronts?: boolean;
   /** The log of `events`, with events as stored: neither decrypted nor upcast. */
   readonly stored: EventStore;
   /** Settings of the tree over the log. */

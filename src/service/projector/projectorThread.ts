@@ -57,6 +57,7 @@ const projector = open.add(
     logger,
     holder,
     followers: parts,
+    polledByFronts: true,
   }),
 );
 // The first post of health signals that everything is loaded.

@@ -29,7 +29,8 @@ import { carryOn, requestRebuilds } from './rebuild.js';
 import { repair } from './repair.js';
 import { forgetFindings, type VerificationDeps, verification } from './verification.js';
 
-const POLL_MS = 2_000;
+/** Milliseconds between two polls; `rare`: where fronts in this process have it poll at once. */
+const POLL_MS = { usual: 500, rare: 2_000 };
 /** A requester that was killed may have stored a request without raising the edition. */
 const LOOK_MS = 30_000;
 const RENEW_MS = 1_000;
@@ -39,6 +40,8 @@ const RETRY_MS = [500, 5_000] as const;
 export interface MaintenanceOptions extends VerificationDeps {
   readonly projections: readonly Projection[];
   readonly followers?: Pick<Followers, 'start'>;
+  /** Fronts in this process call `poll` for what they request, so that it polls rarely. */
+  readonly polledByFronts?: boolean;
   /** Milliseconds after which records are listed though no request was noticed; default 30 s. */
   readonly lookMs?: number;
   /** Compares the log with its signed heads. @throws MaintenanceRefusedError if it was altered */
@@ -62,6 +65,7 @@ type Tasks = ReadonlyMap<string, Task>;
 
 export function startMaintenance(options: MaintenanceOptions): Maintenance {
   const { store, logger, followers = ownFollowers({ logger }), lookMs = LOOK_MS } = options;
+  const pollMs = options.polledByFronts === true ? POLL_MS.rare : POLL_MS.usual;
   let woken = new AbortController();
   const follower = followers.start('rebuilds', async ({ signal, onTrouble }) => {
     const running = new Map<string, Promise<void>>();
@@ -105,7 +109,7 @@ export function startMaintenance(options: MaintenanceOptions): Maintenance {
       } catch (error) {
         onTrouble(error as Error);
       }
-      await pauseForBeats(POLL_MS, AbortSignal.any([signal, woken.signal]));
+      await pauseForBeats(pollMs, AbortSignal.any([signal, woken.signal]));
     }
     await Promise.all(running.values());
   });
