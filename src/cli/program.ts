@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { VERSION } from '../lib/version.js';
 import { ConfigError } from '../service/config.js';
 import { diskRemedy } from '../service/startFailure.js';
 import { LogSealedError } from '../ports/eventStore.js';
@@ -23,6 +24,7 @@ import { witnessCommand } from './witness.js';
 
 export function program(terminal: Terminal): Command {
   const gift = new Command('gift')
+    .version(VERSION, '--version', 'show the release')
     .description(
       "Gift commerce from the command line. Settings come from the same environment variables as the service's (DATA_DIR, HASH_KEY …);\nit may run beside a running service.",
     )

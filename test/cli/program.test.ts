@@ -1,5 +1,5 @@
 import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -65,6 +65,14 @@ function callsWithDash(command: Command, path: readonly string[]): { call: reado
     ...command.commands.flatMap((inner) => callsWithDash(inner, [...path, inner.name()])),
   ];
 }
+
+test('says which release it is', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    readonly version: string;
+  };
+  const { code, out, err } = await gift({}, ['--version']);
+  assert.equal([code, out, err], [0, `${version}\n`, '']);
+});
 
 test('takes - as standard input or refuses it, for every argument and option that names a file', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'cli-program-'));
