@@ -23,6 +23,12 @@ let service: Service;
 
 test.before(async () => {
   service = await startService();
+  // A tag names what a process knows of the catalogue: from here on that is all of the import.
+  const shown = await service.ask('GET', '/api/v2/brands', {
+    token: await service.clientToken(),
+    headers: { 'gift-position': `${service.events.logId}:${await service.events.end()}` },
+  });
+  assert.equal(shown.status, 200, shown.text);
 });
 test.after(() => service.close());
 
