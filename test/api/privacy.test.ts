@@ -264,7 +264,12 @@ async function movedGift(): Promise<void> {
   );
   await eventually(async () => (await service.events.read(`notification-${moved}`)).length === 4);
   gifts.push({ id: moved, message: 'Wish-moved-8888', sender: 'noah', owner: undefined, receiver: {} });
+  assert.equal(
+    (await hear('till-a', 'POST', `/api/v2/gifts/${moved}/redemptions`, { location_id: 's-a' })).status,
+    201,
+  );
   for (const [what, body] of [
+    ['unredeem', {}],
     ['resend', {}],
     ['block', { ticket: 'T-1' }],
     ['unblock', { ticket: 'T-1' }],
