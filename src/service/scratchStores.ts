@@ -14,8 +14,8 @@ import { resources } from '../lib/async/resources.js';
 import { exhausted } from '../lib/files/folderErrors.js';
 import { keepOwner } from '../lib/files/keepOwner.js';
 import { makeDataDir } from './dataDir.js';
-import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import type { MaintenanceOptions } from '../runtime/readmodels/index.js';
 
 const PREFIX = 'verify-';
 /** Lock file in a temporary store's folder. The process that made the folder holds the lock until it ends. */
@@ -23,10 +23,7 @@ const LOCK = 'in-use.lock';
 /** Milliseconds after a folder's creation by which its maker holds the lock; younger folders are not removed. */
 const CLAIMED_MS = 10_000;
 
-export interface Scratch {
-  readonly store: ReadStore;
-  close(): Promise<void>;
-}
+type Scratch = Awaited<ReturnType<MaintenanceOptions['openScratch']>>;
 
 /**
  * Opens an empty store in a new folder of the data folder, and removes folders of killed processes. `close` deletes it.

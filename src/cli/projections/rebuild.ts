@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { AlteredEventError } from '../../ports/unavailable.js';
 import { buildOf, buildText, maintenance, type Progress } from '../../runtime/readmodels/index.js';
 import { PROJECTIONS } from '../../projections/index.js';
-import { inTenths } from '../../ops/status/status.js';
+import { inTenths } from '../../lib/inTenths.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { examples } from '../output.js';
 import { CommandFailure, type Terminal, usageFailure } from '../terminal.js';
@@ -66,14 +66,14 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
   if (abort === true && name === undefined) throw usageFailure('--abort wants the name of one read model');
   const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
   const options = { reason: maintenanceReason(flags), json: json === true, command: 'rebuild' } as const;
-  const asked = { ...(altered === true ? { altered } : {}), ...(abort === true ? { abort } : {}) };
+  const details = { ...(altered === true ? { altered } : {}), ...(abort === true ? { abort } : {}) };
   terminal.yieldProcessor?.();
   await withStores(terminal, async (opened) => {
     // The log is compared with its signed heads once for all read models.
     let uncheckedLog = altered === true;
     for (const projection of projections) {
       await maintaining(terminal, opened, { ...options, projection }, async (run) =>
-        run.recorded(asked, async () =>
+        run.recorded(details, async () =>
           abort === true
             ? abortOne(opened, projection.name, run)
             : rebuildOne(opened, projection.name, run, uncheckedLog),

@@ -125,14 +125,14 @@ export class Maintaining {
    * @throws UnavailableError where the record can't be appended, before any work; what `work` throws
    */
   async recorded<T>(
-    asked: Readonly<Record<string, unknown>>,
+    details: Readonly<Record<string, unknown>>,
     work: () => Promise<T>,
     shown: (result: T) => number = () => 1,
   ): Promise<T> {
     const { command, projection, reason } = this.#options;
     const record = await cliAccess(this.#opened.events).start(
       `gift projections ${command}`,
-      { name: projection.name, ...asked },
+      { name: projection.name, ...details },
       { personal: false, reason },
     );
     return recordedWork(record, work, (result) => [shown(result), true]);

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { maintenance, MAX_REPAIRS, type Order } from '../../runtime/readmodels/index.js';
 import { repairRequest } from '../../ops/readmodels/orders.js';
-import { inTenths } from '../../ops/status/status.js';
+import { inTenths } from '../../lib/inTenths.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { neededReason } from '../exports.js';
 import { examples, printable } from '../output.js';
@@ -183,9 +183,9 @@ async function runRepair(
   const outcomes = await withStores(terminal, async (opened) =>
     maintaining(terminal, opened, options, async (run) => {
       const request = await repairRequest(opened.store.records, name, named ?? 'found');
-      const asked = { ids: request.ids, ...(altered === true ? { altered } : {}) };
+      const details = { ids: request.ids, ...(altered === true ? { altered } : {}) };
       const { documents } = await run.recorded(
-        asked,
+        details,
         async () =>
           run.order(
             'repair',

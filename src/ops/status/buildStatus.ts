@@ -4,7 +4,8 @@ import type { ReadStore } from '../../ports/readStore.js';
 import { storedPosition, type StoredPosition } from '../../ports/storedPosition.js';
 import { lagBehind, type LagOptions } from '../../runtime/log/lag.js';
 import { checkpointName, ownBuild, type Projection } from '../../runtime/readmodels/index.js';
-import { inTenths, type LogProgress } from './status.js';
+import { inTenths } from '../../lib/inTenths.js';
+import type { LogProgress } from './status.js';
 
 export interface StatusEngines {
   readonly events: EventStore;

@@ -6,7 +6,8 @@ import { PROCESS_LEASE, workInLog } from '../../processors/runner/index.js';
 import { rate } from './rate.js';
 import { lagBehind } from '../../runtime/log/lag.js';
 import { type StatusSamples, holderOf, lastHolderOf } from './statusSampler.js';
-import { COUNT, inTenths, type ProcessManagerStatus } from './status.js';
+import { inTenths } from '../../lib/inTenths.js';
+import { COUNT, type ProcessManagerStatus } from './status.js';
 
 /** Most milliseconds that the fold may take, since without a checkpoint the whole log is folded. */
 const FOLD_MS = 5_000;

@@ -105,7 +105,3 @@ export interface FailingPart {
 }
 
 export type StatusEntry = ReadModelStatus | ProcessManagerStatus | FailingPart;
-
-export function inTenths(seconds: number): number {
-  return Math.round(seconds * 10) / 10;
-}

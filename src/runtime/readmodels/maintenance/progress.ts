@@ -1,5 +1,6 @@
 /** The progress of a rebuild, stored in a record for status and for the next builder. */
 import type { Logger } from 'pino';
+import { inTenths } from '../../../lib/inTenths.js';
 import type { EventStore, Position } from '../../../ports/eventStore.js';
 import type { ReadStore } from '../../../ports/readStore.js';
 import { positionFault, shownPosition } from '../../../ports/storedPosition.js';
@@ -145,8 +146,6 @@ function meter(begunAt: number, shareBefore: number | undefined) {
     };
   };
 }
-
-const inTenths = (seconds: number): number => Math.round(seconds * 10) / 10;
 
 async function countedTo(
   events: EventStore,

@@ -19,7 +19,7 @@ const PAGE = 100;
 const KEEP_MS = 7 * 86_400_000;
 
 /** An empty read store, removed on `close`. */
-export interface Scratch {
+interface Scratch {
   readonly store: ReadStore;
   close(): Promise<void>;
 }
