@@ -6,8 +6,16 @@ import type { PartHealth, Readiness } from '../../api/health.js';
 import { inFlight } from '../../lib/inFlight.js';
 import type { Metrics } from '../../metrics/metrics.js';
 import { type MetricValues, textOfAll } from '../../metrics/ofAll.js';
-import { type Addresses, type Asked, PLACE, type Place, type ProcessAnswer, type Shown } from './messages.js';
-import type { ToProcess, ToSupervisor } from './messages.js';
+import {
+  type Addresses,
+  PLACE,
+  type Place,
+  type ProcessAnswer,
+  type Question,
+  type Shown,
+  type ToProcess,
+  type ToSupervisor,
+} from './messages.js';
 
 export interface Member extends Place {
   /** Tells the supervisor that this process serves. */
@@ -43,11 +51,11 @@ export function memberOf(env: Readonly<Record<string, string | undefined>>): Mem
       send({ kind: 'answer', id, value: outcomes });
       return;
     }
-    // What can't be told counts as no answer.
+    // What can't be shown counts as no answer.
     const value = await own[what]?.().catch(() => undefined);
     send({ kind: 'answer', id, value });
   };
-  const ask = async (what: Asked, requests?: unknown): Promise<unknown> =>
+  const ask = async (what: Question, requests?: unknown): Promise<unknown> =>
     new Promise((resolve) => send({ kind: 'ask', id: pending.put(resolve), what, requests }));
   const ofAll = async (what: Shown): Promise<readonly ProcessAnswer[]> => (await ask(what)) as readonly ProcessAnswer[];
 

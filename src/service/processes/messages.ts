@@ -5,8 +5,8 @@ export const SHOWN = ['readiness', 'metrics'] as const;
 
 export type Shown = (typeof SHOWN)[number];
 
-/** What a process is asked for: what it shows, or to commit appends of another one (`CommitLink`). */
-export type Asked = Shown | 'commits';
+/** What a process is to do: to show something, or to commit appends of another one (`CommitLink`). */
+export type Question = Shown | 'commits';
 
 /** `starting`: does not serve yet; `waiting`: has ended, and is started again soon. */
 export type ProcessState = 'starting' | 'serving' | 'waiting';
@@ -33,11 +33,11 @@ export interface Addresses {
 export type ToSupervisor =
   | { readonly kind: 'serving'; readonly addresses: Addresses }
   /** Asks what all processes show, or has appends committed by the process that commits for all. */
-  | { readonly kind: 'ask'; readonly id: number; readonly what: Asked; readonly requests?: unknown }
+  | { readonly kind: 'ask'; readonly id: number; readonly what: Question; readonly requests?: unknown }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
 
 export type ToProcess =
-  | { readonly kind: 'ask'; readonly id: number; readonly what: Asked; readonly requests?: unknown }
+  | { readonly kind: 'ask'; readonly id: number; readonly what: Question; readonly requests?: unknown }
   /** Of what all processes show: `ProcessAnswer`s. */
   | { readonly kind: 'answers'; readonly id: number; readonly answers: unknown }
   /** Which process commits for all; `undefined`: each for itself. */

@@ -7,6 +7,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { constants } from 'node:os';
+import { ExponentialBackoff, noJitterGenerator } from 'cockatiel';
 import type { Logger } from 'pino';
 import { deferred } from '../../lib/async/deferred.js';
 import { within } from '../../lib/async/within.js';
@@ -14,24 +15,25 @@ import type { Config } from '../config.js';
 import { STOP_MS, type StopSignal } from '../stopping.js';
 import {
   type Addresses,
-  type Asked,
   PLACE,
   type Place,
   type ProcessAnswer,
   type ProcessState,
+  type Question,
   type Shown,
+  type ToProcess,
+  type ToSupervisor,
 } from './messages.js';
-import type { ToProcess, ToSupervisor } from './messages.js';
 
 /** Milliseconds before a process that has died is started again, doubled with each death in a row. */
-const BACKOFF = { first: 100, most: 30_000 };
+const BACKOFF = new ExponentialBackoff({ initialDelay: 100, maxDelay: 30_000, generator: noJitterGenerator });
 /** Milliseconds of serving after which a death counts as the first in a row. */
 const LASTING_MS = 10_000;
 /**
  * Milliseconds that a process has to answer: readiness waits 2 s for a silent engine, a commit 5 s for the lock of the
  * log.
  */
-const ANSWER_MS = { readiness: 3_000, metrics: 3_000, commits: 7_000 } as const satisfies Record<Asked, number>;
+const ANSWER_MS = { readiness: 3_000, metrics: 3_000, commits: 7_000 } as const satisfies Record<Question, number>;
 
 /** A place among the processes. The process in it is replaced when it dies. */
 interface Slot {
@@ -42,8 +44,8 @@ interface Slot {
   /** Time at which the process began to serve, by the monotonic clock. */
   servingSince: number;
   deaths: number;
-  /** Deaths since a process lasted. */
-  inARow: number;
+  /** The wait after the last death in a row; `undefined`: none has died yet. */
+  wait: ReturnType<typeof BACKOFF.next> | undefined;
   timer: NodeJS.Timeout | undefined;
   /** Whether it left a commit without an answer, and has answered nothing since. */
   silent: boolean;
@@ -55,7 +57,7 @@ interface Fleet {
   /** Ports as settings, with a free one in place of each 0: a process that is started again gets the same. */
   readonly ports: Readonly<Record<string, string>>;
   /** Questions to processes that are not answered yet, by their ids. */
-  readonly asked: Map<number, { readonly slot: Slot; readonly resolve: (value: unknown) => void }>;
+  readonly questions: Map<number, { readonly slot: Slot; readonly resolve: (value: unknown) => void }>;
   lastId: number;
   /** The process that commits for all, so that they share its syncs to disk. */
   committer: Slot | undefined;
@@ -64,8 +66,8 @@ interface Fleet {
 }
 
 /**
- * Starts the processes: the first alone, which makes what the data folder lacks, then the others. Ends this process with
- * the exit code of the whole.
+ * Starts the processes: the first alone, which makes what the data folder lacks, then the others. Ends this process
+ * with the exit code of the whole.
  * @param started receives the function that stops all of them
  */
 export async function supervise(
@@ -75,7 +77,15 @@ export async function supervise(
 ): Promise<void> {
   const slots = Array.from({ length: config.processes }, (_, index) => newSlot(index + 1));
   const ports = await portsOf(config);
-  const fleet: Fleet = { logger, slots, ports, asked: new Map(), lastId: 0, committer: undefined, exitCode: undefined };
+  const fleet: Fleet = {
+    logger,
+    slots,
+    ports,
+    questions: new Map(),
+    lastId: 0,
+    committer: undefined,
+    exitCode: undefined,
+  };
   started((signal) => {
     if (fleet.exitCode !== undefined) return;
     logger.info({ signal }, 'stopping');
@@ -93,7 +103,7 @@ const newSlot = (number: number): Slot => ({
   hasServed: false,
   servingSince: 0,
   deaths: 0,
-  inARow: 0,
+  wait: undefined,
   timer: undefined,
   silent: false,
 });
@@ -132,7 +142,7 @@ function receive(fleet: Fleet, slot: Slot, worker: Worker, message: ToSupervisor
       slot.silent = false;
       chooseCommitter(fleet);
     }
-    fleet.asked.get(message.id)?.resolve(message.value);
+    fleet.questions.get(message.id)?.resolve(message.value);
   } else if (message.kind === 'ask') {
     const { id, what, requests } = message;
     const answers = what === 'commits' ? committed(fleet, slot, requests) : answersOf(fleet, what);
@@ -174,7 +184,7 @@ function ended(fleet: Fleet, slot: Slot, code: number | null, signal: string | n
   const { slots, logger } = fleet;
   const { state } = slot;
   Object.assign(slot, { worker: undefined, state: 'waiting', deaths: slot.deaths + 1 });
-  for (const one of fleet.asked.values()) if (one.slot === slot) one.resolve(undefined);
+  for (const one of fleet.questions.values()) if (one.slot === slot) one.resolve(undefined);
   chooseCommitter(fleet);
   if (fleet.exitCode !== undefined) {
     if (state === 'serving' && code !== 0) fleet.exitCode ||= 1;
@@ -188,8 +198,9 @@ function ended(fleet: Fleet, slot: Slot, code: number | null, signal: string | n
     stop(fleet, (code ?? 128 + constants.signals[signal as NodeJS.Signals]) || 1);
     return;
   }
-  slot.inARow = state === 'serving' && performance.now() - slot.servingSince >= LASTING_MS ? 0 : slot.inARow + 1;
-  const againMs = Math.min(BACKOFF.most, BACKOFF.first * 2 ** Math.max(0, slot.inARow - 1));
+  const hasLasted = state === 'serving' && performance.now() - slot.servingSince >= LASTING_MS;
+  slot.wait = hasLasted || slot.wait === undefined ? BACKOFF.next() : slot.wait.next(undefined);
+  const againMs = slot.wait.duration;
   logger.error({ process_number: slot.number, code, signal, againMs }, 'a process has ended, and is started again');
   slot.timer = setTimeout(start, againMs, fleet, slot);
 }
@@ -214,7 +225,7 @@ function endIfDone({ slots, logger, exitCode }: Fleet): void {
   process.exit(exitCode);
 }
 
-/** What all processes show. A process that does not serve is not asked. */
+/** What all processes show. A process that does not serve gets no question. */
 async function answersOf(fleet: Fleet, what: Shown): Promise<ProcessAnswer[]> {
   return Promise.all(
     fleet.slots.map(async (slot) => {
@@ -225,15 +236,15 @@ async function answersOf(fleet: Fleet, what: Shown): Promise<ProcessAnswer[]> {
   );
 }
 
-async function answerOf(fleet: Fleet, slot: Slot, what: Asked, requests?: unknown): Promise<unknown> {
+async function answerOf(fleet: Fleet, slot: Slot, what: Question, requests?: unknown): Promise<unknown> {
   const id = ++fleet.lastId;
   const { promise, resolve } = deferred<unknown>();
-  fleet.asked.set(id, { slot, resolve });
+  fleet.questions.set(id, { slot, resolve });
   send(slot.worker, { kind: 'ask', id, what, requests });
   try {
     return await within(promise, ANSWER_MS[what], () => undefined);
   } finally {
-    fleet.asked.delete(id);
+    fleet.questions.delete(id);
   }
 }
 

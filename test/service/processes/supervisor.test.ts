@@ -92,12 +92,12 @@ test('goes on and loses no acknowledged redemption when a process is killed, and
     const key = randomUUID();
     // Another try, with the same key, only where the connection broke, or has no answer: its process was killed.
     for (;;) {
-      const asked = request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', {
+      const answer = request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', {
         token,
         key,
         body: { location_id: 'bean-soho' },
       }).catch(() => undefined);
-      const reply = await within(asked, PATIENCE_MS, () => undefined);
+      const reply = await within(answer, PATIENCE_MS, () => undefined);
       if (reply === undefined) broken += 1;
       else return void statuses.push(reply.status);
     }
