@@ -14,7 +14,11 @@ import { groupCommit } from '../../../../src/adapters/embedded/eventStore/commit
 import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
 import { eventLogFile, numberOf, openEventLog, positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
 import type { EventReader, Slice } from '../../../../src/adapters/embedded/eventStore/reader.js';
-import { watchLogTail } from '../../../../src/adapters/embedded/eventStore/logTail.js';
+import {
+  type LogTail,
+  type LogTailOptions,
+  watchLogTail,
+} from '../../../../src/adapters/embedded/eventStore/logTail.js';
 import { threadData } from '../../../../src/adapters/embedded/thread.js';
 import { openEventWriter } from '../../../../src/adapters/embedded/eventStore/writer.js';
 import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
@@ -495,22 +499,30 @@ test('wakes waiters by growth past their position, their signal, a failing engin
   await within(20_000, tail.past(100, undefined));
 });
 
+/** The tail of a log whose end is `log.end`, and the number of polls so far. */
+function countedTail(options: LogTailOptions): {
+  readonly tail: LogTail;
+  readonly log: { end: number; polls: number };
+} {
+  const log = { end: 1, polls: 0 };
+  const tail = watchLogTail(
+    () => {
+      log.polls += 1;
+      return log.end;
+    },
+    { watchedPollMs: 100_000_000, ...options },
+  );
+  return { tail, log };
+}
+
 if (process.platform === 'linux') {
   test('hardly polls a quiet log, and polls often again once its WAL is written', () =>
     inFolder(async ({ dir }) => {
       const wal = join(dir, 'watched-wal');
       writeFileSync(wal, '');
-      let end = 1;
-      let polls = 0;
-      const tail = watchLogTail(
-        () => {
-          polls += 1;
-          return end;
-        },
-        { wal, quietMs: 50, watchedPollMs: 100_000_000 },
-      );
+      const { tail, log } = countedTail({ wal, quietMs: 50 });
       const quiet = async (): Promise<void> => {
-        for (let before = -1; polls > before; await sleep(300)) before = polls;
+        for (let before = -1; log.polls > before; await sleep(300)) before = log.polls;
       };
       for (const written of [1, 2]) {
         const grown = tail.past(written, undefined);
@@ -518,10 +530,10 @@ if (process.platform === 'linux') {
         appendFileSync(wal, 'x');
         // A commit is visible some time after its write.
         await sleep(30);
-        end = written + 1;
+        log.end = written + 1;
         await within(20_000, grown);
       }
-      const closed = tail.past(end, undefined);
+      const closed = tail.past(log.end, undefined);
       await quiet();
       tail.close();
       await within(20_000, closed);
@@ -530,18 +542,10 @@ if (process.platform === 'linux') {
 
 test('polls on where the WAL can not be watched', () =>
   inFolder(async ({ dir }) => {
-    let end = 1;
-    let polls = 0;
-    const tail = watchLogTail(
-      () => {
-        polls += 1;
-        return end;
-      },
-      { wal: join(dir, 'none'), quietMs: 10, watchedPollMs: 100_000_000 },
-    );
+    const { tail, log } = countedTail({ wal: join(dir, 'none'), quietMs: 10 });
     const grown = tail.past(1, undefined);
-    await until(() => polls > 10);
-    end = 2;
+    await until(() => log.polls > 10);
+    log.end = 2;
     await within(20_000, grown);
     tail.close();
   }));
