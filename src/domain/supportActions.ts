@@ -71,7 +71,7 @@ export function reassign(
 }
 
 /**
- * Reverses the gift's redemption, whoever made it, at whichever merchant. A blocked gift stays blocked, and an expired one
+ * Reverses the gift's redemption, whoever made it, at any merchant. A blocked gift stays blocked, and an expired one
  * stays expired.
  * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_not_redeemed`
  */

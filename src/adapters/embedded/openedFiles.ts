@@ -131,7 +131,9 @@ export function guardWrites(database: Database, { file, opened, openElsewhere }:
 }
 
 /**
- * Checks the files between writes. @param refuse must throw where a file was removed or altered @returns ends the checks
+ * Checks the files between writes.
+ * @param refuse must throw where a file was removed or altered
+ * @returns ends the checks
  */
 function betweenWrites(file: string, refuse: () => void): () => void {
   /** The state of the files as of the last check that found nothing. */

@@ -119,8 +119,8 @@ export async function listen(
     receive,
   );
   server.on('connection', (socket) => {
-    // Node's own limit (`maxConnections`) hands a connection on to the other processes of a cluster, in circles where all
-    // are full.
+    // Node's own limit (`maxConnections`) hands a connection on to the other processes of a cluster, in circles where
+    // all are full.
     if (connections.size >= limits.all + ANSWERED_CONNECTIONS) {
       admitted.noteUnheard();
       socket.destroy();

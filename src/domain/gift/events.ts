@@ -59,8 +59,8 @@ export type GiftRedeemed = DomainEvent<
 >;
 
 /**
- * `merchant_id`: the merchant of the redemption. `by_support` and `reason`: support reversed it, whoever redeemed; absent
- * where a merchant's user did.
+ * `merchant_id`: the merchant of the redemption. `by_support` and `reason`: support reversed it; absent where a
+ * merchant's user did.
  */
 export type GiftUnredeemed = DomainEvent<
   'GiftUnredeemed',

@@ -18,14 +18,14 @@ let timer: NodeJS.Timeout | undefined;
 /** The beat that the timer is set for. */
 let next = Number.POSITIVE_INFINITY;
 
-/** Milliseconds by a clock that never goes back, the same in all threads, so that what one asks of another is asked at once. */
+/** Milliseconds by a clock that never goes back, the same in all threads, so that their beats coincide. */
 const now = (): number => performance.timeOrigin + performance.now();
 
 const beatAt = (time: number): number => Math.round(time / BEAT_MS);
 
 /**
- * The beat at which a pause of `ms` ends. Pauses of half a second end at half seconds, of a second at whole seconds, and
- * so on by doubling: the same pause again and again keeps its rhythm, and that of all pauses of its length.
+ * The beat at which a pause of `ms` ends. Pauses of half a second end at half seconds, of a second at whole seconds,
+ * and so on by doubling: the same pause again and again keeps its rhythm, and that of all pauses of its length.
  */
 function endOf(ms: number): number {
   const step = 2 ** Math.floor(Math.log2(Math.max(1, Math.round(ms / BEAT_MS))));
