@@ -5,7 +5,6 @@ import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase/events.js';
 import type { Processors } from '../../src/processors/runner/run.js';
 import { type Bought, type TestInstallation, openInstallation, phone } from '../support/service/installation.js';
-import { heldDuring } from '../support/assertions/loopHold.js';
 import { crashable } from '../support/faults/crashable.js';
 
 const test = suite('a purchase of 10,000 receivers');
@@ -45,16 +44,13 @@ function inUse(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test('issues and notifies all, and never holds the event loop for 50 ms', async () => {
+test('issues and notifies all', async () => {
   first = installation.process();
   await installation.buy([{}]);
   await installation.until(async () => (await installation.all('GiftIssued')).length === 1);
 
-  const { longestMs } = await heldDuring(async () => {
-    await installation.buy(receivers());
-    await untilTold(RECEIVERS);
-  });
-  assert.ok(longestMs < 50, `the event loop was held for ${longestMs} ms`);
+  await installation.buy(receivers());
+  await untilTold(RECEIVERS);
   assert.is((await installation.all('GiftIssued')).length, 1 + RECEIVERS);
   assert.is(sent, RECEIVERS);
 });

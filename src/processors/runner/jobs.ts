@@ -168,7 +168,7 @@ type Again = ReturnType<typeof afterFailure> | undefined;
 
 /** Runs a job once. @returns what is next; `stopped`: it failed while the runner ends */
 async function outcomeOf(
-  { signal, tally, ticks, retryPolicy, logger }: Jobs,
+  { signal, tally, ticks, retryPolicy, logger, parkedHere }: Jobs,
   job: Job,
   own: InHand,
   number: number,
@@ -182,14 +182,15 @@ async function outcomeOf(
     return { again: undefined, next: failing };
   } catch (error) {
     if (signal.aborted) return 'stopped';
-    const { step, entity } = job.parkAs;
+    const { name, step, entity } = job.parkAs;
     const failed = !(error instanceof NotYetError || error instanceof NotOursError);
     if (failed) tally.failed(step);
     const { since, before } = failing;
     const failures = failing.failures + (passes(error) ? 0 : 1);
     const moment = { attempt: number - before, failures, heldUpMs: ticks() - since };
     const again = afterFailure(error, moment, retryPolicy, Math.random());
-    if (number === 1 && failed && !own.logged) {
+    // A job that the feed requests again before it shows the parking was already logged.
+    if (number === 1 && failed && !own.logged && !parkedHere.has(parkedId(name, entity))) {
       own.logged = true;
       logger.warn({ err: error, step, entity: entity.slice(0, 6) }, 'not done at the first attempt');
     }

@@ -275,8 +275,8 @@ test('starts the next attempt at once when it is woken or asked for again', asyn
   assert.equal(logged, ['first 1', 'first 2', 'second 3', 'second done']);
 });
 
-test('parks once until the feed shows it', async () => {
-  const { runner, job, logged } = working(async () => {
+test('parks once until the feed shows it, and says once that it failed', async () => {
+  const { runner, job, logged, lines } = working(async () => {
     throw new GiveUpError('refused');
   });
   for (const name of ['first', 'second', 'third']) {
@@ -285,6 +285,11 @@ test('parks once until the feed shows it', async () => {
     await settled();
   }
   assert.equal(logged, ['first 1', 'WorkParked', 'second 1', 'third 1', 'WorkParked']);
+  const told = ['not done at the first attempt', 'parked: it could not be done'];
+  assert.equal(
+    lines.map((line) => (JSON.parse(line) as { msg: string }).msg),
+    [...told, ...told],
+  );
 });
 
 test('takes nothing on once it is to end', async () => {
