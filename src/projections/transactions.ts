@@ -33,6 +33,8 @@ export interface TransactionDocument {
   /** The buyer's authentication, with the provider's values; absent: the buyer need not authenticate. */
   readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
+  /** The provider's code of a declined payment. */
+  readonly decline_code?: string;
   /** When the gifts are to be sent; null: not before the buyer names a time; absent: at once. */
   readonly send_at?: string | null;
   /** When the sending began, for a purchase with `send_at`. */
@@ -73,11 +75,10 @@ function settled(
     const { payment_id, action } = event.data;
     return copyWith(document, { authentication: { payment_id, action }, updated_at: event.at });
   }
-  return copyWith(document, {
-    payment: event.type === 'PaymentCharged' ? 'charged' : 'declined',
-    settled_at: event.at,
-    updated_at: event.at,
-  });
+  const settling = { settled_at: event.at, updated_at: event.at };
+  return event.type === 'PaymentCharged'
+    ? copyWith(document, { payment: 'charged', ...settling })
+    : copyWith(document, { payment: 'declined', decline_code: event.data.code, ...settling });
 }
 
 function sent(document: TransactionDocument, event: Sending): TransactionDocument {

@@ -171,6 +171,8 @@ test('a buyer who fails to prove it: payment and gifts are cancelled', async () 
   const message = paymentFailed(intent, 'payment_intent_authentication_failure');
   assert.equal(await tell(message), 'recorded');
   await until(async () => (await get(`/api/v2/transactions/${id}`)).json.error === 'Payment declined.');
+  const declined = await get(`/api/v2/transactions/${id}`);
+  assert.equal(declined.headers.get('decline-code'), 'authentication_required');
   assert.equal(await tell(message), 'known');
   assert.equal(intent.status, 'canceled');
   assert.deepEqual(await types(id), [

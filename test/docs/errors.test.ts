@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ERRORS } from '../../src/domain/errors.js';
+import { DECLINE_CODES } from '../../src/domain/purchase/declineCodes.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 const test = suite('docs: errors');
@@ -18,6 +19,16 @@ test('docs/api/errors.md has a row for each error, and no other (npm run errors 
   const table = errorsTable(ERRORS);
   assert.ok(Object.keys(ERRORS).every((code) => table.some((line) => line.startsWith(`| \`${code}\` |`))));
   assert.equal(withTable(page, table), page);
+});
+
+test('docs/api/purchases.md has a row for each decline code, and no other', () => {
+  const page = readFileSync(new URL('docs/api/purchases.md', ROOT), 'utf8');
+  const [, section = ''] = page.split('### Decline codes');
+  const rows = [...section.split('###')[0]!.matchAll(/^\| `(\w+)` \| (.+) \|$/gm)].map(([, code, advice]) => [
+    code,
+    advice,
+  ]);
+  assert.equal(Object.fromEntries(rows), DECLINE_CODES);
 });
 
 test.run();

@@ -4,6 +4,7 @@
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
 import { rescheduleSend, SEND_NOW } from '../../commands/rescheduleSend.js';
 import { copyWith } from '../../lib/copyWith.js';
+import { DECLINE_CODES, declineCodeOf } from '../../domain/purchase/declineCodes.js';
 import type { RefundedMoney } from '../../domain/purchase/status.js';
 import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, giftsProjection } from '../../projections/gifts.js';
@@ -40,6 +41,9 @@ import {
   transactionSchema,
 } from './schemas.js';
 
+/** Headers of a purchase that is not paid (docs/api/purchases.md#purchase-outcome). */
+const DECLINE_HEADER = 'Decline-Code';
+const TRANSACTION_HEADER = 'Transaction-Id';
 const MAX_RECEIVERS = 10_000;
 const TRANSACTION_ID = /^[0-9a-zA-Z-]{1,64}$/;
 /** Longest text of a time, in characters. */
@@ -146,7 +150,14 @@ const TRANSACTION_ANSWER = {
 };
 
 const LOCATION = { Location: 'Address of the gifts of this transaction: a path, with that of `PUBLIC_URL` in front.' };
-const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'The log position of this purchase.' };
+const UNPAID = { ...LOCATION, [TRANSACTION_HEADER]: 'The id of this transaction.' };
+const DECLINED = {
+  ...UNPAID,
+  [DECLINE_HEADER]: `Why, and what the buyer can do: ${Object.entries(DECLINE_CODES)
+    .map(([code, advice]) => `\`${code}\` (${advice})`)
+    .join(', ')}. More may come.`,
+};
+const WRITTEN = { [POSITION_HEADER]: 'The log position of this purchase.' };
 const REFUSED_RECEIVER = {
   [FIELD_HEADER]: 'The first receiver that is refused, as `purchase.receivers[1].phone_number`; counted from 0.',
 };
@@ -224,17 +235,21 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   ): Promise<Answer> => {
     const headers = locationOf(id);
     const { payment, authentication } = transaction;
+    const unpaid = { ...headers, [TRANSACTION_HEADER]: id, ...ofRefusal };
     if (payment === 'pending' && authentication !== undefined) {
       const needed = await needsAuthentication({
         questions: deps.questions,
         transactionId: id,
         authentication,
-        headers: { ...headers, ...ofRefusal },
+        headers: unpaid,
         onlyWhileWaiting: true,
       });
       if (needed !== undefined) throw needed;
     }
-    if (payment === 'declined') throw new HttpError('payment_declined', { headers: { ...headers, ...ofRefusal } });
+    if (payment === 'declined') {
+      const code = declineCodeOf(transaction.decline_code);
+      throw new HttpError('payment_declined', { headers: { ...unpaid, [DECLINE_HEADER]: code } });
+    }
     const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
     return {
       status: 200,
@@ -262,7 +277,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const { authentication, payment } = transaction;
     if (authentication !== undefined && (replayed || payment === 'pending')) {
       // A repeated purchase gets the first answer, whatever happened since.
-      const headers = { ...locationOf(transactionId), ...ofRefusal };
+      const headers = { ...locationOf(transactionId), [TRANSACTION_HEADER]: transactionId, ...ofRefusal };
       const needed = await needsAuthentication({
         questions: deps.questions,
         transactionId,
@@ -340,8 +355,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       ],
       errorFields: NEXT_ACTION_FIELDS,
       errorHeaders: {
-        payment_declined: BOUGHT_NOT_PAID,
-        payment_needs_authentication: BOUGHT_NOT_PAID,
+        payment_declined: { ...DECLINED, ...WRITTEN },
+        payment_needs_authentication: { ...UNPAID, ...WRITTEN },
         receiver_not_found: REFUSED_RECEIVER,
         invalid_phone_number: REFUSED_RECEIVER,
         invalid_send_at: REFUSED_TIME,
@@ -394,7 +409,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       params: { transactionId: 'The transaction’s id.' },
       answers: [{ status: 200, description: 'The transaction.', headers: LOCATION, ...TRANSACTION_ANSWER }],
       errorFields: NEXT_ACTION_FIELDS,
-      errorHeaders: { payment_declined: LOCATION, payment_needs_authentication: LOCATION },
+      errorHeaders: { payment_declined: DECLINED, payment_needs_authentication: UNPAID },
       errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {
         const { id, transaction } = await find(early);

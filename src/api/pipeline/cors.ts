@@ -20,6 +20,7 @@ const ALLOWED = [
 const EXPOSED = [
   'Allow',
   'Content-Disposition',
+  'Decline-Code',
   'ETag',
   'Error-Code',
   'Error-Field',
@@ -29,6 +30,7 @@ const EXPOSED = [
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
+  'Transaction-Id',
   'WWW-Authenticate',
   'X-Request-Id',
 ].join(', ');

@@ -145,7 +145,13 @@ test('a declined charge: 402, the gifts are cancelled', async () => {
   assert.match(location, /^\/api\/v2\/transactions\/[0-9a-f]{32}\/gifts$/);
   const written = (await service.events.read(transactionStream(location.split('/')[4] ?? ''))).at(-1)?.position ?? '';
   assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${written}`);
-  refused(await get(location.replace(/\/gifts$/, '')), 402, 'Payment declined.');
+  const id = location.split('/')[4] ?? '';
+  const shown = await get(`/api/v2/transactions/${id}`);
+  refused(shown, 402, 'Payment declined.');
+  for (const { headers } of [reply, shown]) {
+    assert.equal(headers.get('decline-code'), 'generic_decline');
+    assert.equal(headers.get('transaction-id'), id);
+  }
   const { data } = (await get(location)).json;
   assert.deepEqual(
     [data[0].gift_status, data[0].status, data[0].status_code, data[0].sent_date],
@@ -156,10 +162,38 @@ test('a declined charge: 402, the gifts are cancelled', async () => {
   assert.deepEqual(types, ['GiftsPurchased', 'ChargeStarted', 'PaymentDeclined']);
 });
 
+test('a repeated declined purchase is told the same code; whose card was reported is not told so', async () => {
+  const references = [
+    ['pm_card_visa_chargeDeclinedIncorrectCvc', 'incorrect_cvc'],
+    ['pm_card_visa_chargeDeclinedStolenCard', 'generic_decline'],
+  ] as const;
+  await service.import({
+    payment_methods: references.map(([reference]) => ({ reference, kind: 'card', users: ['ann'] })),
+  });
+  for (const [reference, code] of references) {
+    const buyByKey = async (): Promise<Reply> =>
+      service.ask('POST', '/api/v2/transactions', {
+        token: await service.userToken('ann'),
+        body: purchaseOf('latte', undefined, { reference }),
+        headers: { 'Idempotency-Key': reference },
+      });
+    const first = await eventually(async () => {
+      const reply = await buyByKey();
+      return reply.status === 402 ? reply : undefined;
+    });
+    const again = await buyByKey();
+    assert.equal(again.headers.get('idempotent-replayed'), 'true');
+    for (const { headers } of [first, again]) assert.equal(headers.get('decline-code'), code);
+    assert.equal(again.headers.get('transaction-id'), first.headers.get('transaction-id'));
+  }
+});
+
 test('wallets: by invoice, and prepaid until it is used up', async () => {
   assert.equal((await purchase(purchaseOf('ticket', undefined, { reference: 'wallet-invoice' }))).status, 201);
   assert.equal((await purchase(purchaseOf('latte', [{}, {}], { reference: 'wallet-prepaid' }))).status, 201);
-  refused(await purchase(purchaseOf('mocha', undefined, { reference: 'wallet-prepaid' })), 402, 'Payment declined.');
+  const declined = await purchase(purchaseOf('mocha', undefined, { reference: 'wallet-prepaid' }));
+  refused(declined, 402, 'Payment declined.');
+  assert.equal(declined.headers.get('decline-code'), 'insufficient_funds');
   assert.equal((await purchase(purchaseOf('pooled', undefined, { reference: 'wallet-prepaid' }))).status, 201);
 });
 
