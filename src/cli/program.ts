@@ -15,6 +15,7 @@ import { holdCommand, resumeCommand } from './outward.js';
 import { parkedCommand } from './parked/parked.js';
 import { peopleCommand } from './people/people.js';
 import { projectionsCommand } from './projections/projections.js';
+import { purchaseListCommand } from './purchases.js';
 import { reconcileCommand } from './reconcile.js';
 import { refundCommand, refundsCommand } from './refund.js';
 import { restoreCommand } from './restore.js';
@@ -52,13 +53,17 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   );
   gift.addCommand(
     new Command('purchases')
-      .summary('refund purchases')
+      .summary('find and refund purchases')
       .description('What support does with purchases.')
+      .addCommand(purchaseListCommand(terminal))
       .addCommand(refundCommand(terminal))
       .addCommand(refundsCommand(terminal))
       .addHelpText(
         'after',
-        examples('gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"'),
+        examples(
+          'gift purchases list --product p1 --from 2026-05-04 --to 2026-05-04',
+          'gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"',
+        ),
       ),
   );
   gift.addCommand(giftsCommand(terminal));

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { type LogRange, logRange } from '../ops/ranges/range.js';
+import { type LogRange, logRange, type TimeRange, timeRange } from '../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError } from '../ops/ranges/times.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { usageFailure } from './terminal.js';
@@ -26,6 +26,17 @@ export async function rangeOf(
 ): Promise<LogRange> {
   try {
     return await logRange(events, { zone: zoneOf(timeZone), from, to, after });
+  } catch (error) {
+    if (error instanceof TimeError) throw usageFailure(error.message);
+    throw error;
+  }
+}
+
+/** @throws CommandFailure */
+export function timesOf({ from, to, timeZone }: RangeFlags): TimeRange {
+  const zone = zoneOf(timeZone);
+  try {
+    return timeRange({ zone, from, to });
   } catch (error) {
     if (error instanceof TimeError) throw usageFailure(error.message);
     throw error;

@@ -96,7 +96,8 @@ export const transactionsProjection: Projection<TransactionDocument> = {
   name: 'transactions',
   version: 1,
   hidden: HIDDEN_FIELDS,
-  indexes: [],
+  // New purchases come last in it, so that few of its pages change.
+  indexes: [{ fields: ['created_at'] }],
   types: typesOf<(Settling | Sending)['type']>({
     GiftsPurchased: true,
     PaymentAuthenticationRequired: true,

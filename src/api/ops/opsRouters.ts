@@ -9,6 +9,7 @@ import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
 import { foundGiftRoutes, peopleRoutes } from './people.js';
 import { projectionRoutes } from './projections.js';
+import { purchaseRoutes } from './purchases.js';
 import { reconciliationRoutes } from './reconciliation.js';
 import { redemptionAuditRoutes } from './redemptions.js';
 import { refundRoutes } from './refunds.js';
@@ -28,7 +29,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps, ofGifts: readon
     router('gifts', [...foundGiftRoutes(deps), ...giftAuditRoutes(deps), ...ofGifts, ...supportActionRoutes(deps)]),
     router('redemptions', redemptionAuditRoutes(deps)),
     router('totals', totalsRoutes(deps)),
-    router('transactions', refundRoutes(deps)),
+    router('transactions', [...purchaseRoutes(deps), ...refundRoutes(deps)]),
     router('payments', reconciliationRoutes(deps)),
     router('parked', parkedRoutes(deps)),
     router('people', [...peopleRoutes(deps), ...erasureRoutes(deps)]),

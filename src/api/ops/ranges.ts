@@ -1,4 +1,11 @@
-import { about, type LogRange, logRange, refuseUnlessPosition } from '../../ops/ranges/range.js';
+import {
+  about,
+  type LogRange,
+  logRange,
+  refuseUnlessPosition,
+  type TimeRange,
+  timeRange,
+} from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';
@@ -69,6 +76,13 @@ export function requestedZone(query: Call['query']): TimeZone {
 export function requestedPastInstant(query: Call['query'], text: string, now: string): string {
   const zone = requestedZone(query);
   return orRefusal(() => about('time', () => pastInstant(zone, text, now)));
+}
+
+/** @throws HttpError `schema` */
+export function requestedTimes(query: Call['query']): TimeRange {
+  const zone = requestedZone(query);
+  const [from, to] = ['from', 'to'].map((name) => query[name] as string | undefined);
+  return orRefusal(() => timeRange({ zone, from, to }));
 }
 
 /** @throws HttpError `schema`; UnavailableError */

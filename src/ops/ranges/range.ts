@@ -25,23 +25,33 @@ export interface RangeTexts {
   readonly after?: string | undefined;
 }
 
-/** @throws TimeError, also for a position of another log; UnavailableError */
-export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeTexts): Promise<LogRange> {
-  const after = given === undefined ? undefined : withoutMark(given);
+/** A span of time, by its first and last instant. */
+export type TimeRange = Pick<LogRange, 'from' | 'to' | 'time_zone'>;
+
+/** @throws TimeError */
+export function timeRange({ zone, from, to }: Omit<RangeTexts, 'after'>): TimeRange {
   const first = from === undefined ? null : about('from', () => zone.instant(from, 'first'));
   const last = to === undefined ? null : about('to', () => zone.instant(to, 'last'));
   if (first !== null && last !== null && first > last)
     throw new TimeError(`from (${first}) is later than to (${last})`, 'from');
+  return { from: first, to: last, time_zone: zone.name };
+}
+
+/** @throws TimeError, also for a position of another log; UnavailableError */
+export async function logRange(events: EventStore, { after: given, ...texts }: RangeTexts): Promise<LogRange> {
+  const after = given === undefined ? undefined : withoutMark(given);
+  const times = timeRange(texts);
+  const { from: first, to: last } = times;
   const end = await events.end();
   if (after !== undefined) refuseUnlessPosition(events, after, end);
   const all = { after: after ?? null, through: end ?? null };
-  if (first === null && last === null) return { ...all, from: first, to: last, time_zone: zone.name };
+  if (first === null && last === null) return { ...all, ...times };
   const part = await timeBounds(events, { from: first ?? undefined, to: last ?? undefined, after });
   // Without `to`, a repeated call continues after this position.
   const none = last === null ? { after: end ?? null, through: end ?? null } : { after: null, through: null };
   const found =
     part === undefined ? none : { after: part.after ?? null, through: last === null ? (end ?? null) : part.through };
-  return { ...found, from: first, to: last, time_zone: zone.name };
+  return { ...found, ...times };
 }
 
 /** Runs `read`, and adds the parameter's name to its TimeError. */

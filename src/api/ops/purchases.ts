@@ -1,0 +1,165 @@
+/** Route that lists purchases (docs/support.md#finding-purchases). */
+import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
+import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../../ops/purchases/purchaseRows.js';
+import {
+  positionText,
+  PURCHASE_FILTERS,
+  PURCHASE_POSITION,
+  type PurchaseDeps,
+  type PurchaseFilter,
+  readPurchases,
+  unknownPurchaseFilter,
+} from '../../ops/purchases/readPurchases.js';
+import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
+import { fieldHeader, HttpError } from '../pipeline/errors.js';
+import type { Schema } from '../pipeline/route.js';
+import { entity } from '../representation/schemas.js';
+import type { OpsDeps } from './deps.js';
+import { alsoAs, CONTENT_TYPES, formatOf, formatParameter, lineWriter } from './formats.js';
+import type { OpsRoute } from './frame.js';
+import { limitParameter, nextPageSchema } from './nextPages.js';
+import { rangeProperties, requestedTimes, zoneParameter } from './ranges.js';
+
+/** How long one page is searched for, ms. The next page goes on from there. */
+const PAGE_MS = 1_000;
+
+const ID: Schema = { type: 'string' };
+const PENCE: Schema = { type: 'integer', minimum: 0, description: 'Pence.' };
+
+const purchaseSchema = entity('ListedPurchase', {
+  at: { ...ID, format: 'date-time', description: 'When it was bought.' },
+  transaction_id: ID,
+  buyer_id: ID,
+  brand_id: ID,
+  product_id: ID,
+  sale_price: { ...PENCE, description: 'Pence: the price of one gift.' },
+  count: { type: 'integer', minimum: 1, description: 'How many gifts it has.' },
+  total: PENCE,
+  status: { type: 'string', enum: TRANSACTION_STATUSES },
+  charge_id: { type: ['string', 'null'], description: "The payment provider's id; null: nothing was charged." },
+  paid: PENCE,
+  refunded: { ...PENCE, description: 'Pence: what refunds gave back, also those made at the provider.' },
+  product_name: { ...ID, description: 'Its name at the purchase.' },
+} satisfies Record<keyof PurchaseRow, Schema>);
+
+const example: PurchaseRow = {
+  at: '2026-05-04T12:30:00.000Z',
+  transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  buyer_id: 'u42',
+  brand_id: 'b1',
+  product_id: 'p1',
+  sale_price: 350,
+  count: 2,
+  total: 700,
+  status: 'partially_refunded',
+  charge_id: 'ch_3MmlLrLkdIwHu7ix0snN0B15',
+  paid: 700,
+  refunded: 350,
+  product_name: 'Café latte',
+};
+
+const text = { type: 'string', minLength: 1 };
+const price = { type: 'integer', minimum: 0, maximum: 1_000_000_000 };
+const filterParameters = {
+  buyer: { ...text, maxLength: 64, description: `Only ${PURCHASE_FILTERS.buyer}.` },
+  product: { ...text, maxLength: 64, description: `Only ${PURCHASE_FILTERS.product}.` },
+  status: { type: 'string', enum: TRANSACTION_STATUSES, description: `Only ${PURCHASE_FILTERS.status}.` },
+  min: { ...price, description: `Only ${PURCHASE_FILTERS.min}.` },
+  max: { ...price, description: `Only ${PURCHASE_FILTERS.max}.` },
+  charge: { ...text, maxLength: 256, description: `Only ${PURCHASE_FILTERS.charge}. It takes one reading of the log.` },
+} satisfies Record<keyof typeof PURCHASE_FILTERS, Schema>;
+
+export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRoute[] {
+  const deps: PurchaseDeps = { events, models };
+  return [
+    {
+      method: 'GET',
+      path: '/ops/transactions',
+      operation: 'listPurchases',
+      summary: 'Purchases',
+      description:
+        'The latest first. All filters must match. A page may hold fewer purchases than `limit`, even none, and not be the last: `next` is the `after` of the following page, null at the end.',
+      tag: 'Support',
+      roles: ['support', 'auditor'],
+      reads: ['byUser', 'reversals'],
+      query: {
+        type: 'object',
+        properties: {
+          ...filterParameters,
+          from: { ...text, maxLength: 64, description: 'Only from this time on, or from the beginning of this day.' },
+          to: { ...text, maxLength: 64, description: 'Only up to this time, or to the end of this day.' },
+          ...zoneParameter,
+          after: {
+            type: 'string',
+            maxLength: 64,
+            pattern: PURCHASE_POSITION,
+            description: 'Only after this position.',
+          },
+          ...limitParameter,
+          ...formatParameter,
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'The purchases.',
+          alsoAs,
+          schema: nextPageSchema(purchaseSchema, 'string', {
+            from: rangeProperties.from,
+            to: rangeProperties.to,
+            time_zone: rangeProperties.time_zone,
+          }),
+          example: { data: [example], next: null, from: null, to: null, time_zone: DEFAULT_ZONE },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        const { query } = call;
+        const times = requestedTimes(query);
+        const filter: PurchaseFilter = { ...(query as Omit<PurchaseFilter, 'from' | 'to'>), ...times };
+        const unknown = await unknownPurchaseFilter(events, filter);
+        if (unknown !== undefined)
+          throw new HttpError('schema', {
+            message: `${unknown.name}: ${unknown.words}`,
+            headers: fieldHeader(unknown.name),
+          });
+        // A list of one buyer's purchases is a look at that person.
+        const recorded = filter.buyer === undefined ? {} : { person: filter.buyer };
+        const after = query['after'] as string | undefined;
+        const format = formatOf(call);
+        if (format === 'json') {
+          const { rows, next } = await page(deps, filter, after, query['limit'] as number);
+          return { status: 200, body: { data: rows, next, ...times }, shown: rows.length, recorded };
+        }
+        const { heading, line } = lineWriter<PurchaseRow>(format, PURCHASE_COLUMNS, purchaseCells);
+        return {
+          contentType: CONTENT_TYPES[format],
+          recorded,
+          async *records() {
+            yield { text: heading, count: 0, position: null };
+            for await (const { rows } of readPurchases(deps, filter, after))
+              yield { text: rows.map(line).join(''), count: rows.length, position: null };
+          },
+        };
+      },
+    },
+  ];
+}
+
+async function page(
+  deps: PurchaseDeps,
+  filter: PurchaseFilter,
+  after: string | undefined,
+  limit: number,
+): Promise<{ readonly rows: readonly PurchaseRow[]; readonly next: string | null }> {
+  const startedAt = performance.now();
+  const found: PurchaseRow[] = [];
+  for await (const { rows, next } of readPurchases(deps, filter, after)) {
+    found.push(...rows);
+    const last = found[limit - 1];
+    if (found.length > limit && last !== undefined)
+      return { rows: found.slice(0, limit), next: positionText({ at: last.at, id: last.transaction_id }) };
+    if (performance.now() - startedAt >= PAGE_MS) return { rows: found, next };
+  }
+  return { rows: found, next: null };
+}
