@@ -2,7 +2,8 @@
 import { type Person, personId, personOf } from '../../domain/erasure.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
-import { findPeople, notifiedGifts, purchasesCharged, SEARCH } from './findPeople.js';
+import { purchasesCharged } from '../purchases/purchasesCharged.js';
+import { findPeople, notifiedGifts, SEARCH } from './findPeople.js';
 import { type GotGifts, identityOf, type PeopleLog, readTraces } from './personTraces.js';
 
 type GiftsBy = (typeof SEARCH.giftsBy)[number];

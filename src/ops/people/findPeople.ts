@@ -13,11 +13,11 @@ import type { NotificationSent } from '../../domain/notification.js';
 import { phoneSubject, usernameSubject } from '../../domain/personalFields.js';
 import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { normaliseUsername } from '../../lib/precis.js';
-import { type GiftsPurchased, type PaymentCharged } from '../../domain/purchase/events.js';
 import { Refusal } from '../../domain/refusal.js';
 import { idOf } from '../../domain/streamName.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { readableFields } from '../../runtime/personal/index.js';
+import { purchasesCharged } from '../purchases/purchasesCharged.js';
 import type { PeopleLog } from './personTraces.js';
 
 /** What support searches by, and how far a search goes. */
@@ -116,18 +116,6 @@ const FINDERS: Readonly<Record<PeopleBy, Finder>> = {
     }
   },
 };
-
-/** Purchases of a charge; `at` is the time of the purchase. */
-export async function* purchasesCharged(
-  events: PeopleLog['events'],
-  chargeId: string,
-): AsyncGenerator<{ readonly data: GiftsPurchased['data']; readonly at: string }> {
-  for await (const { stream, data } of eventsOf(events, ['PaymentCharged'])) {
-    if ((data as PaymentCharged['data']).charge_id !== chargeId) continue;
-    const [purchase] = await events.read(stream, { limit: 1 });
-    if (purchase !== undefined) yield { data: purchase.data as GiftsPurchased['data'], at: purchase.at };
-  }
-}
 
 /**
  * A gift that a message was sent about. `receiver` is that of the message, `at` the time when the gift became theirs.

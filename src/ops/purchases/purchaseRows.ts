@@ -79,10 +79,12 @@ export async function purchaseRows(
 }
 
 function purchaseRow(transaction_id: string, history: readonly RecordedEvent[]): PurchaseRow {
+  const [first] = history;
   const transaction = transactionIn(history);
-  if (transaction === undefined) throw new Error(`purchase ${transaction_id} is listed and has no events`);
+  if (first === undefined || transaction === undefined)
+    throw new Error(`purchase ${transaction_id} is listed and has no events`);
   const { buyer_id, brand_id, product_id, sale_price, count, total, created_at } = transaction;
-  const { product_name } = history[0]?.data as GiftsPurchased['data'];
+  const { product_name } = first.data as GiftsPurchased['data'];
   const charged = history.find(({ type }) => type === 'PaymentCharged')?.data as PaymentCharged['data'] | undefined;
   const refundedMoney = refundedMoneyIn(history);
   return {

@@ -10,10 +10,10 @@ import { boughtBy, namedIn } from '../../projections/byUser.js';
 import type { ReadModels } from '../../projections/index.js';
 import { timeKey } from '../../projections/timeKey.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
-import { purchasesCharged } from '../people/index.js';
 import type { TimeRange } from '../ranges/range.js';
 import { isWithin } from '../ranges/timeBounds.js';
 import { type PurchaseRow, purchaseRows } from './purchaseRows.js';
+import { purchasesCharged } from './purchasesCharged.js';
 
 /** Filters, all of which must match. */
 export interface PurchaseFilter extends Pick<TimeRange, 'from' | 'to'> {

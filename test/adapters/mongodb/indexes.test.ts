@@ -63,7 +63,12 @@ const QUERIES: Readonly<Record<string, readonly Query[]>> = {
     { where: { [field]: { gte: at(100), lte: at(2_900) } }, sort: [[field, 1]], limit: 100 },
     { where: { [field]: at(2_000), id: { gt: 'd1' } }, sort: [['id', 1]], limit: 100 },
   ]),
-  transactions: [],
+  transactions: [
+    { sort: [['created_at', -1]], limit: 100 },
+    { where: { created_at: { gte: at(100), lte: at(2_900) } }, sort: [['created_at', -1]], limit: 100 },
+    { where: { created_at: { gte: at(100), lt: at(2_900) } }, sort: [['created_at', -1]], limit: 100 },
+    { where: { created_at: at(2_000), id: { lt: 'd3' } }, sort: [['id', -1]], limit: 100 },
+  ],
 };
 /** Queries on every read model: pages of `verify`, of the totals, and by id. */
 const OF_ALL: readonly Query[] = [
@@ -121,6 +126,7 @@ function bodyOf(n: number): Body {
     added: at(n),
     send_due: at(n),
     expires_on: at(n),
+    created_at: at(n),
     name: n % 20 === 0 ? 'purchase' : `other${n % 7}`,
     state: n % 30 === 0 ? 'parked' : `done${n % 7}`,
     text: 'x'.repeat(300),
