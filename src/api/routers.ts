@@ -74,7 +74,7 @@ async function publicRouters(
     auth.router(routerOf),
     ...giftRouters(
       routerOf,
-      { ...gifts, appUrl: config.appUrl, keys: pipeline },
+      { ...gifts, feed: models.feed, appUrl: config.appUrl, keys: pipeline },
       redemptionProofRoutes({ ...evidence, events, gifts: models.gifts }),
     ),
     ...accountRouters(routerOf, gifts),

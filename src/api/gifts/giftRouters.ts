@@ -5,6 +5,7 @@ import { giftRoutes } from './gifts.js';
 import { type LaunchPageDeps, launchPageRoutes } from './launchPage.js';
 import { idempotencyKeyRoutes } from './idempotencyKeys.js';
 import type { RedemptionKeyDeps } from './redemptionKeys.js';
+import { type MerchantRedemptionDeps, merchantRedemptionRoutes } from './merchantRedemptions.js';
 import { redemptionListRoutes } from './redemptionList.js';
 import { redemptionRoutes } from './redemptions.js';
 import { transactionListRoutes } from './transactionList.js';
@@ -14,7 +15,7 @@ import { voucherRoutes } from './vouchers.js';
 /** @param more routes of other subjects below `/api/v2/gifts` */
 export function giftRouters(
   routerOf: RouterMaker,
-  deps: LaunchPageDeps & RedemptionKeyDeps,
+  deps: LaunchPageDeps & RedemptionKeyDeps & MerchantRedemptionDeps,
   more: readonly Route[],
 ): SubjectRouter[] {
   return [
@@ -27,6 +28,7 @@ export function giftRouters(
       ...more,
     ]),
     routerOf('/api/v2/transactions', [...transactionRoutes(deps), ...transactionListRoutes(deps)]),
+    routerOf('/api/v2/redemptions', merchantRedemptionRoutes(deps)),
     routerOf('/api/v2/idempotency-keys', idempotencyKeyRoutes(deps)),
     routerOf('/g', launchPageRoutes(deps)),
   ];

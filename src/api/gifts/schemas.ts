@@ -33,14 +33,16 @@ const SEND_AT: Schema = {
     'Of a purchase that was given such a time, for its buyer: when it is sent, or was; null: not before a time is named.',
 };
 
-export const redemptionSchema = entity('Redemption', {
+export const redemptionProperties = {
   id: ID,
   gift_id: GIFT_ID,
   redeemed: { type: 'boolean', description: 'True after redeem, false after unredeem.' },
   creation_at: ISO_TIME,
   updated_at: ISO_TIME,
   location_id: { type: 'string', description: 'The location it was made at.' },
-});
+};
+
+export const redemptionSchema = entity('Redemption', redemptionProperties);
 
 export const reversedSchema = entity('ReversedRedemption', {
   id: { type: 'string', description: 'An identifier; where nothing was redeemed, it names no redemption.' },

@@ -152,6 +152,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'GET /api/v2/product-tags/categories/{}',
       'GET /api/v2/products',
       'GET /api/v2/products/{}',
+      'GET /api/v2/redemptions',
       'GET /api/v2/tiles/{}',
       'GET /api/v2/transactions',
       'GET /api/v2/transactions/{}',
