@@ -13,6 +13,7 @@ export const DOORS = {
   'runtime/coordination': 20,
   'runtime/personal': 13,
   'runtime/readmodels': 30,
+  'ops/diagnosis': 6,
   'ops/evidence': 20,
   'ops/people': 15,
 };

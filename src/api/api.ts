@@ -37,7 +37,8 @@ export interface Apis {
 export async function createApi(options: ApiOptions, open: Resources): Promise<Apis> {
   const { config, logger, publicUrl, opsUrl, version, onAnswer } = options;
   const parts = await openParts(options, open);
-  const { all, staff } = await routersOf(options, parts, open);
+  const readiness = options.readinessOfAll(withCatalogue(options.readiness, parts.gifts.catalogue));
+  const { all, staff } = await routersOf(options, parts, readiness, open);
   const { corsOrigins, sandbox } = config;
   const routers = opsUrl === undefined ? [...all, ...staff] : all;
   const describe = (described: readonly SubjectRouter[], info: Omit<ApiInfo, 'version' | 'publicUrl'>): object =>
@@ -45,7 +46,6 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       described.flatMap(({ routes }) => routes),
       { version, publicUrl, sandbox, ...info },
     );
-  const readiness = options.readinessOfAll(withCatalogue(options.readiness, parts.gifts.catalogue));
   return {
     readiness,
     api: application(

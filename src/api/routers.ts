@@ -1,5 +1,6 @@
 /** Every router of the API, with the dependencies of its routes. */
 import type { Resources } from '../lib/async/resources.js';
+import { diagnose, type DiagnosisSources } from '../ops/diagnosis/index.js';
 import type { SignedLog } from '../ops/evidence/index.js';
 import type { Erasures } from '../ops/people/index.js';
 import type { OwnParts } from '../ops/status/failingParts.js';
@@ -14,6 +15,7 @@ import { evidenceRouters } from './evidence/evidenceRouters.js';
 import { giftProofRoutes, redemptionProofRoutes } from './evidence/proofs.js';
 import { giftRouters } from './gifts/giftRouters.js';
 import { opsRouters } from './ops/opsRouters.js';
+import type { Readiness } from './health.js';
 import type { ApiParts, PartsOptions } from './parts.js';
 import { serve } from './pipeline/pipeline.js';
 import { routerMaker, type RouterMaker, type SubjectRouter } from './pipeline/router.js';
@@ -33,6 +35,8 @@ export interface RouterOptions extends PartsOptions {
   readonly stopping: AbortSignal;
   /** Has the projector of this process, if it has one, look for requests of maintenance at once. */
   readonly pollMaintenance: () => void;
+  /** Where a diagnosis looks, besides readiness and status. */
+  readonly diagnosed: Omit<DiagnosisSources, 'parts' | 'status' | 'onFault'>;
   /** Requests a reset of the sandbox. @throws HttpError `reset_refused` */
   readonly reset: () => void;
 }
@@ -43,10 +47,18 @@ export interface Routers {
   readonly staff: readonly SubjectRouter[];
 }
 
-/** @throws UnavailableError */
-export async function routersOf(options: RouterOptions, parts: ApiParts, open: Resources): Promise<Routers> {
+/** @param readiness of all processes behind this port @throws UnavailableError */
+export async function routersOf(
+  options: RouterOptions,
+  parts: ApiParts,
+  readiness: Readiness,
+  open: Resources,
+): Promise<Routers> {
   const routerOf = routerMaker((route, allow) => serve(route, parts.pipeline, allow));
-  return { all: await publicRouters(routerOf, options, parts), staff: staffRouters(routerOf, options, parts, open) };
+  return {
+    all: await publicRouters(routerOf, options, parts),
+    staff: staffRouters(routerOf, options, parts, readiness, open),
+  };
 }
 
 async function publicRouters(
@@ -105,10 +117,12 @@ function staffRouters(
   routerOf: RouterMaker,
   options: RouterOptions,
   { gifts, takeDaily }: ApiParts,
+  readiness: Readiness,
   open: Resources,
 ): SubjectRouter[] {
   const { config, engines, models, hash, subjects, evidence, logger, own } = options;
   const { events, store } = engines;
+  const status = open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own }));
   return opsRouters(
     routerOf,
     {
@@ -117,13 +131,20 @@ function staffRouters(
       engines,
       models,
       upkeep: {
-        status: open.add(openServiceStatus({ events, store, projections: PROJECTIONS, own })),
+        status,
         orders: open.add(new AwaitedOrders(store, logger, options.pollMaintenance)),
       },
       payments: config,
       erasures: options.erasures,
       erasureDelayMs: config.erasureDelay * 1_000,
       takeDaily,
+      diagnose: async () =>
+        diagnose({
+          ...options.diagnosed,
+          status: async () => status.look(),
+          parts: async () => (await readiness()).parts,
+          onFault: (err) => logger.error({ err }, 'a check of the diagnosis failed'),
+        }),
     },
     giftProofRoutes(evidence, { events, models, hash, subjects }),
   );

@@ -7,6 +7,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import { auditCommand } from './audit/audit.js';
 import { backupCommand } from './backup.js';
 import { copyCommand } from './copy.js';
+import { diagnoseCommand } from './diagnose.js';
 import { giftsCommand } from './gifts.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
@@ -37,6 +38,7 @@ Example:
 
 Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`,
     );
+  gift.addCommand(diagnoseCommand(terminal));
   gift.addCommand(importCommand(terminal));
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(backupCommand(terminal));

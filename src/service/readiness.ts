@@ -62,11 +62,11 @@ export function readinessOf(options: ReadinessOptions): Readiness {
   const write = testWrites(engines.store.records, holder);
   return async () => {
     const parts = await Promise.all([
-      checked('event store', async () => logHealth(options)),
-      checked('read store', async () => readStoreHealth(engines.store, write)),
-      checked('bus', async () => engineHealth(engines.bus)),
-      checked('key store', async () => engineHealth(keyStore)),
-      ...projections.map((one) => checked(`projection ${one.name}`, async () => projectionHealth(options, one))),
+      checkedPart('event store', async () => logHealth(options)),
+      checkedPart('read store', async () => readStoreHealth(engines.store, write)),
+      checkedPart('bus', async () => engineHealth(engines.bus)),
+      checkedPart('key store', async () => engineHealth(keyStore)),
+      ...projections.map((one) => checkedPart(`projection ${one.name}`, async () => projectionHealth(options, one))),
     ]);
     const own = options.health();
     // Failing followers are entered last and replace other entries of their part: they say more than a missing leader.
@@ -88,7 +88,7 @@ export function readinessOf(options: ReadinessOptions): Readiness {
 type NamedHealth = [part: string, health: PartHealth];
 
 /** The health of a part that may be silent or fail. */
-async function checked(part: string, check: () => Promise<PartHealth>): Promise<NamedHealth> {
+export async function checkedPart(part: string, check: () => Promise<PartHealth>): Promise<NamedHealth> {
   const answer = check().catch((error: unknown) => ({
     ready: false,
     detail: (error instanceof UnavailableError ? error.publicReason : undefined) ?? 'cannot be reached',
@@ -96,7 +96,7 @@ async function checked(part: string, check: () => Promise<PartHealth>): Promise<
   return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
 }
 
-async function engineHealth(part: { readonly engine: string; ping(): Promise<void> }): Promise<PartHealth> {
+export async function engineHealth(part: { readonly engine: string; ping(): Promise<void> }): Promise<PartHealth> {
   await part.ping();
   return { ready: true, detail: part.engine };
 }

@@ -14,6 +14,7 @@ import { openProviders } from '../providers/openProviders.js';
 import { startWorkers } from '../providers/workers.js';
 import { busByClock, recordsByClock } from '../runtime/clock/sharedClock.js';
 import { reportServing } from '../runtime/coordination/index.js';
+import { engineSources } from './diagnosis.js';
 import { urlsOf } from './listeners.js';
 import { startProcessorRole } from './processorRole.js';
 import { projectInProcess, type RunningProjector } from './projector/inProcess.js';
@@ -165,7 +166,7 @@ async function createApis(
   { stopping, readiness, readinessOfAll, metrics, page, projector }: ApiNeeds,
   open: Resources,
 ): Promise<Apis> {
-  const { config, engines, keys, stored, holder, logger, followers } = shared;
+  const { config, engines, keys, stored, holder, logger, followers, projections } = shared;
   const serving = open.add(reportServing({ records: engines.store.records, holder, logger }));
   // Routes take longest to load, so other roles do not load them.
   const { createApi } = await import('../api/api.js');
@@ -188,6 +189,7 @@ async function createApis(
       },
       onLimited: metrics.limited,
       onStaffRefused: metrics.staffRefused,
+      diagnosed: engineSources({ events: () => engines.events, store: () => engines.store, config, projections }),
       pollMaintenance: () => projector?.poll(),
       reset,
       readiness,

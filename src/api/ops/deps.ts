@@ -5,6 +5,7 @@ import type { ProviderSettings } from '../../providers/settings.js';
 import type { ReadModels } from '../../projections/index.js';
 import type { ServiceStatus } from '../../ops/status/serviceStatus.js';
 import type { AwaitedOrders } from '../../ops/readmodels/orders.js';
+import type { Finding } from '../../ops/diagnosis/index.js';
 import type { Erasures } from '../../ops/people/index.js';
 import type { GiftRouteDeps } from '../gifts/deps.js';
 import type { TakeDaily } from '../limits/dailyLimits.js';
@@ -19,6 +20,7 @@ export interface OpsDeps {
   readonly erasures: Erasures;
   readonly erasureDelayMs: number;
   readonly takeDaily: TakeDaily;
+  readonly diagnose: () => Promise<readonly Finding[]>;
 }
 
 export interface Upkeep {

@@ -10,6 +10,7 @@ import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import { MAX_REASON } from '../../domain/reason.js';
 import type { Position } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { faultOf } from '../pipeline/errors.js';
 import { contextOf, userOf } from '../gifts/deps.js';
 import type { DailyLimit, TakeDaily } from '../limits/dailyLimits.js';
@@ -88,6 +89,11 @@ export interface OpsRoute extends Omit<
    */
   readonly watched?: true;
   /**
+   * Whether the route answers where the log takes no record: it shows no record itself, but why the log takes none
+   * (docs/support.md#access-records).
+   */
+  readonly evenUnrecorded?: true;
+  /**
    * Handles a call. `sight.personal`: the caller requested personal fields and gave a reason. `start` records the call
    * before a change without events of its own. The handler then also records the end, and the answer is not recorded
    * again.
@@ -103,7 +109,18 @@ const PERSONAL_PARAMETERS = {
 /** @param takeDaily counts a call against the caller's daily limit; absent: the route shows no personal fields */
 export function opsRoute(
   access: AccessRecorder,
-  { roles, personal, allPersonal, daily, watched, unrecorded = [], exists, handle, ...description }: OpsRoute,
+  {
+    roles,
+    personal,
+    allPersonal,
+    daily,
+    watched,
+    evenUnrecorded,
+    unrecorded = [],
+    exists,
+    handle,
+    ...description
+  }: OpsRoute,
   takeDaily?: TakeDaily,
 ): Route {
   const lately = watched === true ? watchers() : undefined;
@@ -132,7 +149,11 @@ export function opsRoute(
     if ('records' in answer) return streamed(access, asker, shown, answer);
     const { shown: count, recorded: _, ...rest } = answer;
     if (operation === undefined)
-      await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count));
+      await (lately ?? always)([asker.by, request], async () => access.shown(asker, shown, count)).catch(
+        (error: unknown) => {
+          if (evenUnrecorded !== true || !(error instanceof UnavailableError)) throw error;
+        },
+      );
     return { ...rest, accessRecord: { request: { ...shown, reason: null }, count } };
   };
   const counts = daily !== undefined || personal === true || allPersonal === true;

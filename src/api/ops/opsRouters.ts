@@ -5,6 +5,7 @@ import { giftAuditRoutes } from './gifts.js';
 import { supportActionRoutes } from './supportActions.js';
 import { erasureRoutes, openErasureRoutes } from './erasures.js';
 import type { OpsDeps } from './deps.js';
+import { diagnosisRoutes } from './diagnosis.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
 import { foundGiftRoutes, peopleRoutes } from './people.js';
@@ -25,6 +26,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps, ofGifts: readon
     );
   return [
     router('access', accessRoutes(deps)),
+    router('diagnosis', diagnosisRoutes(deps)),
     router('projections', projectionRoutes(deps)),
     router('gifts', [...foundGiftRoutes(deps), ...giftAuditRoutes(deps), ...ofGifts, ...supportActionRoutes(deps)]),
     router('redemptions', redemptionAuditRoutes(deps)),

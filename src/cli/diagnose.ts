@@ -1,0 +1,131 @@
+/** `gift diagnose`: what is wrong, in order of harm, with or without a running service. */
+import { Command } from 'commander';
+import { DataFileError } from '../adapters/embedded/sqlite.js';
+import { EngineError } from '../lib/engineError.js';
+import { diagnose, type Finding, settingsFindings } from '../ops/diagnosis/index.js';
+import { openServiceStatus } from '../ops/status/serviceStatus.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { ReadStore } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { PROJECTIONS } from '../projections/index.js';
+import { type Config, ConfigError, loadConfig } from '../service/config.js';
+import { engineSources } from '../service/diagnosis.js';
+import { partsOf } from '../service/diagnosisParts.js';
+import { type OpenedLog, type OpenedStores, withLog, withStores } from './engines.js';
+import { outputOptions } from './exports.js';
+import { blockLines, examples, jsonLine } from './output.js';
+import { CommandFailure, type Terminal, writeLines } from './terminal.js';
+
+/** Columns where the terminal does not say how many it has. */
+const COLUMNS = 80;
+
+export function diagnoseCommand(terminal: Terminal): Command {
+  const command = new Command('diagnose')
+    .summary('what is wrong, what it means, and the command that mends it')
+    .description(
+      `Looks at all that the service knows of itself, and says what is wrong, the greatest harm to people and money first, what it means, and the one command that mends it.
+It works with and without a running service, and changes nothing. What could not be looked at is named, too. Takes two seconds. Exit code 0: nothing is wrong; 1: something is.`,
+    );
+  return outputOptions(command, { csv: false })
+    .addHelpText('after', examples('gift diagnose', 'gift diagnose --json'))
+    .action(async ({ json }: { readonly json?: true }) => {
+      const findings = await findingsOf(terminal);
+      await writeLines(terminal.stdout, json === true ? findings.map(jsonLine) : inWords(findings, terminal));
+      if (findings.length > 0)
+        throw new CommandFailure(`${findings.length} ${findings.length === 1 ? 'thing is' : 'things are'} wrong`);
+    });
+}
+
+function inWords(findings: readonly Finding[], { stdout }: Terminal): string[] {
+  if (findings.length === 0) return ['nothing is wrong'];
+  return blockLines(
+    findings.map(({ code, harm, what, means, command }) => ({
+      head: `${code} (${harm}): ${what}`,
+      paragraphs: [means, `→ ${command}`],
+    })),
+    stdout.columns ?? COLUMNS,
+  );
+}
+
+type Opened = Partial<Pick<OpenedStores, 'store'>> & OpenedLog;
+
+async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
+  let config: Config;
+  try {
+    config = loadConfig(terminal.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return settingsFindings(error.faults);
+  }
+  const refused = new Map<'event store' | 'read store', UnavailableError>();
+  const look = async (opened?: Opened): Promise<readonly Finding[]> => diagnosed(terminal, config, refused, opened);
+  return whereOpened(
+    async (work) => withStores(terminal, work, { onlyReads: true }),
+    async (why) => {
+      refused.set('read store', why);
+      return whereOpened(
+        async (work) => withLog(terminal, work),
+        async (ofLog) => {
+          refused.set('event store', ofLog);
+          return look();
+        },
+        look,
+      );
+    },
+    look,
+  );
+}
+
+/** Opens engines for `work`. Where they can't be opened, `otherwise` gets the reason. */
+async function whereOpened<O, T>(
+  open: (work: (opened: O) => Promise<T>) => Promise<T>,
+  otherwise: (why: UnavailableError) => Promise<T>,
+  work: (opened: O) => Promise<T>,
+): Promise<T> {
+  let isOpen = false;
+  try {
+    return await open(async (opened) => {
+      isOpen = true;
+      return work(opened);
+    });
+  } catch (error) {
+    if (isOpen) throw error;
+    return otherwise(notOpened(error));
+  }
+}
+
+/** @throws an error that is not about an engine that can't be opened */
+function notOpened(error: unknown): UnavailableError {
+  if (error instanceof UnavailableError && error.publicReason !== undefined) return error;
+  const known = [UnavailableError, EngineError, DataFileError, CommandFailure].some((type) => error instanceof type);
+  if (!known) throw error;
+  const { message } = error as Error;
+  return new UnavailableError(message, { cause: error, publicReason: message });
+}
+
+async function diagnosed(
+  { stderr }: Terminal,
+  config: Config,
+  refused: ReadonlyMap<string, UnavailableError>,
+  opened: Opened | undefined,
+): Promise<readonly Finding[]> {
+  const orRefusal = <T>(engine: T | undefined, name: 'event store' | 'read store'): T => {
+    if (engine === undefined) throw refused.get(name) ?? new UnavailableError(`the ${name} is not open`);
+    return engine;
+  };
+  const events = (): EventStore => orRefusal(opened?.events, 'event store');
+  const store = (): ReadStore => orRefusal(opened?.store, opened === undefined ? 'event store' : 'read store');
+  return diagnose({
+    ...engineSources({ events, store, config, projections: PROJECTIONS }),
+    parts: async () => partsOf(config, { events, store, keys: opened?.keys }),
+    async status() {
+      const status = openServiceStatus({ events: events(), store: store(), projections: PROJECTIONS });
+      try {
+        return await status.look();
+      } finally {
+        await status.close();
+      }
+    },
+    onFault: (error) => stderr.write(`gift: a check failed: ${String(error)}\n`),
+  });
+}

@@ -1,0 +1,97 @@
+/**
+ * One look at all that the service knows of itself. It measures nothing itself and stores nothing: sources are what
+ * readiness, status, parked work and the log's own streams have. What can't be looked at is a finding, too.
+ */
+import { within } from '../../lib/async/within.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { OutwardState } from '../outward/outwardWork.js';
+import type { ParkedGroup } from '../parked/groups.js';
+import type { StatusEntry } from '../status/status.js';
+import { checkParts, checkSeal, type PartHealth } from './checks/engines.js';
+import { checkStatus } from './checks/leaders.js';
+import { checkParked } from './checks/parked.js';
+import { checkRebuilds, type NamedRebuild } from './checks/rebuilds.js';
+import { type Finding, type Found, inOrder } from './findings.js';
+
+/** Where a diagnosis looks. Each source may reject: what it would have told is then named as not known. */
+export interface DiagnosisSources {
+  /** Names of engines that are servers, not embedded. */
+  readonly servers: ReadonlySet<string>;
+  readonly parts: () => Promise<Readonly<Record<string, PartHealth>>>;
+  readonly status: () => Promise<readonly StatusEntry[]>;
+  readonly outward: () => Promise<Pick<OutwardState, 'held'>>;
+  readonly sealed: () => Promise<boolean>;
+  readonly rebuilds: () => Promise<readonly NamedRebuild[]>;
+  readonly parked: () => Promise<readonly ParkedGroup[]>;
+  /** Takes errors that no engine causes: they are faults of the program, and are named as not known, too. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Milliseconds after which a source counts as silent: more than any engine's own deadline. */
+const DEADLINE_MS = 15_000;
+
+interface Check {
+  /** What the check looks at, as text for the finding that it could not. */
+  readonly subject: string;
+  find(): Promise<readonly Found[]>;
+}
+
+function checksOf(sources: DiagnosisSources): readonly Check[] {
+  const status = shared(sources.status);
+  return [
+    {
+      subject: 'engines',
+      async find() {
+        const [parts, known] = await Promise.all([sources.parts(), status().catch(() => [])]);
+        const failing = known.flatMap((one) => (one.kind === 'part' ? [one.name] : []));
+        return checkParts(parts, sources.servers, new Set(failing));
+      },
+    },
+    { subject: 'the seal of the log', find: async () => checkSeal(await sources.sealed()) },
+    {
+      subject: 'leaders, read models and parts of processes',
+      async find() {
+        const [entries, { held }] = await Promise.all([status(), sources.outward()]);
+        return checkStatus(entries, held);
+      },
+    },
+    { subject: 'rebuilds', find: async () => checkRebuilds(await sources.rebuilds(), await status()) },
+    { subject: 'parked work', find: async () => checkParked(await sources.parked()) },
+  ];
+}
+
+/** Findings in order of harm to people and money; none: nothing is wrong. Never rejects for an engine that is away. */
+export async function diagnose(sources: DiagnosisSources): Promise<readonly Finding[]> {
+  const unknown = new Map<string, string[]>();
+  const found = await Promise.all(
+    checksOf(sources).map(async ({ subject, find }) => {
+      try {
+        return await within(find(), DEADLINE_MS, () => {
+          throw new UnavailableError('no answer in time', { publicReason: 'no answer in time' });
+        });
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) sources.onFault(error);
+        const why = reasonOf(error);
+        unknown.set(why, [...(unknown.get(why) ?? []), subject]);
+        return [];
+      }
+    }),
+  );
+  const notKnown = [...unknown].map(([why, subjects]): Found => ({
+    code: 'not_known',
+    what: `${subjects.join(', ')}: ${why}`,
+  }));
+  return inOrder([...found.flat(), ...notKnown]);
+}
+
+/** Reason that support may see: without a path or an address, unless the error has them for any reader. */
+function reasonOf(error: unknown): string {
+  if (error instanceof UnavailableError) return error.publicReason ?? 'an engine does not answer';
+  return `${error instanceof Error ? error.name : 'an error of no class'}: see the log of this process`;
+}
+
+/** Calls `read` once, for all that need it. */
+function shared<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined;
+  return () => (reading ??= read());
+}

@@ -1,0 +1,183 @@
+/**
+ * What a diagnosis finds: one row a code, from the greatest harm to people and money to the least. A row says what the
+ * finding means and the one command that mends it; a check that knows a better command gives it.
+ */
+
+/**
+ * Who is harmed: buyers' money, people with a gift, clients and merchants, an auditor's evidence; `risk`: nobody yet.
+ */
+export const HARMS = ['money', 'people', 'partners', 'evidence', 'risk'] as const;
+
+export type Harm = (typeof HARMS)[number];
+
+interface Row {
+  readonly harm: Harm;
+  readonly means: string;
+  readonly command: string;
+}
+
+const RESTART = 'systemctl restart gift-commerce';
+const STATUS = 'gift projections status';
+
+export const FINDINGS = {
+  settings_wrong: {
+    harm: 'money',
+    means: 'The service does not start with these settings: nothing is sold or redeemed.',
+    command: `correct it in the service's environment, and ${RESTART}`,
+  },
+  event_store_unavailable: {
+    harm: 'money',
+    means: 'Nothing is sold or redeemed until it is mended. Nothing that was acknowledged is lost.',
+    command: RESTART,
+  },
+  read_store_unavailable: {
+    harm: 'money',
+    means: 'Callers get 503 for most requests. Nothing is lost: all of it can be built anew from the log.',
+    command: RESTART,
+  },
+  key_store_unavailable: {
+    harm: 'money',
+    means: 'Phone numbers, names and messages can not be read, so nothing is sold or sent.',
+    command: RESTART,
+  },
+  service_stopped: {
+    harm: 'money',
+    means: 'No process folds or charges: purchases that were taken wait, and callers get no answer.',
+    command: 'systemctl start gift-commerce',
+  },
+  log_sealed: {
+    harm: 'money',
+    means: 'This log was copied to another engine, which takes the writes: here nothing is sold or redeemed.',
+    command: 'set EVENTSTORE_URL to the engine that the log was copied to, and restart the service',
+  },
+  outward_work_held: {
+    harm: 'money',
+    means: 'The log was restored, copied or held: nothing is charged, refunded, sent or delivered.',
+    command: 'gift resume --reason "<why>"',
+  },
+  process_managers_without_leader: {
+    harm: 'money',
+    means: 'Purchases are taken, but neither charged, issued nor sent until a process leads.',
+    command: RESTART,
+  },
+  bus_unavailable: {
+    harm: 'money',
+    means: 'Purchases are taken, but charged and sent only once the bus is back.',
+    command: RESTART,
+  },
+  parked_purchases: {
+    harm: 'money',
+    means: 'Purchases were given up: buyers paid, or wait to pay, and have no gifts.',
+    command: 'gift parked list --process purchase',
+  },
+  parked_refunds: {
+    harm: 'money',
+    means: 'Money that was promised back has not been given back.',
+    command: 'gift parked list --process refund',
+  },
+  parked_disputes: {
+    harm: 'money',
+    means: 'Gifts of disputed payments were not blocked or freed.',
+    command: 'gift parked list --process dispute',
+  },
+  purchases_stuck: {
+    harm: 'money',
+    means: 'Work is open for long: a provider does not answer, or a buyer has yet to prove who they are.',
+    command: 'gift payments reconcile --day "$(date +%F)"',
+  },
+  parked_notifications: {
+    harm: 'people',
+    means: 'Receivers were not told of their gifts, or nobody knows whether they were.',
+    command: 'gift parked list --process notification',
+  },
+  read_models_without_leader: {
+    harm: 'people',
+    means: 'Callers see old answers, which grow older; writes decide from the log as ever.',
+    command: RESTART,
+  },
+  read_model_behind: {
+    harm: 'people',
+    means: 'Callers see old answers, or 503 where they send Gift-Position.',
+    command: STATUS,
+  },
+  read_model_invalid: {
+    harm: 'people',
+    means: 'The read store does not fit the log; a process with the role projector builds the read model anew.',
+    command: STATUS,
+  },
+  documents_quarantined: {
+    harm: 'people',
+    means: 'These documents answer 503: an event could not be folded, or what is stored is damaged.',
+    command: 'gift projections repair NAME --found --reason "<why>"',
+  },
+  rebuild_failed: {
+    harm: 'people',
+    means: 'The build in use goes on to serve; the new one is not finished and waits for a person.',
+    command: 'gift projections rebuild NAME --abort',
+  },
+  rebuild_waits: {
+    harm: 'people',
+    means: 'The build in use goes on to serve; nobody makes the new one.',
+    command: 'gift projections rebuild NAME --reason "<why>"',
+  },
+  part_failing: {
+    harm: 'people',
+    means: 'This part of a process fails again and again; its work waits.',
+    command: RESTART,
+  },
+  part_not_ready: {
+    harm: 'people',
+    means: 'The service does not answer that it is ready, so a balancer sends it no requests.',
+    command: RESTART,
+  },
+  not_known: {
+    harm: 'people',
+    means: 'This could not be looked at, so it may be well or not.',
+    command: 'gift diagnose',
+  },
+  tree_failing: {
+    harm: 'evidence',
+    means: 'No heads are signed, or the log is not what was signed; nobody can prove what came since.',
+    command: 'gift audit verify',
+  },
+} as const satisfies Readonly<Record<string, Row>>;
+
+export type FindingCode = keyof typeof FINDINGS;
+
+export const FINDING_CODES = Object.keys(FINDINGS) as readonly FindingCode[];
+
+/** A finding as a check gives it: the table has the rest. */
+export interface Found {
+  readonly code: FindingCode;
+  readonly what: string;
+  /** Replaces the table's command. */
+  readonly command?: string;
+}
+
+export interface Finding {
+  readonly code: FindingCode;
+  readonly harm: Harm;
+  /** What is wrong, with names, numbers and times. */
+  readonly what: string;
+  /** What it means for people and money. */
+  readonly means: string;
+  /** The one command that mends it, or shows what to mend. */
+  readonly command: string;
+}
+
+/** The findings in order of harm; those of one code as they were found. */
+export function inOrder(found: readonly Found[]): Finding[] {
+  return found
+    .toSorted((one, other) => FINDING_CODES.indexOf(one.code) - FINDING_CODES.indexOf(other.code))
+    .map(({ code, what, command }) => ({
+      code,
+      harm: FINDINGS[code].harm,
+      what,
+      means: FINDINGS[code].means,
+      command: command ?? FINDINGS[code].command,
+    }));
+}
+
+/** The findings of settings with which nothing can be opened: nothing else is known then. */
+export const settingsFindings = (faults: readonly string[]): Finding[] =>
+  inOrder(faults.map((what) => ({ code: 'settings_wrong', what })));

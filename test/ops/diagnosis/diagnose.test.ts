@@ -1,0 +1,244 @@
+/** Each code of the diagnosis, from the state that a fault leaves. */
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { diagnose, type DiagnosisSources, FINDING_CODES, settingsFindings } from '../../../src/ops/diagnosis/index.js';
+import type { StatusEntry } from '../../../src/ops/status/status.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+
+const test = suite('diagnose');
+
+const PROGRESS = { position: '1', invalid_position: null, lag_events: 0, lag_exact: true, lag_seconds: 0 };
+const WELL = { ...PROGRESS, per_second: 0, holder: 'machine:1:a', last_holder: null };
+const MODEL = {
+  ...WELL,
+  kind: 'projection',
+  name: 'gifts',
+  version: 1,
+  build: 0,
+  in_use: true,
+  quarantined: 0,
+  rebuild: null,
+  served: null,
+  previous: null,
+  previous_release: null,
+} as const satisfies StatusEntry;
+const MANAGER = { ...WELL, kind: 'process', name: 'purchase', in_flight: 0, parked: 0 } as const satisfies StatusEntry;
+const LAST = { process: 'machine:1:a', since: '2026-05-04T12:30:00.000Z', lives: null };
+const PART = {
+  kind: 'part',
+  name: 'erasures',
+  process: 'machine:1:a',
+  since: '2026-05-04T12:30:00.000Z',
+  failures: 7,
+  why: 'an engine does not answer',
+} as const satisfies StatusEntry;
+const GROUP = {
+  id: '5d41c0ffee12',
+  step: 'charge',
+  cause: 'the provider was in trouble for 24 hours',
+  count: 3,
+  first_at: '2026-05-04T12:30:00.000Z',
+  last_at: '2026-05-04T12:41:00.000Z',
+  example: '3f0b8a1de29c4f7d5a6b90c1e2d3f4a5',
+};
+const REBUILD = {
+  target: 2,
+  from: 1,
+  kind: 'rebuild',
+  state: 'building',
+  by: 'sue',
+  at: '2026-05-04T12:30:00.000Z',
+} as const;
+
+function sources(changed: Partial<DiagnosisSources> = {}): DiagnosisSources {
+  return {
+    servers: new Set(),
+    parts: async () => ({ 'event store': { ready: true, detail: 'embedded' } }),
+    status: async () => [MODEL, MANAGER],
+    outward: async () => ({ held: undefined }),
+    sealed: async () => false,
+    rebuilds: async () => [],
+    parked: async () => [],
+    onFault: (error) => {
+      throw error;
+    },
+    ...changed,
+  };
+}
+
+const down = (part: string, detail: string): Partial<DiagnosisSources> => ({
+  parts: async () => ({ [part]: { ready: false, detail } }),
+});
+const status = (...entries: StatusEntry[]): Partial<DiagnosisSources> => ({ status: async () => entries });
+const away = async (): Promise<never> => {
+  throw new UnavailableError('connect ECONNREFUSED 10.0.0.1:27017');
+};
+
+/** What a fault leaves behind, with the codes that name it and a part of what the first says. */
+const TABLE: readonly (readonly [
+  fault: string,
+  left: Partial<DiagnosisSources>,
+  codes: readonly string[],
+  what: RegExp,
+])[] = [
+  [
+    'a file of the log was removed under the service',
+    down('event store', 'events.db-wal was removed or replaced under the service: writes are refused'),
+    ['event_store_unavailable'],
+    /events\.db-wal was removed/,
+  ],
+  [
+    'the file of the read store was removed, or another holds its lock',
+    down('read store', 'embedded, takes no writes: read.db-wal was removed or replaced'),
+    ['read_store_unavailable'],
+    /takes no writes/,
+  ],
+  ['the key store is away', down('key store', 'cannot be reached'), ['key_store_unavailable'], /key store: cannot/],
+  ['the bus is away', down('bus', 'does not answer'), ['bus_unavailable'], /bus: does not answer/],
+  ['a process has died', down('processes', '1 of 2 serve, process 2 starts'), ['part_not_ready'], /process 2 starts/],
+  ['the log is sealed', { sealed: async () => true }, ['log_sealed'], /sealed/],
+  [
+    'all processes were killed',
+    status({ ...MODEL, holder: null, last_holder: LAST }, { ...MANAGER, holder: null, last_holder: LAST }),
+    ['service_stopped'],
+    /the last was machine:1:a until 2026-05-04T12:30/,
+  ],
+  [
+    'the projector was killed or frozen',
+    status({ ...MODEL, holder: null, last_holder: { ...LAST, lives: true } }, MANAGER),
+    ['read_models_without_leader'],
+    /which lives, perhaps frozen/,
+  ],
+  [
+    'the processor was killed',
+    status(MODEL, { ...MANAGER, holder: null, lag_seconds: 9_000 }),
+    ['process_managers_without_leader'],
+    /no process leads them/,
+  ],
+  [
+    'a restored log is held',
+    { ...status(MODEL, { ...MANAGER, holder: null }), outward: async () => ({ held: 'it was restored' }) },
+    ['outward_work_held'],
+    /it was restored/,
+  ],
+  [
+    'a provider does not answer',
+    status(MODEL, { ...MANAGER, lag_seconds: 901, in_flight: 2 }),
+    ['purchases_stuck'],
+    /15 minutes old; 2 in flight/,
+  ],
+  [
+    'a read model is behind',
+    status({ ...MODEL, lag_seconds: 31, lag_events: 7 }, MANAGER),
+    ['read_model_behind'],
+    /gifts is 7 events and 31 s behind/,
+  ],
+  [
+    'a read store of another log',
+    status({ ...MODEL, invalid_position: '77' }, MANAGER),
+    ['read_model_invalid'],
+    /77 is not a position/,
+  ],
+  [
+    'a document can not be folded',
+    status({ ...MODEL, quarantined: 1 }, MANAGER),
+    ['documents_quarantined'],
+    /gifts: 1 document is/,
+  ],
+  [
+    'a part fails',
+    status(MODEL, MANAGER, PART),
+    ['part_failing'],
+    /erasures of machine:1:a fails since .* 7 times in a row/,
+  ],
+  ['the log was altered', status(MODEL, MANAGER, { ...PART, name: 'tree' }), ['tree_failing'], /tree of machine/],
+  [
+    'a rebuild fails',
+    { rebuilds: async () => [{ name: 'gifts', rebuild: { ...REBUILD, failure: 'it was altered' } }] },
+    ['rebuild_failed'],
+    /the rebuild of gifts that sue .* failed: it was altered/,
+  ],
+  [
+    'a rebuild was left',
+    { rebuilds: async () => [{ name: 'gifts', rebuild: REBUILD }] },
+    ['rebuild_waits'],
+    /has no process/,
+  ],
+  ...(['purchase', 'refund', 'dispute', 'notification'] as const).map(
+    (process) =>
+      [
+        `a ${process} was parked`,
+        { parked: async () => [{ ...GROUP, process }] },
+        [`parked_${process}s`],
+        /3 × .* the provider was in trouble/,
+      ] as const,
+  ),
+  [
+    'an engine is away',
+    { status: away, rebuilds: away },
+    ['not_known'],
+    /^leaders.*rebuilds: an engine does not answer$|^rebuilds/,
+  ],
+];
+
+for (const [fault, left, codes, what] of TABLE)
+  test(`names what is wrong when ${fault}`, async () => {
+    const found = await diagnose(sources(left));
+    assert.deepEqual(
+      found.map(({ code }) => code),
+      codes,
+    );
+    assert.match(found[0]?.what ?? '', what);
+    for (const { means, command } of found) assert.ok(means.length > 0 && command.length > 0);
+  });
+
+test('has a fault for each code', () => {
+  const named = new Set([
+    ...TABLE.flatMap(([, , codes]) => codes),
+    ...settingsFindings(['PORT']).map(({ code }) => code),
+  ]);
+  assert.deepEqual([...named].toSorted(), [...FINDING_CODES].toSorted());
+});
+
+test('finds nothing where nothing is wrong', async () => {
+  assert.deepEqual(await diagnose(sources()), []);
+});
+
+test('puts the greatest harm first, and names one reason once', async () => {
+  const found = await diagnose(
+    sources({
+      ...status(MODEL, MANAGER, { ...PART, name: 'tree' }),
+      ...down('event store', 'does not answer'),
+      sealed: away,
+      parked: away,
+      rebuilds: away,
+    }),
+  );
+  assert.deepEqual(
+    found.map(({ code, harm }) => `${code} ${harm}`),
+    ['event_store_unavailable money', 'not_known people', 'tree_failing evidence'],
+  );
+  assert.match(found[1]?.what ?? '', /the seal of the log.*parked work|parked work.*the seal of the log/);
+});
+
+test('starts a server again, not the service, where an engine is one', async () => {
+  const [found] = await diagnose(sources({ ...down('bus', 'does not answer'), servers: new Set(['bus']) }));
+  assert.equal(found?.command, 'start the server of NATS_URL; the service goes on by itself');
+});
+
+test('names what it could not look at where the program is at fault, and tells of the error', async () => {
+  const faults: unknown[] = [];
+  const error = new RangeError('secret');
+  const found = await diagnose(
+    sources({
+      sealed: async () => {
+        throw error;
+      },
+      onFault: (fault) => void faults.push(fault),
+    }),
+  );
+  assert.deepEqual([found.map(({ code }) => code), faults], [['not_known'], [error]]);
+  assert.ok(!JSON.stringify(found).includes('secret'));
+});
+
+test.run();
