@@ -1,8 +1,7 @@
 /** Where a diagnosis looks, on engines that the service or the command line has opened. */
 import type { DiagnosisSources } from '../ops/diagnosis/index.js';
 import { outwardState } from '../ops/outward/outwardWork.js';
-import { parkedGroups } from '../ops/parked/groups.js';
-import { parkedInLog } from '../ops/parked/parkedView.js';
+import { waitingGroups } from '../ops/parked/decideGroup.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { maintenance, type Projection } from '../runtime/readmodels/index.js';
@@ -35,10 +34,7 @@ export function engineSources({ events, store, config, projections }: DiagnosisO
       );
       return found.flatMap(({ name, record }) => (record === undefined ? [] : [{ name, rebuild: record.value }]));
     },
-    async parked() {
-      const all = await parkedInLog(events());
-      return parkedGroups(all.filter(({ document }) => document.state === 'parked'));
-    },
+    parked: async () => waitingGroups(events()),
   };
 }
 

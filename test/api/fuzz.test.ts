@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
+import { waitingGroups } from '../../src/ops/parked/decideGroup.js';
 import { PASSING, answerOf, checked } from '../support/service/answers.js';
 import { buy, purchaseOf, redeem } from '../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service/service.js';
@@ -152,14 +153,17 @@ test.before(async () => {
     'nonsense',
     undefined,
   ];
-  const stuck = (entity: string): object => ({
+  const stuck = (entity: string, cause = 'down'): object => ({
     id: crypto.randomUUID(),
     type: 'WorkParked',
     at: new Date().toISOString(),
-    data: { entity, transaction_id: NO_TRANSACTION, step: 'refund', cause: 'down', event_id: 'e', times: 1 },
+    data: { entity, transaction_id: NO_TRANSACTION, step: 'refund', cause, event_id: 'e', times: 1 },
     metadata: { commandId: 'x', correlationId: 'x', by: {} },
   });
-  await service.events.append('parked-dispute', (pool['parkedId'] ?? []).map(stuck) as Json, 'any');
+  await service.events.append('parked-dispute', (pool['parkedId'] ?? []).map((entity) => stuck(entity)) as Json, 'any');
+  // A group of its own, so that its decisions leave the others to be decided on singly.
+  await service.events.append('parked-dispute', [stuck('grouped', 'away')] as Json, 'any');
+  pool['groupId'] = (await waitingGroups(service.events)).filter(({ cause }) => cause === 'away').map(({ id }) => id);
   const [aud, sue] = [await service.userToken('aud'), await service.userToken('sue')];
   opsTokens = [aud, aud, aud, aud, sue, sue, sue, sue, ann, await service.clientToken(), undefined];
 });

@@ -556,6 +556,8 @@ const UNANSWERED: ReadonlySet<string> = new Set([
   'GET /ops/parked/{parkedId}',
   'POST /ops/parked/{parkedId}/retry',
   'POST /ops/parked/{parkedId}/discard',
+  'POST /ops/parked/groups/{groupId}/retry',
+  'POST /ops/parked/groups/{groupId}/discard',
   ...['rebuild', 'abort', 'rollback', 'verification', 'repair'].map((what) => `POST /ops/projections/{name}/${what}`),
   'GET /ops/projections/{name}/verification',
   'GET /ops/projections/{name}/repair',

@@ -7,6 +7,7 @@ import { erasureRoutes, openErasureRoutes } from './erasures.js';
 import type { OpsDeps } from './deps.js';
 import { diagnosisRoutes } from './diagnosis.js';
 import { type OpsRoute, opsRoute } from './frame.js';
+import { parkedGroupRoutes } from './parkedGroups.js';
 import { parkedRoutes } from './parked.js';
 import { foundGiftRoutes, peopleRoutes } from './people.js';
 import { projectionRoutes } from './projections.js';
@@ -33,7 +34,7 @@ export function opsRouters(routerOf: RouterMaker, deps: OpsDeps, ofGifts: readon
     router('totals', totalsRoutes(deps)),
     router('transactions', [...purchaseRoutes(deps), ...refundRoutes(deps)]),
     router('payments', reconciliationRoutes(deps)),
-    router('parked', parkedRoutes(deps)),
+    router('parked', [...parkedRoutes(deps), ...parkedGroupRoutes(deps)]),
     router('people', [...peopleRoutes(deps), ...erasureRoutes(deps)]),
     router('erasures', openErasureRoutes(deps)),
   ];

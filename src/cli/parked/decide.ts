@@ -1,10 +1,11 @@
 import { Command } from 'commander';
-import { lastReason, parkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
+import { lastReason, parkedEntry, type ParkedEntry, parkedView, type ParkedView } from '../../ops/parked/parkedView.js';
+import { groupMembers } from '../../ops/parked/decideGroup.js';
+import type { EventStore } from '../../ports/eventStore.js';
 import { withLogFallback } from '../../ops/history/withLogFallback.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { commandLineContext } from '../caller.js';
-import type { OpenedStores } from '../engines.js';
-import { withStores } from '../engines.js';
+import { type OpenedStores, withLog, withStores } from '../engines.js';
 import { giftNamed } from '../giftNamed.js';
 import { neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
@@ -15,6 +16,8 @@ import { filterOptions, parkedEntries, type ParkedFilter } from './list.js';
 
 interface DecideFlags extends ParkedFilter {
   readonly all?: true;
+  readonly group?: string;
+  readonly dryRun?: true;
   readonly reason?: string;
   readonly json?: true;
 }
@@ -52,11 +55,12 @@ What fails again is parked again, with the count. What is handed back already st
     )
     .argument('[id...]', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute')
     .option('--all', 'all that is parked, or what --process and --step choose of it');
-  return withReason(filterOptions(command))
+  return withReason(groupOptions(filterOptions(command)))
     .addHelpText(
       'after',
       examples(
         'gift parked retry 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "the card provider is up again"',
+        'gift parked retry --group 5d41c0ffee12 --reason "the card provider is up again"',
         'gift parked retry --all --process purchase --step charge --reason "the card provider is up again"',
       ),
     )
@@ -70,13 +74,22 @@ export function discardCommand(terminal: Terminal): Command {
       'Discards parked work: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why.\n' +
         'A message to a receiver is recorded as failed. A charge is recorded as declined: its gifts are cancelled (look at the provider first). A refund or a dispute stays as it was: nothing more is given back or freed.',
     )
-    .argument('<id...>', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute');
-  return withReason(command)
+    .argument('[id...]', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute');
+  return withReason(groupOptions(command))
     .addHelpText(
       'after',
-      examples('gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "notified the receiver by telephone"'),
+      examples(
+        'gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "notified the receiver by telephone"',
+        'gift parked discard --group 5d41c0ffee12 --dry-run',
+      ),
     )
     .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, DISCARD, ids, flags));
+}
+
+function groupOptions(command: Command): Command {
+  return command
+    .option('--group <id>', 'all of a group of one cause (gift parked groups), each once; run it again to go on')
+    .option('--dry-run', 'show what would be done, and do nothing');
 }
 
 function withReason(command: Command): Command {
@@ -89,15 +102,15 @@ async function runDecision(
   ids: readonly string[],
   flags: DecideFlags,
 ): Promise<void> {
-  const reason = neededReason(flags.reason, decision.word);
   refuseOddFlags(decision, ids, flags);
-  await withStores(terminal, async (opened) => {
+  if (flags.dryRun === true)
+    return withLog(terminal, async ({ events }) =>
+      showChosen(terminal, decision, await chosen(events, decision, flags), flags),
+    );
+  const reason = neededReason(flags.reason, decision.word);
+  return withStores(terminal, async (opened) => {
     if (decision.word === 'retry') await refuseWhileHeld(opened.events);
-    const wanted = flags.all === true ? (await parkedEntries(opened.events, flags)).map(({ id }) => id) : ids;
-    if (wanted.length === 0)
-      throw new CommandFailure(
-        'nothing is parked that could be retried: gift parked list --state all shows what there is',
-      );
+    const wanted = ids.length > 0 ? ids : (await chosen(opened.events, decision, flags)).map(({ id }) => id);
     const counted = { recorded: 0, failed: 0 };
     for (const [index, id] of wanted.entries()) {
       if (terminal.signal.aborted)
@@ -112,17 +125,68 @@ async function runDecision(
         counted,
       );
     }
+    if (flags.group !== undefined) terminal.stderr.write(`${counted.recorded} of ${wanted.length} ${decision.done}\n`);
     if (counted.recorded > 0 && decision.after !== '') terminal.stderr.write(`${decision.after}\n`);
     if (counted.failed > 0)
       throw new CommandFailure(`${counted.failed} of ${wanted.length} could not be ${decision.done}: see above`);
   });
 }
 
-function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, process, step }: DecideFlags): void {
-  if (all === true && ids.length > 0) throw usageFailure('give ids or --all, not both');
+/**
+ * The parked work that `--group`, or `--all` with its filter, means.
+ * @throws CommandFailure where there is none; UnavailableError
+ */
+async function chosen(
+  events: EventStore,
+  { done }: Decision,
+  { group, ...filter }: DecideFlags,
+): Promise<readonly ParkedEntry[]> {
+  if (group === undefined) {
+    const all = await parkedEntries(events, filter);
+    if (all.length > 0) return all;
+    throw new CommandFailure(
+      'nothing is parked that could be retried: gift parked list --state all shows what there is',
+    );
+  }
+  const { known, waiting } = await groupMembers(events, group);
+  if (waiting.length > 0) return waiting;
+  throw new CommandFailure(
+    known
+      ? `nothing of this group waits any more, so nothing is ${done}: gift parked list --state all shows what there is`
+      : 'there is no such group: gift parked groups lists them',
+  );
+}
+
+async function showChosen(
+  { stdout, stderr }: Terminal,
+  { word }: Decision,
+  entries: readonly ParkedEntry[],
+  { json }: DecideFlags,
+): Promise<void> {
+  const views = entries.map(parkedView);
+  await writeLines(
+    stdout,
+    views.map((view) =>
+      json === true ? jsonLine(view) : `${view.id}: would ${word} ${view.process} ${view.step} of ${view.entity}`,
+    ),
+  );
+  stderr.write(`${views.length} in all; nothing was done\n`);
+}
+
+function refuseOddFlags(
+  { word }: Decision,
+  ids: readonly string[],
+  { all, group, dryRun, process, step }: DecideFlags,
+): void {
+  const many = group === undefined ? '--all' : '--group';
+  if (all === true && group !== undefined) throw usageFailure('give --all or --group, not both');
+  if ((all === true || group !== undefined) && ids.length > 0) throw usageFailure(`give ids or ${many}, not both`);
   if (all !== true && (process !== undefined || step !== undefined))
     throw usageFailure('--process and --step go with --all');
-  if (all !== true && ids.length === 0) throw usageFailure(`${word} wants ids, or --all`);
+  if (dryRun === true && ids.length > 0)
+    throw usageFailure('--dry-run goes with --group or --all: gift parked show ID shows a single one');
+  if (all !== true && group === undefined && ids.length === 0)
+    throw usageFailure(`${word} wants ids, ${word === 'retry' ? 'or --all, ' : ''}or --group`);
 }
 
 interface Desired {

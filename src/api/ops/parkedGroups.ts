@@ -1,0 +1,182 @@
+import { discardParked, retryParked } from '../../commands/parkedWork.js';
+import { PARKED_NAMES } from '../../domain/parked.js';
+import { Refusal } from '../../domain/refusal.js';
+import { decidePieces, groupMembers, type PieceOutcome, waitingGroups } from '../../ops/parked/decideGroup.js';
+import type { ParkedGroup } from '../../ops/parked/groups.js';
+import { answerOf } from '../pipeline/errors.js';
+import { waitUntilProjected } from '../pipeline/positions.js';
+import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
+import { dataSchema, entity, listSchema, record } from '../representation/schemas.js';
+import type { OpsDeps } from './deps.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from './frame.js';
+
+const ID: Schema = { type: 'string' };
+const TIME: Schema = { type: 'string', format: 'date-time' };
+const COUNT: Schema = { type: 'integer', minimum: 0 };
+/** Pieces that one call decides on: an answer must not take minutes. */
+const MOST = 500;
+
+const groupSchema = entity('ParkedGroup', {
+  id: { ...ID, description: 'The same for the same process manager, step and cause.' },
+  process: { type: 'string', enum: PARKED_NAMES, description: 'The process manager that gave the work up.' },
+  step: { ...ID, description: 'The step that failed.' },
+  cause: { ...ID, description: 'Why the example failed; others differ in ids, numbers and times.' },
+  count: { ...COUNT, minimum: 1, description: 'How many pieces wait.' },
+  first_at: { ...TIME, description: 'When the first of them was parked.' },
+  last_at: { ...TIME, description: 'When the last of them was parked.' },
+  example: { ...ID, description: 'The id of the last one.' },
+} satisfies Record<keyof ParkedGroup, Schema>);
+
+const reportSchema = entity('ParkedGroupReport', {
+  group_id: ID,
+  dry_run: { type: 'boolean' },
+  pieces: listSchema(
+    record(
+      {
+        id: { ...ID, description: 'The id of the parked work.' },
+        outcome: {
+          type: 'string',
+          enum: ['done', 'unchanged', 'refused', 'would_be_done'],
+          description: '`unchanged`: another command had decided on it by then; `would_be_done`: of a dry run.',
+        },
+        error: { ...ID, description: 'Why it was refused.' },
+      },
+      ['id', 'outcome'],
+    ),
+  ),
+  left: { ...COUNT, description: 'How many pieces of the group wait still: the same call goes on with them.' },
+});
+
+const groupExample: ParkedGroup = {
+  id: '5d41c0ffee12',
+  process: 'purchase',
+  step: 'charge',
+  cause: 'the provider was in trouble for 24 hours',
+  count: 3,
+  first_at: '2026-05-04T12:30:00.000Z',
+  last_at: '2026-05-04T12:41:00.000Z',
+  example: '3f0b8a1de29c4f7d5a6b90c1e2d3f4a5',
+};
+const reportExample = {
+  group_id: groupExample.id,
+  dry_run: false,
+  pieces: [{ id: groupExample.example, outcome: 'done' }],
+  left: 0,
+};
+
+const params = { groupId: 'The id of the group, as the list of groups has it.' };
+const body = record(
+  {
+    reason: reasonProperty,
+    dry_run: { type: 'boolean', description: 'Shows what would be done, and does nothing.' },
+    limit: { type: 'integer', minimum: 1, maximum: MOST, default: MOST, description: 'Most pieces of this call.' },
+  },
+  ['reason'],
+);
+
+export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
+  const deps = { events, parked: models.parked, gifts: models.gifts };
+
+  const exists = async ({ params: { groupId = '' } }: EarlyCall): Promise<void> => {
+    if (!(await groupMembers(events, groupId)).known) throw new Refusal('parked_work_not_found');
+  };
+
+  async function decided(call: Call, decide: typeof retryParked): Promise<OpsAnswer> {
+    const { groupId = '' } = call.params;
+    const {
+      reason,
+      dry_run: dryRun = false,
+      limit = MOST,
+    } = call.body as {
+      readonly reason: string;
+      readonly dry_run?: boolean;
+      readonly limit?: number;
+    };
+    const { waiting } = await groupMembers(events, groupId);
+    const chosen = waiting.slice(0, limit);
+    const outcomes: PieceOutcome[] = [];
+    const context = supportContextOf(call, gifts.now());
+    if (!dryRun)
+      for await (const one of decidePieces(deps, chosen, { decide, context, reason: reason.trim() }))
+        outcomes.push(one);
+    const position = outcomes.findLast((one) => one.position !== undefined)?.position;
+    if (position !== undefined) await waitUntilProjected(position, [models.parked]);
+    const refused = outcomes.filter(({ outcome }) => outcome === 'refused').length;
+    return {
+      status: 200,
+      body: {
+        data: {
+          group_id: groupId,
+          dry_run: dryRun,
+          pieces: dryRun ? chosen.map(({ id }) => ({ id, outcome: 'would_be_done' })) : outcomes.map(shown),
+          left: waiting.length - outcomes.length + refused,
+        },
+      },
+      shown: chosen.length,
+      position,
+    };
+  }
+
+  const changing = { tag: 'Parked work', roles: ['support'], params, body, exists } as const;
+  const answers = [
+    { status: 200, description: 'The report.', schema: dataSchema(reportSchema), example: { data: reportExample } },
+  ];
+  return [
+    {
+      method: 'GET',
+      path: '/ops/parked/groups',
+      operation: 'listParkedGroups',
+      summary: 'Parked work in groups of one cause',
+      description:
+        'What waits for a person, by process manager, step and cause, the largest group first: how many, since when, until when, and an example.',
+      tag: 'Parked work',
+      roles: ['support', 'auditor'],
+      answers: [
+        {
+          status: 200,
+          description: 'All groups.',
+          schema: dataSchema(listSchema(groupSchema)),
+          example: { data: [groupExample] },
+        },
+      ],
+      errors: [],
+      async handle() {
+        const found = await waitingGroups(events);
+        return { status: 200, body: { data: found }, shown: found.length };
+      },
+    },
+    {
+      ...changing,
+      method: 'POST',
+      path: '/ops/parked/groups/:groupId/retry',
+      operation: 'retryParkedGroup',
+      outward: true,
+      summary: 'Retry all parked work of a group',
+      description:
+        'Hands each piece back to its process manager, as for a single one. Each is done once: a repeated call goes on with what is left.',
+      bodyExample: { reason: 'the provider is up again' },
+      answers,
+      errors: ['parked_work_not_found'],
+      handle: async (call) => decided(call, retryParked),
+    },
+    {
+      ...changing,
+      method: 'POST',
+      path: '/ops/parked/groups/:groupId/discard',
+      operation: 'discardParkedGroup',
+      summary: 'Discard all parked work of a group',
+      description:
+        'Removes each piece from the list for good, as for a single one. Each is done once: a repeated call goes on with what is left.',
+      bodyExample: { reason: 'all receivers were notified by telephone' },
+      answers,
+      errors: ['parked_work_not_found'],
+      handle: async (call) => decided(call, discardParked),
+    },
+  ];
+}
+
+const shown = ({ id, outcome, refusal }: PieceOutcome): object => ({
+  id,
+  outcome,
+  ...(refusal === undefined ? {} : { error: answerOf(refusal).message }),
+});
