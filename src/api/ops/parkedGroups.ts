@@ -1,7 +1,13 @@
 import { discardParked, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import { Refusal } from '../../domain/refusal.js';
-import { decidePieces, groupMembers, type PieceOutcome, waitingGroups } from '../../ops/parked/decideGroup.js';
+import {
+  decidePieces,
+  doneBefore,
+  groupMembers,
+  type PieceOutcome,
+  waitingGroups,
+} from '../../ops/parked/decideGroup.js';
 import type { ParkedGroup } from '../../ops/parked/groups.js';
 import { answerOf } from '../pipeline/errors.js';
 import { waitUntilProjected } from '../pipeline/positions.js';
@@ -92,16 +98,17 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
       readonly dry_run?: boolean;
       readonly limit?: number;
     };
-    const { waiting } = await groupMembers(events, groupId);
-    const chosen = waiting.slice(0, limit);
-    const outcomes: PieceOutcome[] = [];
     const context = supportContextOf(call, gifts.now());
-    if (!dryRun)
-      for await (const one of decidePieces(deps, chosen, { decide, context, reason: reason.trim() }))
-        outcomes.push(one);
+    const [{ waiting }, before] = await Promise.all([groupMembers(events, groupId), doneBefore(events, context)]);
+    // A repeated command takes up what it left, not what was parked since.
+    const [first] = before;
+    const open = first === undefined ? waiting : waiting.filter(({ document }) => document.changed < first.position);
+    const chosen = open.slice(0, Math.max(0, limit - before.length));
+    const now = dryRun ? [] : await decidePieces(deps, chosen, { decide, context, reason: reason.trim() });
+    const outcomes = [...before, ...now];
     const position = outcomes.findLast((one) => one.position !== undefined)?.position;
     if (position !== undefined) await waitUntilProjected(position, [models.parked]);
-    const refused = outcomes.filter(({ outcome }) => outcome === 'refused').length;
+    const refused = now.filter(({ outcome }) => outcome === 'refused').length;
     return {
       status: 200,
       body: {
@@ -109,10 +116,11 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
           group_id: groupId,
           dry_run: dryRun,
           pieces: dryRun ? chosen.map(({ id }) => ({ id, outcome: 'would_be_done' })) : outcomes.map(shown),
-          left: waiting.length - outcomes.length + refused,
+          left: waiting.length - now.length + refused,
         },
       },
-      shown: chosen.length,
+      replayed: before.length > 0 && now.length === 0,
+      shown: dryRun ? chosen.length : outcomes.length,
       position,
     };
   }

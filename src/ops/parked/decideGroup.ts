@@ -1,9 +1,11 @@
 /** Retries or discards the parked work of a group, piece by piece (docs/support.md#parked-work-by-group). */
-import { type CommandContext, partOf } from '../../commands/context.js';
+import type { CommandContext } from '../../commands/context.js';
 import type { ParkedDeps } from '../../commands/findParked.js';
 import type { ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
+import { PARKED_NAMES, type ParkedEvent, parkedId, parkedStream } from '../../domain/parked.js';
 import { Refusal } from '../../domain/refusal.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import { streamBetween } from '../history/streamBetween.js';
 import { type ParkedGroup, parkedGroupId, parkedGroups } from './groups.js';
 import { type ParkedEntry, parkedInLog } from './parkedView.js';
 
@@ -32,7 +34,28 @@ export interface PieceOutcome {
   /** `unchanged`: another command had decided on it by then; `refused`: see `refusal`. */
   readonly outcome: 'done' | 'unchanged' | 'refused';
   readonly refusal?: Refusal;
-  readonly position?: string;
+  readonly position?: Position;
+}
+
+/** What an earlier run of the command did, as its own events in the log tell. @throws UnavailableError */
+export async function doneBefore(
+  events: EventStore,
+  { commandId }: Pick<CommandContext, 'commandId'>,
+): Promise<readonly Required<Omit<PieceOutcome, 'refusal'>>[]> {
+  const done: Required<Omit<PieceOutcome, 'refusal'>>[] = [];
+  for (const name of PARKED_NAMES)
+    for await (const page of streamBetween(events, parkedStream(name), '', undefined))
+      for (const { data, metadata, position } of page) {
+        if (metadata.commandId !== commandId) continue;
+        done.push({ id: parkedId(name, (data as ParkedEvent['data']).entity), outcome: 'done', position });
+      }
+  return done.toSorted((one, other) => (one.position < other.position ? -1 : 1));
+}
+
+interface GroupDecision {
+  readonly decide: typeof retryParked;
+  readonly context: CommandContext;
+  readonly reason: string;
 }
 
 /**
@@ -40,23 +63,20 @@ export interface PieceOutcome {
  * and a piece that another command decides on concurrently is left as that has it.
  * @throws UnavailableError; what was done by then is done
  */
-export async function* decidePieces(
+export async function decidePieces(
   deps: ParkedDeps,
   pieces: readonly ParkedEntry[],
-  {
-    decide,
-    context,
-    reason,
-  }: { readonly decide: typeof retryParked; readonly context: CommandContext; readonly reason: string },
-): AsyncGenerator<PieceOutcome, void> {
-  for (const { id } of pieces) {
-    try {
-      yield outcomeOf(await decide(deps, id, partOf(context), reason));
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      yield { id, outcome: 'refused', refusal: error };
-    }
-  }
+  { decide, context, reason }: GroupDecision,
+): Promise<PieceOutcome[]> {
+  const outcomes: PieceOutcome[] = [];
+  for (const { id } of pieces)
+    outcomes.push(
+      await decide(deps, id, context, reason).then(outcomeOf, (refusal: unknown): PieceOutcome => {
+        if (!(refusal instanceof Refusal)) throw refusal;
+        return { id, outcome: 'refused', refusal };
+      }),
+    );
+  return outcomes;
 }
 
 const outcomeOf = ({ id, own }: ParkedOutcome): PieceOutcome =>

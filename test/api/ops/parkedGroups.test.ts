@@ -53,7 +53,7 @@ test('lists one group a cause, the largest first, the same on both fronts', asyn
 });
 
 test('shows in a dry run what would be retried, and does nothing', async () => {
-  const [{ id = '' } = {}] = await groups();
+  const id = (await groups())[0]?.id ?? '';
   const reply = await decide(id, 'retry', { dry_run: true });
   assert.equal(reply.status, 200, reply.text);
   assert.deepEqual(reply.json.data, {
@@ -68,12 +68,21 @@ test('shows in a dry run what would be retried, and does nothing', async () => {
 });
 
 test('goes on where it ended, and retries each piece once, with who and why', async () => {
-  const [{ id = '' } = {}] = await groups();
+  const id = (await groups())[0]?.id ?? '';
   const first = await decide(id, 'retry', { limit: 1 }, 'group-once');
   const again = await decide(id, 'retry', { limit: 1 }, 'group-once');
   assert.deepEqual(
     [first.json.data, again.json.data.group_id],
     [{ group_id: id, dry_run: false, pieces: [{ id: ids()[0], outcome: 'done' }], left: 2 }, id],
+  );
+  const store = await service.openStore();
+  for (const { key } of await store.records.list('idempotency:')) await store.records.delete(key);
+  await store.close();
+  const third = await decide(id, 'retry', { limit: 1 }, 'group-once');
+  assert.deepEqual(
+    [third.headers.get('idempotent-replayed'), third.json.data.pieces],
+    ['true', first.json.data.pieces],
+    'the log knows the command without its stored answer',
   );
   // The service parks the first again, since its card still makes trouble: it belongs to the same group again.
   await parkedTimes(service, 'purchase', purchases[0] ?? '', 2);
