@@ -14,7 +14,7 @@ export const DOORS = {
   'runtime/personal': 13,
   'runtime/readmodels': 30,
   'ops/diagnosis': 6,
-  'ops/evidence': 20,
+  'ops/evidence': 22,
   'ops/people': 15,
 };
 

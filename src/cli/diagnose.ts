@@ -4,13 +4,11 @@ import { DataFileError } from '../adapters/embedded/sqlite.js';
 import { EngineError } from '../lib/engineError.js';
 import { diagnose, type Finding, settingsFindings } from '../ops/diagnosis/index.js';
 import { openServiceStatus } from '../ops/status/serviceStatus.js';
-import type { EventStore } from '../ports/eventStore.js';
-import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROJECTIONS } from '../projections/index.js';
 import { type Config, ConfigError, loadConfig } from '../service/config.js';
 import { engineSources } from '../service/diagnosis.js';
-import { partsOf } from '../service/diagnosisParts.js';
+import { metricsOf, partsOf } from '../service/diagnosisParts.js';
 import { type OpenedLog, type OpenedStores, withLog, withStores } from './engines.js';
 import { outputOptions } from './exports.js';
 import { blockLines, examples, jsonLine } from './output.js';
@@ -47,7 +45,7 @@ function inWords(findings: readonly Finding[], { stdout }: Terminal): string[] {
   );
 }
 
-type Opened = Partial<Pick<OpenedStores, 'store'>> & OpenedLog;
+type Opened = Partial<Pick<OpenedStores, 'store' | 'models'>> & OpenedLog;
 
 async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
   let config: Config;
@@ -109,23 +107,29 @@ async function diagnosed(
   refused: ReadonlyMap<string, UnavailableError>,
   opened: Opened | undefined,
 ): Promise<readonly Finding[]> {
-  const orRefusal = <T>(engine: T | undefined, name: 'event store' | 'read store'): T => {
-    if (engine === undefined) throw refused.get(name) ?? new UnavailableError(`the ${name} is not open`);
-    return engine;
+  const refusal = (name: 'event store' | 'read store'): UnavailableError =>
+    refused.get(name) ?? new UnavailableError(`the ${name} is not open`);
+  const log = (): Opened => {
+    if (opened === undefined) throw refusal('event store');
+    return opened;
   };
-  const events = (): EventStore => orRefusal(opened?.events, 'event store');
-  const store = (): ReadStore => orRefusal(opened?.store, opened === undefined ? 'event store' : 'read store');
+  const read = (): Pick<OpenedStores, 'store' | 'models'> => {
+    const { store, models } = log();
+    if (store === undefined || models === undefined) throw refusal('read store');
+    return { store, models };
+  };
   return diagnose({
-    ...engineSources({ events, store, config, projections: PROJECTIONS }),
-    parts: async () => partsOf(config, { events, store, keys: opened?.keys }),
+    ...engineSources({ log, read, config, projections: PROJECTIONS }),
+    parts: async () => partsOf(config, { log, read, isLogOpen: opened !== undefined }),
     async status() {
-      const status = openServiceStatus({ events: events(), store: store(), projections: PROJECTIONS });
+      const status = openServiceStatus({ events: log().events, store: read().store, projections: PROJECTIONS });
       try {
         return await status.look();
       } finally {
         await status.close();
       }
     },
+    metrics: async () => metricsOf(config),
     onFault: (error) => stderr.write(`gift: a check failed: ${String(error)}\n`),
   });
 }

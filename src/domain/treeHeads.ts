@@ -36,3 +36,8 @@ export type TreeHeadSigned = DomainEvent<
 >;
 
 export type TreeEvent = TreeStarted | TreeHeadSigned;
+
+/**
+ * Events of the tree itself. A tree that grew only by these needs no other head, since an idle log would grow for ever.
+ */
+export const TREE_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);

@@ -1,44 +1,92 @@
 /** Where a diagnosis looks, on engines that the service or the command line has opened. */
+import { statfs } from 'node:fs/promises';
+import { endpointsOverview, WEBHOOK_LEASE } from '../deliveries/index.js';
+import { EngineError } from '../lib/engineError.js';
+import { clockMs } from '../lib/clock.js';
 import type { DiagnosisSources } from '../ops/diagnosis/index.js';
+import { headStatus, openTileFolder } from '../ops/evidence/index.js';
 import { outwardState } from '../ops/outward/outwardWork.js';
 import { waitingGroups } from '../ops/parked/decideGroup.js';
 import type { EventStore } from '../ports/eventStore.js';
+import type { KeyStore } from '../ports/keyStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { PROCESS_LEASE } from '../processors/runner/index.js';
+import { dueGifts } from '../projections/dueGifts.js';
+import type { ReadModels } from '../projections/index.js';
+import { webhookEndpointsProjection } from '../projections/webhookEndpoints.js';
+import { leaseState } from '../runtime/coordination/index.js';
+import type { Subjects } from '../runtime/personal/index.js';
 import { maintenance, type Projection } from '../runtime/readmodels/index.js';
 import type { Config } from './config.js';
+import { makesDeadLinks } from './deadLinks.js';
+import { findHashKey } from './keys.js';
+import { refuseUnlessKeysFit } from './keysCheck.js';
 import { isEmbedded } from './personal.js';
+import { treeDir } from './tree.js';
+
+interface Read {
+  readonly store: ReadStore;
+  readonly models: Pick<ReadModels, 'schedule' | 'webhookEndpoints'>;
+}
+
+interface OpenLog {
+  readonly events: EventStore;
+  readonly keys: KeyStore;
+  readonly subjects: Subjects;
+}
 
 /** Engines as far as they could be opened: each function throws why it could not. */
 export interface DiagnosedEngines {
-  readonly events: () => EventStore;
-  readonly store: () => ReadStore;
+  readonly log: () => OpenLog;
+  readonly read: () => Read;
 }
 
 export interface DiagnosisOptions extends DiagnosedEngines {
-  readonly config: Pick<Config, 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl' | 'keysUrl'>;
+  readonly config: Config;
   readonly projections: readonly Projection[];
 }
 
 /** Sources that are the same for a process of the service and the command line. */
-export type EngineSources = Omit<DiagnosisSources, 'parts' | 'status' | 'onFault'>;
+export type EngineSources = Omit<DiagnosisSources, 'parts' | 'status' | 'metrics' | 'onFault'>;
 
-export function engineSources({ events, store, config, projections }: DiagnosisOptions): EngineSources {
+/** How long ago what is late now was to be sent, ms. */
+const LATE_MS = 300_000;
+
+export function engineSources({ log, read, config, projections }: DiagnosisOptions): EngineSources {
+  const servers = serversOf(config);
   return {
-    servers: serversOf(config),
-    outward: async () => outwardState(events()),
-    sealed: async () => events().sealed(),
-    async rebuilds() {
-      const { records } = store();
-      const found = await Promise.all(
-        projections.map(async ({ name }) => ({ name, record: await maintenance.rebuildOf({ records }, name) })),
-      );
-      return found.flatMap(({ name, record }) => (record === undefined ? [] : [{ name, rebuild: record.value }]));
+    servers,
+    outward: async () => outwardState(log().events),
+    sealed: async () => log().events.sealed(),
+    rebuilds: async () => rebuildsOf(read().store, projections),
+    parked: async () => waitingGroups(log().events),
+    lateSends: async () => lateSends(read()),
+    async webhooks() {
+      const { store, models } = read();
+      if ((await store.active(webhookEndpointsProjection.name)) === undefined) return [];
+      const { logId } = log().events;
+      return endpointsOverview({ endpoints: models.webhookEndpoints, records: store.records, logId });
     },
-    parked: async () => waitingGroups(events()),
+    async head() {
+      const { events } = log();
+      const folder = openTileFolder(treeDir(config), events.logId);
+      return headStatus(
+        events,
+        folder,
+        config.sealWitnesses.map(({ key }) => key),
+      );
+    },
+    headsEveryMs: config.sealEveryMs,
+    clocks: async () => clocksOf(read().store),
+    keys: async () => keysFault(log(), config),
+    settings: { warnings: config.warnings ?? [], deadLinks: makesDeadLinks(config) },
+    freeBytes: async () => (servers.size === ENGINES ? undefined : freeBytes(config.dataDir)),
   };
 }
 
-function serversOf(config: DiagnosisOptions['config']): ReadonlySet<string> {
+const ENGINES = 4;
+
+function serversOf(config: Config): ReadonlySet<string> {
   const { eventStoreUrl, mongodbUrl, natsUrl } = config;
   return new Set([
     ...(eventStoreUrl === undefined ? [] : ['event store']),
@@ -46,4 +94,54 @@ function serversOf(config: DiagnosisOptions['config']): ReadonlySet<string> {
     ...(natsUrl === undefined ? [] : ['bus']),
     ...(isEmbedded(config) ? [] : ['key store']),
   ]);
+}
+
+async function rebuildsOf(store: ReadStore, projections: readonly Projection[]): ReturnType<EngineSources['rebuilds']> {
+  const found = await Promise.all(
+    projections.map(async ({ name }) => ({ name, record: await maintenance.rebuildOf(store, name) })),
+  );
+  return found.flatMap(({ name, record }) => (record === undefined ? [] : [{ name, rebuild: record.value }]));
+}
+
+/** Only the first page is counted: how many there are says how long it lasts, not what to do. */
+async function lateSends({ store, models }: Read): ReturnType<EngineSources['lateSends']> {
+  const due = dueGifts(store, models.schedule);
+  if (!(await due.serves())) return { count: 0, more: false };
+  const pages = due.toSend(new Date(clockMs() - LATE_MS).toISOString());
+  const page = await pages.next();
+  const first = page.done === true ? [] : page.value;
+  const more = (await pages.next()).done !== true;
+  const [example] = first;
+  return { count: first.length, more, ...(example === undefined ? {} : { example: example.id }) };
+}
+
+async function clocksOf({ records }: ReadStore): ReturnType<EngineSources['clocks']> {
+  const leases = await Promise.all(
+    ['projector', PROCESS_LEASE, WEBHOOK_LEASE].map(async (name) => leaseState(records, name)),
+  );
+  return leases.flatMap((lease) =>
+    lease?.at === undefined || lease.holder === null
+      ? []
+      : [{ process: lease.holder, aheadMs: Date.now() - Date.parse(lease.at) }],
+  );
+}
+
+async function keysFault(log: OpenLog, config: Config): Promise<string | undefined> {
+  try {
+    await refuseUnlessKeysFit(log, () => findHashKey(config));
+    return undefined;
+  } catch (error) {
+    if (error instanceof EngineError) return error.message;
+    throw error;
+  }
+}
+
+async function freeBytes(dataDir: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(dataDir);
+    return bavail * bsize;
+  } catch {
+    // The engine that uses the folder reports the fault.
+    return undefined;
+  }
 }

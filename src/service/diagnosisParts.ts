@@ -1,43 +1,37 @@
 /** Engines as the command line reaches them, and what a service at the settings' address says of itself. */
 import type { PartHealth } from '../api/health.js';
 import { addressOf } from '../lib/urls.js';
-import type { EventStore } from '../ports/eventStore.js';
-import type { KeyStore } from '../ports/keyStore.js';
-import type { ReadStore } from '../ports/readStore.js';
 import type { Config } from './config.js';
+import type { DiagnosedEngines } from './diagnosis.js';
 import { checkedPart, engineHealth } from './readiness.js';
 
 /** Milliseconds that a service has to answer: its own checks end before. */
-const READYZ_MS = 5_000;
+const ANSWER_MS = 5_000;
 /** Addresses that stand for all of the machine, with one that can be reached. */
 const REACHED: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 type Parts = Readonly<Record<string, PartHealth>>;
 
-interface Reached {
-  /** Throws why the log could not be opened. The others were not tried then. */
-  readonly events: () => EventStore;
-  /** Throws why the read store could not be opened. */
-  readonly store: () => ReadStore;
-  /** `undefined` where the log could not be opened. */
-  readonly keys: KeyStore | undefined;
+interface Reached extends DiagnosedEngines {
+  /** Whether the log could be opened: the read store was not tried where it could not. */
+  readonly isLogOpen: boolean;
 }
 
 /**
  * The engines, and the parts of a service that answers at `HOST` and `PORT`: it knows of files that were removed under
  * it, and of writes that fail, which a second process on the same engines can't see.
  */
-export async function partsOf(config: Config, { events, store, keys }: Reached): Promise<Parts> {
+export async function partsOf(config: Config, { log, read, isLogOpen }: Reached): Promise<Parts> {
   const { natsUrl } = config;
   const own = await Promise.all([
-    checkedPart('event store', async () => engineHealth(events())),
-    ...(keys === undefined
-      ? []
-      : [
-          checkedPart('read store', async () => engineHealth(store())),
-          checkedPart('key store', async () => engineHealth(keys)),
-        ]),
-    ...(natsUrl === undefined ? [] : [checkedPart('bus', async () => natsHealth(natsUrl, events().logId))]),
+    checkedPart('event store', async () => engineHealth(log().events)),
+    ...(isLogOpen
+      ? [
+          checkedPart('read store', async () => engineHealth(read().store)),
+          checkedPart('key store', async () => engineHealth(log().keys)),
+        ]
+      : []),
+    ...(natsUrl === undefined ? [] : [checkedPart('bus', async () => natsHealth(natsUrl, log().events.logId))]),
   ]);
   const unready = Object.entries(await partsOfService(config)).filter(([, { ready }]) => !ready);
   return { ...Object.fromEntries(own), ...Object.fromEntries(unready) };
@@ -54,16 +48,26 @@ async function natsHealth(url: string, logId: string): Promise<PartHealth> {
 }
 
 /** Empty where no service answers there: whether one runs is seen by its leases. */
-async function partsOfService({ host, port, metricsPort }: Config): Promise<Parts> {
-  const shown = metricsPort ?? port;
-  if (shown === 0) return {};
+async function partsOfService(config: Config): Promise<Parts> {
+  const text = await shownBy(config, '/readyz');
   try {
-    const answer = await fetch(`${addressOf(REACHED[host] ?? host, shown)}/readyz`, {
-      signal: AbortSignal.timeout(READYZ_MS),
-    });
-    const { parts } = (await answer.json()) as { readonly parts?: Parts };
-    return parts ?? {};
+    return (JSON.parse(text) as { readonly parts?: Parts }).parts ?? {};
   } catch {
+    // What answers there is no service.
     return {};
+  }
+}
+
+/** The page `/metrics` of a service that answers at `HOST` and `PORT`; empty where none does. */
+export const metricsOf = async (config: Config): Promise<string> => shownBy(config, '/metrics');
+
+async function shownBy({ host, port, metricsPort }: Config, path: string): Promise<string> {
+  const shown = metricsPort ?? port;
+  if (shown === 0) return '';
+  try {
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    return await (await fetch(addressOf(REACHED[host] ?? host, shown) + path, { signal })).text();
+  } catch {
+    return '';
   }
 }

@@ -189,7 +189,15 @@ async function createApis(
       },
       onLimited: metrics.limited,
       onStaffRefused: metrics.staffRefused,
-      diagnosed: engineSources({ events: () => engines.events, store: () => engines.store, config, projections }),
+      diagnosed: {
+        ...engineSources({
+          log: () => ({ events: engines.events, keys: shared.keyStore, subjects: shared.subjects }),
+          read: () => ({ store: engines.store, models: shared.models }),
+          config,
+          projections,
+        }),
+        metrics: async () => page.text(),
+      },
       pollMaintenance: () => projector?.poll(),
       reset,
       readiness,

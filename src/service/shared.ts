@@ -1,7 +1,6 @@
 /** What the roles of a process share: engines with their keys, read models, health and metrics. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import ipaddr from 'ipaddr.js';
 import type { Logger } from 'pino';
 import { type Shortcodes, shortcodesUnder } from '../domain/giftIds.js';
 import { type KeyedHash, keyedHash } from '../domain/keyedHash.js';
@@ -24,6 +23,7 @@ import type { Projection } from '../runtime/readmodels/index.js';
 import { type AppendWatch, watchAppends } from '../runtime/supervision/appendWatch.js';
 import { type Followers, followers as openFollowers } from '../runtime/supervision/followers.js';
 import type { Config } from './config.js';
+import { makesDeadLinks } from './deadLinks.js';
 import { openEngines } from './engines.js';
 import { findHashKey, type Keys, loadKeys } from './keys.js';
 import { refuseUnlessKeysFit } from './keysCheck.js';
@@ -158,10 +158,4 @@ async function openWithKeys({ config, logger, member, through }: RolesOptions, o
     keys,
     hash,
   };
-}
-
-/** Whether links would start with a `HOST` that stands for every address of the machine, and can't be opened. */
-export function makesDeadLinks({ publicUrl, host, roles }: Pick<Config, 'publicUrl' | 'host' | 'roles'>): boolean {
-  if (publicUrl !== undefined || !(roles.has('api') || roles.has('processor'))) return false;
-  return ipaddr.isValid(host) && ipaddr.parse(host).range() === 'unspecified';
 }

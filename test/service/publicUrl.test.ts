@@ -7,7 +7,7 @@ import { startApp } from '../../src/service/app.js';
 import { loadConfig } from '../../src/service/config.js';
 import { createLogger } from '../../src/lib/logging/logger.js';
 import { addressOf } from '../../src/lib/urls.js';
-import { makesDeadLinks } from '../../src/service/shared.js';
+import { makesDeadLinks } from '../../src/service/deadLinks.js';
 
 const test = suite('where callers reach the service');
 

@@ -2,14 +2,27 @@
  * One look at all that the service knows of itself. It measures nothing itself and stores nothing: sources are what
  * readiness, status, parked work and the log's own streams have. What can't be looked at is a finding, too.
  */
+import { clockMs } from '../../lib/clock.js';
 import { within } from '../../lib/async/within.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import type { HeadStatus } from '../evidence/index.js';
 import type { OutwardState } from '../outward/outwardWork.js';
 import type { ParkedGroup } from '../parked/groups.js';
 import type { StatusEntry } from '../status/status.js';
-import { checkParts, checkSeal, type PartHealth } from './checks/engines.js';
+import {
+  checkDisk,
+  checkKeys,
+  checkParts,
+  checkSeal,
+  checkSettings,
+  type PartHealth,
+  type SettingsState,
+} from './checks/engines.js';
+import { checkClocks, checkHead, type ProcessClock } from './checks/evidence.js';
+import { checkGauges } from './checks/gauges.js';
 import { checkStatus } from './checks/leaders.js';
 import { checkParked } from './checks/parked.js';
+import { checkSends, checkWebhooks, type EndpointState, type LateSends } from './checks/partners.js';
 import { checkRebuilds, type NamedRebuild } from './checks/rebuilds.js';
 import { type Finding, type Found, inOrder } from './findings.js';
 
@@ -23,6 +36,20 @@ export interface DiagnosisSources {
   readonly sealed: () => Promise<boolean>;
   readonly rebuilds: () => Promise<readonly NamedRebuild[]>;
   readonly parked: () => Promise<readonly ParkedGroup[]>;
+  /** What was to be sent some minutes ago. */
+  readonly lateSends: () => Promise<LateSends>;
+  readonly webhooks: () => Promise<readonly EndpointState[]>;
+  readonly head: () => Promise<HeadStatus>;
+  /** Least time between two signed heads, ms. */
+  readonly headsEveryMs: number;
+  readonly clocks: () => Promise<readonly ProcessClock[]>;
+  /** Why the keys are not the log's; `undefined`: they are. */
+  readonly keys: () => Promise<string | undefined>;
+  readonly settings: SettingsState;
+  /** Free bytes on the disk of DATA_DIR; `undefined`: nothing of the installation is stored there. */
+  readonly freeBytes: () => Promise<number | undefined>;
+  /** The page `/metrics`; empty where no process of the service shows one. */
+  readonly metrics: () => Promise<string>;
   /** Takes errors that no engine causes: they are faults of the program, and are named as not known, too. */
   readonly onFault: (error: unknown) => void;
 }
@@ -37,7 +64,7 @@ interface Check {
 }
 
 function checksOf(sources: DiagnosisSources): readonly Check[] {
-  const status = shared(sources.status);
+  const [status, outward, sealed] = [shared(sources.status), shared(sources.outward), shared(sources.sealed)];
   return [
     {
       subject: 'engines',
@@ -47,22 +74,49 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
         return checkParts(parts, sources.servers, new Set(failing));
       },
     },
-    { subject: 'the seal of the log', find: async () => checkSeal(await sources.sealed()) },
+    { subject: 'the seal of the log', find: async () => checkSeal(await sealed()) },
     {
       subject: 'leaders, read models and parts of processes',
       async find() {
-        const [entries, { held }] = await Promise.all([status(), sources.outward()]);
+        const [entries, { held }] = await Promise.all([status(), outward()]);
         return checkStatus(entries, held);
       },
     },
     { subject: 'rebuilds', find: async () => checkRebuilds(await sources.rebuilds(), await status()) },
     { subject: 'parked work', find: async () => checkParked(await sources.parked()) },
+    {
+      subject: 'scheduled sending',
+      async find() {
+        const [late, { held }] = await Promise.all([sources.lateSends(), outward()]);
+        return held === undefined ? checkSends(late) : [];
+      },
+    },
+    { subject: 'webhooks', find: async () => checkWebhooks(await sources.webhooks(), clockMs()) },
+    {
+      subject: 'signed heads',
+      async find() {
+        const [head, isSealed] = await Promise.all([sources.head(), sealed()]);
+        return isSealed ? [] : checkHead(head, sources.headsEveryMs, clockMs());
+      },
+    },
+    {
+      subject: 'clocks',
+      async find() {
+        const [clocks, entries] = await Promise.all([sources.clocks(), status()]);
+        return checkClocks(clocks, new Set(entries.flatMap((one) => ('holder' in one ? (one.holder ?? []) : []))));
+      },
+    },
+    { subject: 'keys', find: async () => checkKeys(await sources.keys()) },
+    { subject: 'settings', find: async () => checkSettings(sources.settings) },
+    { subject: 'the disk', find: async () => checkDisk(await sources.freeBytes()) },
+    { subject: 'providers and stalled webhooks', find: async () => checkGauges(await sources.metrics()) },
   ];
 }
 
 /** Findings in order of harm to people and money; none: nothing is wrong. Never rejects for an engine that is away. */
 export async function diagnose(sources: DiagnosisSources): Promise<readonly Finding[]> {
   const unknown = new Map<string, string[]>();
+  const faults = new Set<unknown>();
   const found = await Promise.all(
     checksOf(sources).map(async ({ subject, find }) => {
       try {
@@ -70,13 +124,14 @@ export async function diagnose(sources: DiagnosisSources): Promise<readonly Find
           throw new UnavailableError('no answer in time', { publicReason: 'no answer in time' });
         });
       } catch (error) {
-        if (!(error instanceof UnavailableError)) sources.onFault(error);
+        if (!(error instanceof UnavailableError)) faults.add(error);
         const why = reasonOf(error);
         unknown.set(why, [...(unknown.get(why) ?? []), subject]);
         return [];
       }
     }),
   );
+  for (const fault of faults) sources.onFault(fault);
   const notKnown = [...unknown].map(([why, subjects]): Found => ({
     code: 'not_known',
     what: `${subjects.join(', ')}: ${why}`,

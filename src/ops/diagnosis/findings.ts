@@ -85,6 +85,26 @@ export const FINDINGS = {
     means: 'Work is open for long: a provider does not answer, or a buyer has yet to prove who they are.',
     command: 'gift payments reconcile --day "$(date +%F)"',
   },
+  keys_wrong: {
+    harm: 'money',
+    means: 'The keys are not those of this log: no process starts, and no user or number is found.',
+    command: `put the installation's key files back into DATA_DIR, and ${RESTART}`,
+  },
+  settings_contradict: {
+    harm: 'money',
+    means: 'The service runs otherwise than its settings let one believe.',
+    command: `correct it in the service's environment, and ${RESTART}`,
+  },
+  provider_left_alone: {
+    harm: 'money',
+    means: 'Its work waits, and goes on by itself once it answers; after 24 hours of trouble it is parked.',
+    command: 'gift parked groups',
+  },
+  sends_late: {
+    harm: 'people',
+    means: 'Gifts that were to be sent by now are not sent.',
+    command: STATUS,
+  },
   parked_notifications: {
     harm: 'people',
     means: 'Receivers were not told of their gifts, or nobody knows whether they were.',
@@ -135,10 +155,56 @@ export const FINDINGS = {
     means: 'This could not be looked at, so it may be well or not.',
     command: 'gift diagnose',
   },
+  webhooks_stalled: {
+    harm: 'partners',
+    means: 'Events are due, and nothing is done about them: the process that delivers must start again.',
+    command: RESTART,
+  },
+  webhooks_late: {
+    harm: 'partners',
+    means: 'Events wait though the endpoint answers; they are delivered later, in order.',
+    command: RESTART,
+  },
+  webhook_endpoint_failing: {
+    harm: 'partners',
+    means: 'Its owner gets no events. They are tried for three days; the owner sees the attempts and mends it.',
+    command: 'curl -H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-endpoints/ENDPOINT/attempts',
+  },
+  webhook_endpoint_disabled: {
+    harm: 'partners',
+    means: 'Its owner gets no events until it enables it again, and asks for what it missed (recover).',
+    command:
+      'curl -X PATCH -H "Authorization: Bearer $OWNER_TOKEN" -d \'{"disabled":false}\' $API/api/v2/webhook-endpoints/ENDPOINT',
+  },
   tree_failing: {
     harm: 'evidence',
     means: 'No heads are signed, or the log is not what was signed; nobody can prove what came since.',
     command: 'gift audit verify',
+  },
+  head_old: {
+    harm: 'evidence',
+    means: 'What came since the last signed head can not be proven yet.',
+    command: RESTART,
+  },
+  witness_missing: {
+    harm: 'evidence',
+    means: 'Only this installation vouches for the last head until the witness cosigns one.',
+    command: 'ask those who run the witness; the next head asks it again',
+  },
+  disk_short: {
+    harm: 'risk',
+    means: 'Once the disk of DATA_DIR is full, nothing is sold or redeemed.',
+    command: 'df -h "$DATA_DIR"',
+  },
+  clocks_apart: {
+    harm: 'risk',
+    means: 'Expiry, tokens and times in reports differ by the process that answers.',
+    command: 'timedatectl set-ntp true',
+  },
+  links_dead: {
+    harm: 'risk',
+    means: 'Links in messages begin with an address that nobody can open.',
+    command: `set PUBLIC_URL to where callers reach the service, and ${RESTART}`,
   },
 } as const satisfies Readonly<Record<string, Row>>;
 

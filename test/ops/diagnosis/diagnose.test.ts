@@ -50,6 +50,9 @@ const REBUILD = {
   at: '2026-05-04T12:30:00.000Z',
 } as const;
 
+const ENDPOINT = { endpoint_id: 'abc', owner: 'client:app', failing: false, failures: 0, oldest: {} };
+const minutesAgo = (minutes: number): string => new Date(Date.now() - minutes * 60_000).toISOString();
+
 function sources(changed: Partial<DiagnosisSources> = {}): DiagnosisSources {
   return {
     servers: new Set(),
@@ -59,6 +62,15 @@ function sources(changed: Partial<DiagnosisSources> = {}): DiagnosisSources {
     sealed: async () => false,
     rebuilds: async () => [],
     parked: async () => [],
+    lateSends: async () => ({ count: 0, more: false }),
+    webhooks: async () => [],
+    head: async () => ({ uncosigned: [] }),
+    headsEveryMs: 10_000,
+    clocks: async () => [],
+    keys: async () => undefined,
+    settings: { warnings: [], deadLinks: false },
+    freeBytes: async () => 50e9,
+    metrics: async () => '',
     onFault: (error) => {
       throw error;
     },
@@ -174,6 +186,77 @@ const TABLE: readonly (readonly [
       ] as const,
   ),
   [
+    'the keys are those of another log',
+    { keys: async () => 'HASH_KEY: this is not the key that the event log was made with' },
+    ['keys_wrong'],
+    /this is not the key/,
+  ],
+  [
+    'a secret is set without its provider, and HOST is every address',
+    { settings: { warnings: ['PAYMENTS is not set though STRIPE_SECRET_KEY is'], deadLinks: true } },
+    ['settings_contradict', 'links_dead'],
+    /PAYMENTS is not set/,
+  ],
+  [
+    'the card provider is in trouble, and deliveries stand still',
+    {
+      metrics: async () =>
+        [
+          '# HELP gift_provider_breaker_state …',
+          'gift_provider_breaker_state{provider="stripe",state="closed",process="0"} 0',
+          'gift_provider_breaker_state{provider="stripe",state="open",process="0"} 1',
+          'gift_provider_breaker_state{provider="twilio",state="open",process="0"} 0',
+          'gift_webhook_endpoints{state="failing"} 3',
+          'gift_webhook_endpoints{state="stalled"} 2',
+        ].join('\n'),
+    },
+    ['provider_left_alone', 'webhooks_stalled'],
+    /^stripe is in trouble/,
+  ],
+  [
+    'what was to be sent is not sent',
+    { lateSends: async () => ({ count: 2, more: false, example: '6ec0bd7f' }) },
+    ['sends_late'],
+    /^2 purchases were to be sent by now, such as 6ec0bd7f/,
+  ],
+  [
+    'an event waits at an endpoint that answers',
+    { webhooks: async () => [{ ...ENDPOINT, oldest: { untried: minutesAgo(6) } }] },
+    ['webhooks_late'],
+    /was not tried yet/,
+  ],
+  [
+    'an endpoint refuses',
+    { webhooks: async () => [{ ...ENDPOINT, failing: true, failures: 5, oldest: { failed: minutesAgo(1) } }] },
+    ['webhook_endpoint_failing'],
+    /endpoint abc of client:app failed 5 times in a row/,
+  ],
+  [
+    'an endpoint was disabled',
+    { webhooks: async () => [{ ...ENDPOINT, disabled: { by: 'failures', at: minutesAgo(60) } }] },
+    ['webhook_endpoint_disabled'],
+    /\(failures\)/,
+  ],
+  [
+    'no head is signed any more',
+    { head: async () => ({ last: { size: 7, at: 0 }, uncoveredSince: minutesAgo(11), uncosigned: [] }) },
+    ['head_old'],
+    /the last head is of 1970-01-01/,
+  ],
+  [
+    'a witness does not answer',
+    { head: async () => ({ uncosigned: ['witness.example'] }) },
+    ['witness_missing'],
+    /^witness\.example has not/,
+  ],
+  [
+    'a clock is behind',
+    { clocks: async () => [{ process: 'machine:1:a', aheadMs: 11_000 }] },
+    ['clocks_apart'],
+    /machine:1:a is 11 s behind/,
+  ],
+  ['the disk fills up', { freeBytes: async () => 1.5e9 }, ['disk_short'], /^1\.5 GB are left/],
+  [
     'an engine is away',
     { status: away, rebuilds: away },
     ['not_known'],
@@ -200,8 +283,23 @@ test('has a fault for each code', () => {
   assert.deepEqual([...named].toSorted(), [...FINDING_CODES].toSorted());
 });
 
-test('finds nothing where nothing is wrong', async () => {
+test('finds nothing where nothing is wrong, or not wrong for long enough', async () => {
   assert.deepEqual(await diagnose(sources()), []);
+  const almost = sources({
+    ...status({ ...MODEL, lag_seconds: 29 }, { ...MANAGER, lag_seconds: 899 }),
+    webhooks: async () => [
+      { ...ENDPOINT, failures: 2, oldest: { untried: minutesAgo(4), failed: minutesAgo(4) } },
+      { ...ENDPOINT, disabled: { by: 'failures', at: minutesAgo(8 * 24 * 60) } },
+    ],
+    head: async () => ({ last: { size: 7, at: 0 }, uncoveredSince: minutesAgo(9), uncosigned: [] }),
+    // The last renewal of a process that has ended tells nothing of its clock.
+    clocks: async () => [
+      { process: 'machine:1:a', aheadMs: 1_000 },
+      { process: 'machine:2:b', aheadMs: 99_000 },
+    ],
+    freeBytes: async () => undefined,
+  });
+  assert.deepEqual(await diagnose(almost), []);
 });
 
 test('puts the greatest harm first, and names one reason once', async () => {

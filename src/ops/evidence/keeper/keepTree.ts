@@ -1,6 +1,6 @@
 /** Keeps the tree over the log in its folder, and signs heads of it. */
 import { pause } from '../../../lib/async/pause.js';
-import type { TreeEvent } from '../../../domain/treeHeads.js';
+import { TREE_TYPES } from '../../../domain/treeHeads.js';
 import { clockMs } from '../../../lib/clock.js';
 import type { EventStore } from '../../../ports/eventStore.js';
 import type { Lease } from '../../../runtime/coordination/index.js';
@@ -32,10 +32,6 @@ import { isPublished, isPublishedWhole, publishedHead } from '../heads/headsToCh
 const ASK_AGAIN = 10;
 /** Tree of a log that has none yet. */
 const NO_TREE: Pick<LogTree, 'size' | 'continues'> = { size: 0, continues: async ({ size }) => size === 0 };
-/**
- * Events of the tree itself. A tree that grew only by these needs no other head, since an idle log would grow for ever.
- */
-const OWN_TYPES: ReadonlySet<string> = new Set<TreeEvent['type']>(['TreeHeadSigned', 'TreeStarted']);
 export interface TreeKeeperDeps extends HeadSigning {
   /** The log whose tree it is. */
   readonly events: EventStore;
@@ -172,7 +168,7 @@ async function readOn(
   onEvent: (isNews: boolean) => void,
 ): Promise<void> {
   try {
-    await tree.readOn(signal, mayWrite, ({ type }) => onEvent(!OWN_TYPES.has(type)));
+    await tree.readOn(signal, mayWrite, ({ type }) => onEvent(!TREE_TYPES.has(type)));
   } catch (error) {
     if (!(error instanceof OtherTileError)) throw error;
     if (error.size > (last?.size ?? 0)) throw new LogAlteredError(error, { cause: error });

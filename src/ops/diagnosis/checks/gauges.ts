@@ -1,0 +1,35 @@
+/** What only the processes themselves measure, from the text of `/metrics`. */
+import type { Found } from '../findings.js';
+
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Samples of one metric in Prometheus' text format, as this service writes it. */
+export function samplesOf(text: string, metric: string): Sample[] {
+  return text.split('\n').flatMap((line) => {
+    const [, name, labels = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (name !== metric) return [];
+    const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, key = '', one = '']) => [key, one]);
+    return [{ labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) }];
+  });
+}
+
+export function checkGauges(text: string): Found[] {
+  const open = samplesOf(text, 'gift_provider_breaker_state').filter(
+    ({ labels, value }) => labels['state'] === 'open' && value === 1,
+  );
+  const stalled = samplesOf(text, 'gift_webhook_endpoints')
+    .filter(({ labels }) => labels['state'] === 'stalled')
+    .reduce((sum, { value }) => sum + value, 0);
+  return [
+    ...[...new Set(open.map(({ labels }) => labels['provider'] ?? 'a provider'))].map((provider): Found => ({
+      code: 'provider_left_alone',
+      what: `${provider} is in trouble and left alone`,
+    })),
+    ...(stalled === 0
+      ? []
+      : [{ code: 'webhooks_stalled' as const, what: `deliveries to ${stalled} endpoints stand still` }]),
+  ];
+}

@@ -1,0 +1,62 @@
+/** Webhooks, and what was to be sent at a time. */
+import type { Found } from '../findings.js';
+
+/** How the deliveries to an endpoint stand. Times are ISO 8601, UTC. */
+export interface EndpointState {
+  readonly endpoint_id: string;
+  readonly owner: string;
+  readonly disabled?: { readonly by: string; readonly at: string };
+  readonly failing: boolean;
+  readonly failures: number;
+  readonly oldest: { readonly untried?: string; readonly failed?: string };
+}
+
+/** Age in ms from which an untried event is late, as in the alert, and a failed one counts against its endpoint. */
+const LATE_MS = 300_000;
+/** How long ago an endpoint may have been disabled, ms: later its owner has other ways of knowing. */
+const DISABLED_MS = 7 * 86_400_000;
+
+/** @param now milliseconds since the epoch */
+export function checkWebhooks(endpoints: readonly EndpointState[], now: number): Found[] {
+  const age = (at: string | undefined): number => (at === undefined ? 0 : now - Date.parse(at));
+  return endpoints.flatMap(({ endpoint_id: id, owner, disabled, failing, failures, oldest }): Found[] => {
+    const named = `endpoint ${id} of ${owner}`;
+    if (disabled !== undefined) {
+      if (age(disabled.at) > DISABLED_MS) return [];
+      return [
+        {
+          code: 'webhook_endpoint_disabled',
+          what: `${named} was disabled at ${disabled.at} (${disabled.by})`,
+          command: `curl -X PATCH -H "Authorization: Bearer $OWNER_TOKEN" -d '{"disabled":false}' $API/api/v2/webhook-endpoints/${id}`,
+        },
+      ];
+    }
+    if (failing || age(oldest.failed) > LATE_MS)
+      return [
+        {
+          code: 'webhook_endpoint_failing',
+          what: `${named} failed ${failures} times in a row; the oldest event that waits is of ${oldest.failed ?? oldest.untried ?? 'now'}`,
+          command: `curl -H "Authorization: Bearer $OWNER_TOKEN" $API/api/v2/webhook-endpoints/${id}/attempts`,
+        },
+      ];
+    if (age(oldest.untried) <= LATE_MS) return [];
+    return [{ code: 'webhooks_late', what: `${named}: an event of ${oldest.untried} was not tried yet` }];
+  });
+}
+
+export interface LateSends {
+  /** Purchases whose gifts are late; `more`: at least so many. */
+  readonly count: number;
+  readonly more: boolean;
+  readonly example?: string;
+}
+
+export function checkSends({ count, more, example }: LateSends): Found[] {
+  if (count === 0) return [];
+  return [
+    {
+      code: 'sends_late',
+      what: `${more ? 'over ' : ''}${count} ${count === 1 ? 'purchase was' : 'purchases were'} to be sent by now, such as ${example}`,
+    },
+  ];
+}

@@ -1,0 +1,55 @@
+/** How the last signed head stands, from what is stored. */
+import { treeHeadStream, type TreeHeadSigned, TREE_TYPES } from '../../../domain/treeHeads.js';
+import type { EventStore, Position } from '../../../ports/eventStore.js';
+import { lastEvent } from '../../../runtime/log/lastEvent.js';
+import { cosignatureVerifier } from '../format/checkpoint.js';
+import { keyName } from '../format/noteKeys.js';
+import { parseNote } from '../format/signedNote.js';
+import type { TileFolder } from '../tree/tileFolder.js';
+import { headOf } from './signedHeads.js';
+
+export interface HeadStatus {
+  /** Events of the last head, and its time in milliseconds since 1970; absent: nothing was signed yet. */
+  readonly last?: { readonly size: number; readonly at: number };
+  /** Time of the first event that no head covers, ISO 8601, UTC; absent: there is none but the tree's own. */
+  readonly uncoveredSince?: string;
+  /** Names of the witnesses' keys without a cosignature of the published head. */
+  readonly uncosigned: readonly string[];
+}
+
+/** @param witnesses keys of the cosignatures, as text @throws UnavailableError, MalformedEvidenceError */
+export async function headStatus(
+  events: Pick<EventStore, 'logId' | 'read' | 'readAll'>,
+  folder: Pick<TileFolder, 'head'>,
+  witnesses: readonly string[],
+): Promise<HeadStatus> {
+  const event = await lastEvent(events, treeHeadStream(events.logId));
+  const last = event === undefined ? undefined : headOf(event);
+  const uncoveredSince = await firstUncovered(events, (event?.data as TreeHeadSigned['data'] | undefined)?.position);
+  const note = witnesses.length === 0 ? undefined : await folder.head();
+  return {
+    ...(last === undefined ? {} : { last: { size: last.size, at: last.at } }),
+    ...(uncoveredSince === undefined ? {} : { uncoveredSince }),
+    uncosigned: note === undefined ? [] : uncosignedIn(note, witnesses),
+  };
+}
+
+async function firstUncovered(
+  events: Pick<EventStore, 'readAll'>,
+  after: Position | undefined,
+): Promise<string | undefined> {
+  for await (const batch of events.readAll(after, {})) {
+    const first = batch.events.find(({ type }) => !TREE_TYPES.has(type));
+    if (first !== undefined) return first.at;
+  }
+  return undefined;
+}
+
+/** Names of keys without a line in the note; whether a line's signature is valid, a verification tells. */
+function uncosignedIn(note: string, witnesses: readonly string[]): string[] {
+  const signed = new Set(parseNote(note).signatures.map(keyName));
+  return witnesses
+    .map((key) => cosignatureVerifier(key))
+    .filter((key) => !signed.has(keyName(key)))
+    .map(({ name }) => name);
+}
