@@ -155,7 +155,7 @@ export function generateHistory(options: HistoryOptions): History {
     schedule(() => {
       log.append(giftStream(id), revision + 1, {
         type: 'GiftUnredeemed',
-        data: { redemption_id, merchant_id: location.merchant_id },
+        data: { redemption_id, location_id: location.id, merchant_id: location.merchant_id },
       });
       counts.unredeemed++;
       const undone = sampled.get(id);

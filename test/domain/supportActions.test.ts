@@ -11,7 +11,10 @@ import { giftIssued, giftRedeemed } from '../support/fixtures/giftEvents.js';
 const test = suite('domain/supportActions');
 const issued = (receiver: object = { user_id: 'bob' }): GiftEvent => giftIssued({ receiver });
 const redeemed = giftRedeemed('r');
-const unredeemed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'r', merchant_id: null } };
+const unredeemed: GiftEvent = {
+  type: 'GiftUnredeemed',
+  data: { redemption_id: 'r', location_id: 'l', merchant_id: null },
+};
 const cancelled: GiftEvent = { type: 'GiftCancelled', data: { reason: 'x' } };
 const blocked: GiftEvent = { type: 'GiftBlocked', data: { cause: 'support', reason: 'x' } };
 const voucher: GiftEvent = {
@@ -63,6 +66,7 @@ test('support reverses the latest redemption of a gift, also of one that is bloc
     type: 'GiftUnredeemed',
     data: {
       redemption_id: 'r',
+      location_id: giftRedeemed('r').data.location_id,
       merchant_id: giftRedeemed('r').data.merchant_id,
       by_support: true,
       reason: 'not by the receiver',

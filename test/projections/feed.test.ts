@@ -67,7 +67,11 @@ async function eventful(installation: Installation): Promise<string> {
   const gift = await issue(installation, bought, { phone_id: 'n1' });
   await append(events, notificationStream(gift), 'NotificationSent', { attempt: 1 });
   await redeem(events, gift);
-  await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}`, merchant_id: 'm1' });
+  await append(events, giftStream(gift), 'GiftUnredeemed', {
+    redemption_id: `r-${gift}`,
+    location_id: 'l1',
+    merchant_id: 'm1',
+  });
   await append(events, giftStream(gift), 'GiftBlocked', { cause: 'support:T1', reason: '' });
   await append(events, giftStream(gift), 'GiftBlocked', { cause: 'support:T2', reason: '' });
   await append(events, giftStream(gift), 'GiftUnblocked', { cause: 'support:T1', reason: '' });

@@ -174,6 +174,7 @@ const ACTIONS: readonly DescribedAction[] = [
     answered: 'It is not redeemed any more.',
     example: exampleWith('GiftUnredeemed', {
       redemption_id: '5f2c9d6a1b7e4c80d3a1-4be1a8c7d0f9e2b35a66',
+      location_id: 'bean-soho',
       merchant_id: 'bean',
       by_support: true,
       reason: 'redeemed by somebody else',

@@ -153,9 +153,9 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
   return [reversalOf(redemption)];
 }
 
-export const reversalOf = ({ id, merchant_id }: RedemptionState): GiftUnredeemed => ({
+export const reversalOf = ({ id, location_id, merchant_id }: RedemptionState): GiftUnredeemed => ({
   type: 'GiftUnredeemed',
-  data: { redemption_id: id, merchant_id },
+  data: { redemption_id: id, location_id, merchant_id },
 });
 
 /**

@@ -59,13 +59,14 @@ export type GiftRedeemed = DomainEvent<
 >;
 
 /**
- * `merchant_id`: the merchant of the redemption. `by_support` and `reason`: support reversed it; absent where a
+ * `location_id`, `merchant_id`: those of the redemption. `by_support` and `reason`: support reversed it; absent where a
  * merchant's user did.
  */
 export type GiftUnredeemed = DomainEvent<
   'GiftUnredeemed',
   {
     readonly redemption_id: string;
+    readonly location_id: string;
     readonly merchant_id: string | null;
     readonly by_support?: true;
     readonly reason?: string;

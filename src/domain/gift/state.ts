@@ -6,6 +6,7 @@ export interface RedemptionState {
   readonly id: string;
   readonly redeemed: boolean;
   readonly merchant_id: string | null;
+  readonly location_id: string;
 }
 
 export interface IssuedGift {
@@ -48,7 +49,8 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'GiftClaimed':
         return copyWith(state, { claimedBy: event.data.user_id, claimedAt: event.at });
       case 'GiftRedeemed': {
-        const redemption = { id: event.data.redemption_id, redeemed: true, merchant_id: event.data.merchant_id };
+        const { redemption_id: id, merchant_id, location_id } = event.data;
+        const redemption = { id, redeemed: true, merchant_id, location_id };
         return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
       }
       case 'GiftUnredeemed': {

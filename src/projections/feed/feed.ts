@@ -258,8 +258,9 @@ function dataOf(event: Fed, gift: GiftParties): EntryData {
       return { transaction_id, gift_id, redemption_id, location_id };
     }
     case 'GiftUnredeemed': {
-      const { redemption_id, by_support } = event.data;
-      return { transaction_id, gift_id, redemption_id, ...(by_support === true ? { by_support } : {}) };
+      const { redemption_id, location_id, by_support } = event.data;
+      const data = { transaction_id, gift_id, redemption_id, location_id };
+      return by_support === true ? { ...data, by_support } : data;
     }
     case 'VoucherAssigned':
       return { transaction_id, gift_id, voucher_id: event.data.voucher_id };

@@ -95,7 +95,10 @@ test('shows a gift’s life to buyer, client, holder and merchant, each their pa
   assert.deepEqual(await shown(await service.userToken('ann')), whole);
   assert.deepEqual(await shown(await service.userToken('bob')), whole);
   assert.deepEqual(await shown(await service.clientToken('app')), whole);
-  assert.deepEqual(await shown(await service.userToken('till-coffee')), redemptions);
+  const till = await service.userToken('till-coffee');
+  assert.deepEqual(await shown(till), redemptions);
+  const { data } = await pageOf(till, '?limit=500&types=gift.unredeemed', { 'Gift-Position': read });
+  assert.equal(data.find((event) => event.data['gift_id'] === gift)?.data['location_id'], 'bean-soho');
   for (const other of ['cat', 'till-cinema', 'sue']) assert.deepEqual(await shown(await service.userToken(other)), []);
   assert.deepEqual(await shown(await service.clientToken('pos')), []);
 });

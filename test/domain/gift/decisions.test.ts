@@ -29,7 +29,7 @@ const test = suite('gift');
 
 const unredeemed = (id: string, merchant_id: string | null = 'coffee'): GiftEvent => ({
   type: 'GiftUnredeemed',
-  data: { redemption_id: id, merchant_id },
+  data: { redemption_id: id, location_id: redeemed(id).data.location_id, merchant_id },
 });
 const voucher: VoucherAssigned = {
   type: 'VoucherAssigned',

@@ -35,7 +35,10 @@ test('a redeemed or cancelled gift does not expire; one whose redemption was rev
     assert.equal(newsOn(today, redeemed), []);
     assert.equal(newsOn(today, { type: 'GiftCancelled', data: { reason: 'r' } }), []);
   }
-  const reversed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'r', merchant_id: null } };
+  const reversed: GiftEvent = {
+    type: 'GiftUnredeemed',
+    data: { redemption_id: 'r', location_id: 'l', merchant_id: null },
+  };
   assert.equal(newsOn('2026-07-01', redeemed, reversed), [expired()]);
 });
 

@@ -195,7 +195,10 @@ test('cancels a gift unless it is used, vouchered, disputed or cancelled already
       value: 250,
     },
   };
-  const unredeemed: GiftEvent = { type: 'GiftUnredeemed', data: { redemption_id: 'x', merchant_id: 'm' } };
+  const unredeemed: GiftEvent = {
+    type: 'GiftUnredeemed',
+    data: { redemption_id: 'x', location_id: 'l', merchant_id: 'm' },
+  };
   const vouchered: GiftEvent = {
     type: 'VoucherAssigned',
     data: { voucher_id: 'v', code: 'c', pin: null, segment_id: 's', expires_at: '' },

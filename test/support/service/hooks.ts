@@ -237,7 +237,11 @@ export async function openHooks(): Promise<Hooks> {
         value: 350,
       }),
     unredeem: async (gift, merchant) =>
-      append(giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}`, merchant_id: merchant }),
+      append(giftStream(gift), 'GiftUnredeemed', {
+        redemption_id: `r-${gift}`,
+        location_id: 'l',
+        merchant_id: merchant,
+      }),
     async fed(viewer) {
       await folded();
       const { entries } = await feedPage(feed, viewer, { after: undefined, limit: 500 });
