@@ -10,6 +10,7 @@ import { transactionStream } from '../../src/domain/purchase/events.js';
 import { EMBEDDED } from '../support/engines/engines.js';
 import { purchaseOf } from '../support/service/giftFlow.js';
 import { withLogIn } from '../support/engines/eventStoreFolder.js';
+import { codesOnCommandLine, codesOverHttp } from '../support/service/diagnosis.js';
 import { releaseFolder } from '../support/service/releaseFolder.js';
 import {
   type Reply,
@@ -58,7 +59,7 @@ for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
     const service = await startProcess({ ...settings, CHARGE_WAIT_MS: '500' });
     const { url = '' } = service;
     await untilReady(url);
-    const token = await userTokenOf(url, 'ann');
+    const [token, support] = [await userTokenOf(url, 'ann'), await userTokenOf(url, 'sue')];
     const sold = async (reply: Reply): Promise<void> => {
       assert.equal(reply.status, 201, reply.text);
       acknowledged.push(reply.json.data.id as string);
@@ -75,6 +76,7 @@ for (const name of ['events.db-wal', 'events.db-shm', 'events.db']) {
       [ready.status, ready.json.parts['event store']],
       [503, { ready: false, detail: `${name} ${GONE}` }],
     );
+    assert.equal((await codesOverHttp(url, support))[0], 'event_store_unavailable');
     await service.end('SIGKILL');
     if (name === 'events.db') renameSync(join(dir, 'aside'), join(dir, name));
     await withLogIn(dir, async (log) => {
@@ -122,7 +124,9 @@ test('refuses what needs a record while read.db-wal is missing, and serves after
     [ready.status, ready.json.parts['read store']],
     [503, { ready: false, detail: `read.db-wal ${GONE}` }],
   );
+  assert.equal((await codesOnCommandLine(settings, url))[0], 'read_store_unavailable');
   await service.end('SIGKILL');
+  assert.deepEqual(await codesOnCommandLine(settings, undefined), ['service_stopped']);
   const next = await startProcess(settings);
   await untilReady(next.url ?? '');
   assert.equal((await purchase(next.url ?? '', await userTokenOf(next.url ?? '', 'ann'))).status, 201);

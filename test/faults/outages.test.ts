@@ -10,6 +10,7 @@ import { transactionStream } from '../../src/domain/purchase/events.js';
 import type { ServerEngine } from '../support/engines/engines.js';
 import { startEventStoreDouble } from '../support/engines/eventStoreDouble.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/service/giftFlow.js';
+import { codesOnCommandLine, codesOverHttp } from '../support/service/diagnosis.js';
 import { mongoMissing, startMongo } from '../support/engines/mongoServer.js';
 import { natsMissing, startNats } from '../support/engines/natsServer.js';
 import { type Reply, type Service, startService } from '../support/service/service.js';
@@ -123,6 +124,7 @@ test('the event store: reads go on, writes are refused and done once in the end'
       const purchase = (): Promise<Reply> =>
         service.ask('POST', '/api/v2/transactions', { token, key: order, body: purchaseOf('latte') });
       await service.userToken('till-coffee');
+      const support = await service.userToken('sue');
       await double.way.down();
       const [redeemed, bought] = await Promise.all([
         redeem(service, gift, 'till-coffee', 'bean-soho', { key }),
@@ -131,6 +133,7 @@ test('the event store: reads go on, writes are refused and done once in the end'
       for (const reply of [redeemed, bought]) refused(reply, 503, 'Service unavailable.');
       assert.equal((await show(service, gift)).status, 200);
       await readiness(service, 'event store');
+      assert.equal((await codesOverHttp(service.url, support))[0], 'event_store_unavailable');
       await double.way.up();
       await readiness(service);
       assert.equal((await atLast(() => redeem(service, gift, 'till-coffee', 'bean-soho', { key }))).status, 201);
@@ -169,6 +172,7 @@ if (noMongo === undefined) {
       ]))
         refused(reply, 503, 'Service unavailable.');
       await readiness(service, 'read store');
+      assert.equal((await codesOnCommandLine(service.settings, service.url))[0], 'read_store_unavailable');
       await crashable.up();
       await readiness(service);
       const reply = await atLast(() => redeem(service, gift, 'till-coffee', 'bean-soho', { key }));
@@ -212,6 +216,11 @@ if (noNats === undefined) {
       assert.equal((await show(service, later)).json.data.gift_status, 'pending');
       assert.equal((await redeem(service, gift)).status, 201);
       await readiness(service, 'bus');
+      for (const codes of [
+        await codesOverHttp(service.url, await service.userToken('sue')),
+        await codesOnCommandLine(service.settings, service.url),
+      ])
+        assert.equal(codes[0], 'bus_unavailable');
       await crashable.up();
       await readiness(service);
       await issued(service, later);
