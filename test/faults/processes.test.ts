@@ -16,7 +16,7 @@ import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import { importCatalogue } from '../../src/import/importCatalogue.js';
-import { loadConfig } from '../../src/service/config.js';
+import { loadConfig, type ProcessRole } from '../../src/service/config.js';
 import { giftStream } from '../../src/domain/gift/events.js';
 import { type Shortcodes, shortcodesUnder } from '../../src/domain/giftIds.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
@@ -31,10 +31,11 @@ import { giftsProjection } from '../../src/projections/gifts.js';
 import { checkpointName, collectionOf } from '../../src/runtime/readmodels/projection.js';
 import { PROJECTIONS } from '../../src/projections/index.js';
 import { type TestEngines, openTestEngines } from '../support/engines/engines.js';
+import { codesOverHttp } from '../support/service/diagnosis.js';
 import { chances } from '../support/faults/faultyBus.js';
 import { type Fleet, type Ship, startFleet } from '../support/service/fleet.js';
 import { openRealProviders, type RealProviders } from '../support/providers/realProviders.js';
-import { type Reply, request } from '../support/service/service.js';
+import { type Reply, request, userTokenOf } from '../support/service/service.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 import { eventually } from '../support/assertions/until.js';
 
@@ -392,6 +393,18 @@ test('one after the other is killed or frozen', async ({ world }) => {
     [...bought.map(() => 'GiftsPurchased'), ...Array.from(parked, () => 'WorkParked')],
     'one purchase a key, and nothing else parked',
   );
+});
+
+test('are named by the diagnosis once all of a role have been killed', async ({ world: { fleet } }) => {
+  const url = fleet.urls()[0] ?? '';
+  const support = await userTokenOf(url, 'sue');
+  const killed = async (role: ProcessRole): Promise<void> => {
+    for (const ship of fleet.ships) if (ship.role === role) await ship.kill();
+  };
+  await killed('projector');
+  await eventually(async () => (await codesOverHttp(url, support)).includes('read_models_without_leader'));
+  await killed('processor');
+  await eventually(async () => (await codesOverHttp(url, support)).includes('service_stopped'));
 });
 
 test.run();

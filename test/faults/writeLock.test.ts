@@ -11,6 +11,7 @@ import { deferred } from '../../src/lib/async/deferred.js';
 import { EMBEDDED } from '../support/engines/engines.js';
 import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
 import { purchaseOf } from '../support/service/giftFlow.js';
+import { codesOverHttp } from '../support/service/diagnosis.js';
 import { openReceiver } from '../support/service/receiver.js';
 import {
   clientTokenOf,
@@ -56,7 +57,7 @@ test('delivers every event to a webhook endpoint, and charges every purchase', a
     const { url = '' } = service;
     await untilReady(url);
     const app = await clientTokenOf(url);
-    const ann = await userTokenOf(url, 'ann');
+    const [ann, support] = [await userTokenOf(url, 'ann'), await userTokenOf(url, 'sue')];
     const created = await request(`${url}/api/v2/webhook-endpoints`, 'POST', {
       token: app,
       body: { url: receiver.url },
@@ -118,7 +119,8 @@ test('delivers every event to a webhook endpoint, and charges every purchase', a
       const buying = (async () => {
         for (; !over; await sleep(200)) await buy();
       })();
-      await sleep(HELD_MS);
+      const [named] = await Promise.all([codesOverHttp(url, support), sleep(HELD_MS)]);
+      assert.ok(named.includes('read_store_unavailable'), named.join());
       // They end where this process may start nothing, since its lease was not renewed.
       answers.resolve();
       const ended = until(async () => (await delivered()) >= before + AT_ONCE, 'the ends of these attempts');
