@@ -40,6 +40,8 @@ export interface PurchaseRequest {
   readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
   /** Time of sending, with its zone; absent: receivers are notified at once. */
   readonly send_at?: string;
+  /** The caller's own name for the purchase. */
+  readonly reference_id?: string;
 }
 
 export interface Purchased {
@@ -158,6 +160,7 @@ async function gather(
     expires_on,
     ...personal,
     ...sending,
+    ...(request.reference_id === undefined ? {} : { reference_id: request.reference_id }),
   };
   return { purchase, bodyHash };
 }

@@ -208,6 +208,7 @@ export function transactionEntity(id: string, transaction: TransactionDocument, 
     purchased_at_time: timeOfDay(transaction.created_at),
     status: transactionStatus(transaction, refundedMoney),
     ...(transaction.send_at === undefined ? {} : { send_at: transaction.send_at }),
+    ...(transaction.reference_id === undefined ? {} : { reference_id: transaction.reference_id }),
   };
 }
 

@@ -2,6 +2,7 @@
  * Index of a user's lists: documents with an id only, and no fields (docs/read-models.md#lists-of-a-user). `accounts`
  * shows who may use a payment method at present.
  */
+import { createHash } from 'node:crypto';
 import { HIDDEN_FIELDS } from './hiddenFields.js';
 import { timeKey } from './timeKey.js';
 import type { PaymentMethod, PaymentMethodEvent, PhoneTaken } from '../domain/account.js';
@@ -14,6 +15,9 @@ type Folded = GiftsPurchased | PhoneTaken | Extract<PaymentMethodEvent, { type: 
 
 /** Ids of users have no `/` (`import/schemas.ts`). */
 export const boughtBy = (userId: string): string => `bought/${userId}/`;
+/** Purchases of a user with one name of their own, which may have any characters and so is hashed. */
+export const orderedBy = (userId: string, referenceId: string): string =>
+  `ordered/${userId}/${createHash('sha256').update(referenceId).digest('hex').slice(0, 32)}/`;
 export const numbersOf = (userId: string): string => `number/${userId}/`;
 export const methodsOf = (userId: string): string => `method/${userId}/`;
 
@@ -22,7 +26,7 @@ export const namedIn = (id: string): string => id.slice(id.lastIndexOf('/') + 1)
 
 const NO_FIELDS = {};
 
-/** `bought/{user}/{time}/{transaction}`, `number/{user}/{phoneId}`, `method/{user}/{reference}`. */
+/** `bought/{user}/{time}/{transaction}`, `ordered/{user}/{reference}/{time}/{transaction}`, `number/{user}/{phoneId}`, `method/{user}/{reference}`. */
 export const byUserProjection: Projection<object> = {
   name: 'by_user',
   version: 1,
@@ -38,8 +42,12 @@ export const byUserProjection: Projection<object> = {
   documentIds(event: RecordedEvent): readonly string[] {
     const folded = event as Recorded<Folded>;
     switch (folded.type) {
-      case 'GiftsPurchased':
-        return [`${boughtBy(folded.data.buyer_id)}${timeKey(folded.at)}/${folded.data.transaction_id}`];
+      case 'GiftsPurchased': {
+        const { buyer_id, transaction_id, reference_id } = folded.data;
+        const bought = `${timeKey(folded.at)}/${transaction_id}`;
+        const all = boughtBy(buyer_id) + bought;
+        return reference_id === undefined ? [all] : [all, orderedBy(buyer_id, reference_id) + bought];
+      }
       case 'PhoneTaken':
         return [numbersOf(folded.data.user_id) + idOf(event.stream)];
       case 'PaymentMethodAdded':

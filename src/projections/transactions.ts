@@ -39,6 +39,8 @@ export interface TransactionDocument {
   readonly send_at?: string | null;
   /** When the sending began, for a purchase with `send_at`. */
   readonly sent_at?: string;
+  /** The caller's own name for the purchase. */
+  readonly reference_id?: string;
   readonly created_at: string;
   readonly updated_at: string;
 }
@@ -47,7 +49,8 @@ type Settling = Happened<GiftsPurchased | PaymentAuthenticationRequired | Paymen
 type Sending = Happened<Exclude<SendingEvent, { type: 'SendFinished' }>>;
 
 function made({ data, at }: Happened<GiftsPurchased>): TransactionDocument {
-  const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers, send_at } = data;
+  const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = data;
+  const { send_at, reference_id } = data;
   const document: TransactionDocument = {
     buyer_id,
     seed,
@@ -62,7 +65,8 @@ function made({ data, at }: Happened<GiftsPurchased>): TransactionDocument {
     created_at: at,
     updated_at: at,
   };
-  return send_at === undefined ? document : copyWith(document, { send_at });
+  const dated = send_at === undefined ? document : copyWith(document, { send_at });
+  return reference_id === undefined ? dated : copyWith(dated, { reference_id });
 }
 
 function settled(

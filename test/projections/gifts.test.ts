@@ -178,7 +178,8 @@ test('a transaction is pending until its first answer, which stands', () => {
   const declined = recorded('transaction-t1', 'PaymentDeclined', { provider: 'p', code: 'no' }, LAST);
   assert.equal(transaction(bought), pending);
   assert.equal(transaction(bought, charged), { ...pending, payment: 'charged', settled_at: LATER, updated_at: LATER });
-  assert.equal(transaction(bought, declined), { ...pending, payment: 'declined', settled_at: LAST, updated_at: LAST });
+  const settled = { settled_at: LAST, decline_code: 'no', updated_at: LAST };
+  assert.equal(transaction(bought, declined), { ...pending, payment: 'declined', ...settled });
   assert.equal(transaction(bought, charged, declined), transaction(bought, charged));
 });
 

@@ -12,6 +12,7 @@ export const eventFields = {
 
 export const eventData = {
   transaction_id: ID,
+  reference_id: { ...ID, description: 'Of events of a purchase that was made with one.' },
   gift_id: { ...ID, description: 'Of events of a gift.' },
   redemption_id: { ...ID, description: 'Of a redemption or its reversal.' },
   by_support: {

@@ -201,7 +201,13 @@ export const transactionSchema = entity(
       description: '`disputed`: the buyer’s bank claims the money, or has taken it back.',
     },
   },
-  { send_at: SEND_AT },
+  {
+    send_at: SEND_AT,
+    reference_id: {
+      type: 'string',
+      description: 'Only of a purchase that was made with one: the caller’s own name for it.',
+    },
+  },
 );
 
 const SHARED_KINDS = {

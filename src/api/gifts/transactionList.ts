@@ -1,5 +1,5 @@
 /** Route that lists the caller's purchases (docs/api/purchases.md#list-transactions). */
-import { boughtBy } from '../../projections/byUser.js';
+import { boughtBy, orderedBy } from '../../projections/byUser.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { inSlices } from '../../lib/async/slices.js';
@@ -17,6 +17,7 @@ import {
 import { type GiftRouteDeps, userOf } from './deps.js';
 import { transactionEntity } from '../../entities/gifts.js';
 import { transactionExample, transactionSchema } from './schemas.js';
+import { REFERENCE_ID } from './purchaseBody.js';
 
 /**
  * The most gifts on one page, which shows their ids: as many as the largest purchase has. A page has one purchase at
@@ -31,9 +32,8 @@ interface Bought {
 
 type ListDeps = Pick<GiftRouteDeps, 'byUser' | 'transactions' | 'reversals'>;
 
-/** One page of the user's purchases, the latest first. @throws UnavailableError */
-async function boughtOn(deps: ListDeps, userId: string, { limit, after }: CursorRequest): Promise<CursorPage<Bought>> {
-  const prefix = boughtBy(userId);
+/** One page of a list of purchases, the latest first. @param prefix of the list's ids @throws UnavailableError */
+async function boughtOn(deps: ListDeps, prefix: string, { limit, after }: CursorRequest): Promise<CursorPage<Bought>> {
   const found = await deps.byUser.find({
     where: { id: after === undefined ? { prefix } : { gte: prefix, lt: prefix + after.replace('.', '/') } },
     sort: [['id', -1]],
@@ -69,7 +69,13 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Transactions',
       caller: 'user',
       reads: ['byUser', 'reversals'],
-      query: { type: 'object', properties: cursorParameters(timedCursor(32)) },
+      query: {
+        type: 'object',
+        properties: {
+          reference_id: { ...REFERENCE_ID, description: 'Only purchases with this `reference_id`.' },
+          ...cursorParameters(timedCursor(32)),
+        },
+      },
       answers: [
         {
           status: 200,
@@ -80,7 +86,10 @@ export function transactionListRoutes(deps: GiftRouteDeps): Route[] {
       ],
       errors: [],
       async handle(call) {
-        const { data: bought, next } = await boughtOn(deps, userOf(call).id, cursorRequest(call.query));
+        const { id } = userOf(call);
+        const referenceId = call.query['reference_id'] as string | undefined;
+        const list = referenceId === undefined ? boughtBy(id) : orderedBy(id, referenceId);
+        const { data: bought, next } = await boughtOn(deps, list, cursorRequest(call.query));
         const refundedMoney = await deps.reversals.getMany(bought.map(({ id }) => id));
         const data: object[] = [];
         await inSlices(bought, ({ id, transaction }, index) => {

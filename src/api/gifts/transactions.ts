@@ -2,7 +2,7 @@
  * Purchases (docs/api/purchases.md#buy-gifts, docs/api/purchases.md#purchase-outcome, docs/api/conventions.md#pages).
  */
 import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
-import { rescheduleSend, SEND_NOW } from '../../commands/rescheduleSend.js';
+import { rescheduleSend } from '../../commands/rescheduleSend.js';
 import { copyWith } from '../../lib/copyWith.js';
 import { DECLINE_CODES, declineCodeOf } from '../../domain/purchase/declineCodes.js';
 import type { RefundedMoney } from '../../domain/purchase/status.js';
@@ -14,7 +14,6 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { BEHIND_WAIT_MS } from '../../runtime/readmodels/index.js';
 import { basePathOf } from '../../lib/urls.js';
 import { inSlices } from '../../lib/async/slices.js';
-import { DECEIVING } from '../../lib/unicodeText.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../../entities/embed.js';
 import { type Embedded, embeddedCollector } from '../../entities/embedded.js';
 import { FIELD_HEADER, HttpError } from '../pipeline/errors.js';
@@ -26,9 +25,10 @@ import { joinGifts, withMessage } from '../../entities/joinedGift.js';
 import { NEXT_ACTION_FIELDS, needsAuthentication } from './nextAction.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../representation/pages.js';
 import { positionText } from '../../ports/positionText.js';
+import { PURCHASE_BODY, type PurchaseBody, RESCHEDULE_BODY } from './purchaseBody.js';
 import { POSITION_HEADER, waitUntilProjected } from '../pipeline/positions.js';
-import type { Answer, EarlyCall, Route, Schema } from '../pipeline/route.js';
-import { dataSchema, record } from '../representation/schemas.js';
+import type { Answer, EarlyCall, Route } from '../pipeline/route.js';
+import { dataSchema } from '../representation/schemas.js';
 import {
   boughtGiftExample,
   giftEmbeddedExample,
@@ -44,99 +44,9 @@ import {
 /** Headers of a purchase that is not paid (docs/api/purchases.md#purchase-outcome). */
 const DECLINE_HEADER = 'Decline-Code';
 const TRANSACTION_HEADER = 'Transaction-Id';
-const MAX_RECEIVERS = 10_000;
 const TRANSACTION_ID = /^[0-9a-zA-Z-]{1,64}$/;
-/** Longest text of a time, in characters. */
-const MAX_TIME = 40;
-
-const PURCHASE_BODY: Schema = {
-  title: 'Purchase',
-  ...record(
-    {
-      payment: record({
-        method: { type: 'string', const: 'card' },
-        reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' },
-      }),
-      purchase: record(
-        {
-          type: { type: 'string', const: 'gift' },
-          reference: { type: 'string', description: 'The product to buy.' },
-          receivers: {
-            type: 'array',
-            description: 'One entry per gift to create; absent: one gift without a receiver, to be shared by URL.',
-            minItems: 1,
-            maxItems: MAX_RECEIVERS,
-            'x-errors': { minItems: 'receivers: at least 1', maxItems: `receivers: at most ${MAX_RECEIVERS}` },
-            items: {
-              type: 'object',
-              additionalProperties: false,
-              properties: {
-                phone_number: {
-                  type: 'string',
-                  description:
-                    'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
-                },
-                user_id: { type: 'string' },
-              },
-              not: {
-                type: 'object',
-                properties: { phone_number: { type: 'string' }, user_id: { type: 'string' } },
-                required: ['phone_number', 'user_id'],
-              },
-              'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
-            },
-          },
-          message: {
-            type: 'string',
-            maxLength: 1000,
-            pattern: `^[^${DECEIVING}]*$`,
-            description: 'Shown to the receivers.',
-            'x-errors': {
-              pattern: 'purchase.message must not contain control characters, nor ones that turn the direction of text',
-            },
-          },
-          send_at: {
-            type: 'string',
-            maxLength: MAX_TIME,
-            description:
-              'When receivers are notified and find their gifts: RFC 3339 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
-          },
-        },
-        ['type', 'reference'],
-      ),
-      embed: {
-        type: 'array',
-        maxItems: 100,
-        items: { type: 'string' },
-        description: 'Relations to embed, as in the query.',
-      },
-    },
-    ['payment', 'purchase'],
-  ),
-};
-
-const RESCHEDULE_BODY: Schema = {
-  title: 'Reschedule',
-  ...record({
-    send_at: {
-      type: ['string', 'null'],
-      maxLength: MAX_TIME,
-      description: `RFC 3339 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`,
-    },
-  }),
-};
 
 export const PURCHASE_ROUTE = { method: 'POST', path: '/api/v2/transactions' } as const;
-
-type PurchaseBody = {
-  readonly payment: { readonly reference: string };
-  readonly purchase: {
-    readonly reference: string;
-    readonly message?: string;
-    readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
-    readonly send_at?: string;
-  };
-};
 
 const TRANSACTION_ANSWER = {
   schema: {
@@ -387,6 +297,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             message: purchase.message ?? '',
             ...(purchase.receivers === undefined ? {} : { receivers: purchase.receivers }),
             ...(purchase.send_at === undefined ? {} : { send_at: purchase.send_at }),
+            ...(purchase.reference_id === undefined ? {} : { reference_id: purchase.reference_id }),
           };
           return purchased(
             earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request).catch(namedInBody)),

@@ -25,6 +25,8 @@ import {
 /** Data of an entry: ids and state only, and no code, number, name or message. */
 export interface EntryData {
   readonly transaction_id: string;
+  /** The caller's own name for the purchase, in events of the purchase. */
+  readonly reference_id?: string;
   readonly gift_id?: string;
   readonly redemption_id?: string;
   /** Support reversed the redemption; absent: a merchant's user did. */
@@ -147,7 +149,9 @@ function numberOf(before: UserNumbers | undefined, { stream }: NumberMoved): Use
 
 function buyerOf({ data, metadata }: Extract<Fed, { type: 'GiftsPurchased' }>): TransactionParties {
   const { client } = metadata.by;
-  return client === undefined ? { buyer_id: data.buyer_id } : { buyer_id: data.buyer_id, client_id: client };
+  const { buyer_id, reference_id } = data;
+  const bought: TransactionParties = client === undefined ? { buyer_id } : { buyer_id, client_id: client };
+  return reference_id === undefined ? bought : { ...bought, reference_id };
 }
 
 /** Builds the parties in one literal: with spread objects it took longer than all else that is done for the event. */
@@ -192,11 +196,12 @@ function changed(before: GiftParties | undefined, event: Fed): GiftParties {
 function entryOf(event: Fed, known: FeedDocument | undefined): FeedEntry {
   const { type, stream, position } = event;
   if (event.type === 'GiftsPurchased')
-    return entryWith(event, { transaction_id: idOf(stream), ...sendingOf(event) }, buyerOf(event));
+    return entryWith(event, { ...purchaseOf(idOf(stream), event.data), ...sendingOf(event) }, buyerOf(event));
   if (known === undefined) throw new Error(`${type} in ${stream}, which no purchase led to`);
   if (kindOf(stream) === TRANSACTION) {
-    const data = { transaction_id: idOf(stream), ...refundOf(event), ...sendingOf(event) };
-    return entryWith(event, data, known as TransactionParties);
+    const bought = known as TransactionParties;
+    const data = { ...purchaseOf(idOf(stream), bought), ...refundOf(event), ...sendingOf(event) };
+    return entryWith(event, data, bought);
   }
   const gift =
     event.type === 'GiftIssued'
@@ -238,6 +243,12 @@ function formerEntryOf(event: Fed, known: GiftParties | undefined): FeedEntry {
   const { holder, since } = before;
   return since === undefined ? { ...entry, holder } : { ...entry, holder, since };
 }
+
+const purchaseOf = (
+  transaction_id: string,
+  { reference_id }: { readonly reference_id?: string },
+): Pick<EntryData, 'transaction_id' | 'reference_id'> =>
+  reference_id === undefined ? { transaction_id } : { transaction_id, reference_id };
 
 function refundOf(event: Fed): Pick<EntryData, 'refund_id'> {
   return event.type === 'GiftsRefunded' || event.type === 'RefundFailed' ? { refund_id: event.data.refund_id } : {};

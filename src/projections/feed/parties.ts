@@ -3,10 +3,16 @@ import type { PhoneHolder } from '../../domain/account.js';
 import type { Receiver } from '../../domain/gift/events.js';
 import type { Position } from '../../ports/eventStore.js';
 
-/** `t:{transactionId}`. `client_id`: the client through which it was bought. */
-export interface TransactionParties {
+/** Parties of a purchase. `client_id`: the client through which it was bought. */
+interface Parties {
   readonly buyer_id: string;
   readonly client_id?: string;
+}
+
+/** `t:{transactionId}`. */
+export interface TransactionParties extends Parties {
+  /** The caller's own name for the purchase. */
+  readonly reference_id?: string;
 }
 
 /** The holder of a gift from the event at `from` on. */
@@ -19,7 +25,7 @@ export interface Holding {
 }
 
 /** `g:{giftId}`. Parties are only added: an event is folded with those before it (`Projection.contextIds`). */
-export interface GiftParties extends TransactionParties {
+export interface GiftParties extends Parties {
   readonly transaction_id: string;
   readonly holdings: readonly Holding[];
   readonly blocks: readonly { readonly from: Position; readonly cause: string; readonly blocked: boolean }[];

@@ -70,6 +70,50 @@ test('lists declined purchases and refunds by their status', async () => {
   );
 });
 
+test('a purchase is found by the name that its caller gave it, by nobody else', async () => {
+  const reference_id = 'Order 2026/77 “½”';
+  const order = async (user: string, reference: string): Promise<Reply> => {
+    const body = purchaseOf('latte') as { readonly purchase: object };
+    return service.ask('POST', '/api/v2/transactions', {
+      token: await service.userToken(user),
+      body: { ...body, purchase: { ...body.purchase, reference_id: reference } },
+    });
+  };
+  const query = `?reference_id=${encodeURIComponent(reference_id)}`;
+  const made: string[] = [];
+  for (const user of ['ann', 'ann', 'bob']) {
+    const reply = await order(user, reference_id);
+    assert.deepEqual([reply.status, reply.json.data.reference_id], [201, reference_id], reply.text);
+    made.push(reply.json.data.id as string);
+  }
+  assert.equal((await order('ann', 'Order 2026/78')).status, 201);
+
+  const listed = await list(query);
+  assert.deepEqual(idsIn(listed), [made[1], made[0]]);
+  assert.deepEqual(new Set(listed.json.data.map((one: Json) => one['reference_id'])), new Set([reference_id]));
+  assert.deepEqual(idsIn(await list(query, 'bob')), [made[2]]);
+  const first = await list(`${query}&limit=1`);
+  assert.deepEqual(idsIn(await list(`${query}&limit=1&after=${first.json.next}`)), [made[0]]);
+  assert.deepEqual(idsIn(await list('?reference_id=order')), []);
+
+  const { data } = (await service.ask('GET', '/api/v2/events?limit=500', { token: await service.userToken('ann') }))
+    .json;
+  const ofOrder = (data as Json[]).filter((event) => event['data'].transaction_id === made[0]);
+  for (const { type, data: told } of ofOrder)
+    assert.equal(told.reference_id, type.startsWith('transaction.') ? reference_id : undefined, type);
+  assert.ok(ofOrder.some(({ type }) => type === 'transaction.charged'));
+
+  for (const [reference, error] of [
+    ['', /^purchase\.reference_id /],
+    ['x'.repeat(256), /^purchase\.reference_id: at most 255 characters$/],
+    ['a\u0000', /^purchase\.reference_id must not contain control characters/],
+  ] as const) {
+    const reply = await order('ann', reference);
+    assert.equal(reply.status, 422);
+    assert.match(reply.json.error, error);
+  }
+});
+
 test('refuses a limit or place that is none, by its name', async () => {
   for (const [query, field, error] of [
     ['?limit=0', 'limit', 'limit must be at least 1'],

@@ -1,0 +1,109 @@
+/** Bodies of a purchase and of a change of its time (docs/api/purchases.md#buy-gifts). */
+import { SEND_NOW } from '../../commands/rescheduleSend.js';
+import { DECEIVING } from '../../lib/unicodeText.js';
+import type { Schema } from '../pipeline/route.js';
+import { record } from '../representation/schemas.js';
+
+const MAX_RECEIVERS = 10_000;
+/** Longest text of a time, in characters. */
+const MAX_TIME = 40;
+
+export type PurchaseBody = {
+  readonly payment: { readonly reference: string };
+  readonly purchase: {
+    readonly reference: string;
+    readonly message?: string;
+    readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
+    readonly send_at?: string;
+    readonly reference_id?: string;
+  };
+};
+
+/** Schema of a caller's own name for a purchase. */
+export const REFERENCE_ID = { type: 'string', minLength: 1, maxLength: 255, pattern: `^[^${DECEIVING}]*$` };
+
+export const PURCHASE_BODY: Schema = {
+  title: 'Purchase',
+  ...record(
+    {
+      payment: record({
+        method: { type: 'string', const: 'card' },
+        reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' },
+      }),
+      purchase: record(
+        {
+          type: { type: 'string', const: 'gift' },
+          reference: { type: 'string', description: 'The product to buy.' },
+          receivers: {
+            type: 'array',
+            description: 'One entry per gift to create; absent: one gift without a receiver, to be shared by URL.',
+            minItems: 1,
+            maxItems: MAX_RECEIVERS,
+            'x-errors': { minItems: 'receivers: at least 1', maxItems: `receivers: at most ${MAX_RECEIVERS}` },
+            items: {
+              type: 'object',
+              additionalProperties: false,
+              properties: {
+                phone_number: {
+                  type: 'string',
+                  description:
+                    'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.',
+                },
+                user_id: { type: 'string' },
+              },
+              not: {
+                type: 'object',
+                properties: { phone_number: { type: 'string' }, user_id: { type: 'string' } },
+                required: ['phone_number', 'user_id'],
+              },
+              'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
+            },
+          },
+          message: {
+            type: 'string',
+            maxLength: 1000,
+            pattern: `^[^${DECEIVING}]*$`,
+            description: 'Shown to the receivers.',
+            'x-errors': {
+              pattern: 'purchase.message must not contain control characters, nor ones that turn the direction of text',
+            },
+          },
+          send_at: {
+            type: 'string',
+            maxLength: MAX_TIME,
+            description:
+              'When receivers are notified and find their gifts: RFC 3339 with its zone, at most 366 days ahead and no later than the gifts expire; absent: at once. The charge is made at once.',
+          },
+          reference_id: {
+            ...REFERENCE_ID,
+            description:
+              'The caller’s own name for the purchase, such as the number of an order; not unique, and never anything personal.',
+            'x-errors': {
+              pattern:
+                'purchase.reference_id must not contain control characters, nor ones that turn the direction of text',
+            },
+          },
+        },
+        ['type', 'reference'],
+      ),
+      embed: {
+        type: 'array',
+        maxItems: 100,
+        items: { type: 'string' },
+        description: 'Relations to embed, as in the query.',
+      },
+    },
+    ['payment', 'purchase'],
+  ),
+};
+
+export const RESCHEDULE_BODY: Schema = {
+  title: 'Reschedule',
+  ...record({
+    send_at: {
+      type: ['string', 'null'],
+      maxLength: MAX_TIME,
+      description: `RFC 3339 with its zone; \`${SEND_NOW}\`; or null: not before another time is named.`,
+    },
+  }),
+};
