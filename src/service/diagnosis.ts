@@ -1,10 +1,12 @@
 /** Where a diagnosis looks, on engines that the service or the command line has opened. */
 import { statfs } from 'node:fs/promises';
+import { reachedLimits } from '../api/limits/reached.js';
 import { endpointsOverview, WEBHOOK_LEASE } from '../deliveries/index.js';
 import { EngineError } from '../lib/engineError.js';
 import { clockMs } from '../lib/clock.js';
 import type { DiagnosisSources } from '../ops/diagnosis/index.js';
 import { headStatus, openTileFolder } from '../ops/evidence/index.js';
+import { lastRecorded } from '../ops/history/lastRecorded.js';
 import { outwardState } from '../ops/outward/outwardWork.js';
 import { waitingGroups } from '../ops/parked/decideGroup.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -80,6 +82,8 @@ export function engineSources({ log, read, config, projections }: DiagnosisOptio
     clocks: async () => clocksOf(read().store),
     keys: async () => keysFault(log(), config),
     settings: { warnings: config.warnings ?? [], deadLinks: makesDeadLinks(config) },
+    limits: async () => reachedLimits(read().store.records, config, clockMs()),
+    routines: async () => routinesOf(log().events, config),
     freeBytes: async () => (servers.size === ENGINES ? undefined : freeBytes(config.dataDir)),
   };
 }
@@ -134,6 +138,45 @@ async function keysFault(log: OpenLog, config: Config): Promise<string | undefin
     if (error instanceof EngineError) return error.message;
     throw error;
   }
+}
+
+/** Days within which an installation is backed up and reconciled again. */
+const ROUTINE_DAYS = 7;
+
+const ROUTINES = [
+  {
+    of: 'backup',
+    calls: new Set(['gift backup']),
+    // Of an EventStoreDB its own means make backups, which the log does not know.
+    isNeeded: ({ eventStoreUrl }: Config): boolean => eventStoreUrl === undefined,
+  },
+  {
+    of: 'reconciliation',
+    calls: new Set(['gift payments reconcile', 'GET /ops/payments/reconciliation']),
+    isNeeded: ({ payments }: Config): boolean => payments !== 'simulated',
+  },
+] as const;
+
+async function routinesOf(events: EventStore, config: Config): ReturnType<EngineSources['routines']> {
+  const needed = config.sandbox ? [] : ROUTINES.filter(({ isNeeded }) => isNeeded(config));
+  const now = clockMs();
+  if (needed.length === 0 || !(await isOlderThan(events, now - ROUTINE_DAYS * 86_400_000))) return [];
+  return Promise.all(
+    needed.map(async ({ of, calls }) => ({
+      of,
+      days: ROUTINE_DAYS,
+      last: await lastRecorded(events, calls, ROUTINE_DAYS, now),
+    })),
+  );
+}
+
+/** @param time milliseconds since the epoch */
+async function isOlderThan(events: Pick<EventStore, 'readAll'>, time: number): Promise<boolean> {
+  for await (const { events: batch } of events.readAll(undefined, {}, { batchSize: 1 })) {
+    const [first] = batch;
+    if (first !== undefined) return Date.parse(first.at) < time;
+  }
+  return false;
 }
 
 async function freeBytes(dataDir: string): Promise<number | undefined> {

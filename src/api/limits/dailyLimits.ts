@@ -6,10 +6,13 @@ import { MOST_CREATED_A_DAY } from '../../domain/webhookEndpoint.js';
 import { clockMs } from '../../lib/clock.js';
 import type { LimitName, LimitTally } from '../../metrics/limits.js';
 import type { Records } from '../../ports/readStore.js';
-import { RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
+import { type CountOfAll } from '../../runtime/limits/countExchange.js';
+import { type Count, RecordsLimiter } from '../../runtime/limits/recordsLimiter.js';
 import { tooManyRequests } from '../auth/throttle.js';
 
 const DAY_SECONDS = 86_400;
+/** Key prefix of the records, followed by the limit's name. */
+const PREFIX = 'daily/';
 
 export type DailyLimit = Extract<
   LimitName,
@@ -33,22 +36,15 @@ export type TakeDaily = (limit: DailyLimit, who: string) => Promise<void>;
 /** Counters in the records, which all processes share, so that neither a restart nor another process resets them. */
 export function dailyLimits(
   records: Records,
-  { erasuresPerDay, personExportsPerDay, personalReadsPerDay, reversalsPerDay }: DailySettings,
+  settings: DailySettings,
   onLimited: LimitTally = () => undefined,
   now: () => number = clockMs,
 ): TakeDaily {
-  const most: Readonly<Record<DailyLimit, number>> = {
-    erasures: erasuresPerDay,
-    'person-exports': personExportsPerDay,
-    'personal-reads': personalReadsPerDay,
-    'support-reversals': reversalsPerDay,
-    'webhook-endpoints': MOST_CREATED_A_DAY,
-  };
-  const limiters = Object.entries(most).map(([name, points]) => [
+  const limiters = Object.entries(mostOf(settings)).map(([name, points]) => [
     name,
     points === 0
       ? undefined
-      : new RecordsLimiter({ records, now, keyPrefix: `daily/${name}`, points, duration: DAY_SECONDS }),
+      : new RecordsLimiter({ records, now, keyPrefix: PREFIX + name, points, duration: DAY_SECONDS }),
   ]);
   const limiterOf = Object.fromEntries(limiters) as Readonly<Record<DailyLimit, RecordsLimiter | undefined>>;
   return async (limit, who) => {
@@ -60,4 +56,35 @@ export function dailyLimits(
       throw tooManyRequests(error.msBeforeNext);
     }
   };
+}
+
+const mostOf = ({
+  erasuresPerDay,
+  personExportsPerDay,
+  personalReadsPerDay,
+  reversalsPerDay,
+}: DailySettings): Readonly<Record<DailyLimit, number>> => ({
+  erasures: erasuresPerDay,
+  'person-exports': personExportsPerDay,
+  'personal-reads': personalReadsPerDay,
+  'support-reversals': reversalsPerDay,
+  'webhook-endpoints': MOST_CREATED_A_DAY,
+});
+
+/** The counts of all users and owners, each with its limit. @throws UnavailableError */
+export async function dailyCounts(
+  records: Pick<Records, 'list'>,
+  settings: DailySettings,
+): Promise<(CountOfAll & { readonly most: number })[]> {
+  const all = await Promise.all(
+    Object.entries(mostOf(settings)).map(async ([name, most]) =>
+      (await records.list<Count>(`${PREFIX}${name}:`)).map(({ value }) => ({
+        name,
+        count: value.points,
+        endsMs: value.expire,
+        most,
+      })),
+    ),
+  );
+  return all.flat();
 }

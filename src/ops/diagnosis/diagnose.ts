@@ -9,18 +9,20 @@ import type { HeadStatus } from '../evidence/index.js';
 import type { OutwardState } from '../outward/outwardWork.js';
 import type { ParkedGroup } from '../parked/groups.js';
 import type { StatusEntry } from '../status/status.js';
-import {
-  checkDisk,
-  checkKeys,
-  checkParts,
-  checkSeal,
-  checkSettings,
-  type PartHealth,
-  type SettingsState,
-} from './checks/engines.js';
+import { checkParts, checkSeal, type PartHealth } from './checks/engines.js';
 import { checkClocks, checkHead, type ProcessClock } from './checks/evidence.js';
 import { checkGauges } from './checks/gauges.js';
 import { checkStatus } from './checks/leaders.js';
+import {
+  checkDisk,
+  checkKeys,
+  checkLimits,
+  checkRoutines,
+  checkSettings,
+  type ReachedLimit,
+  type Routine,
+  type SettingsState,
+} from './checks/operation.js';
 import { checkParked } from './checks/parked.js';
 import { checkSends, checkWebhooks, type EndpointState, type LateSends } from './checks/partners.js';
 import { checkRebuilds, type NamedRebuild } from './checks/rebuilds.js';
@@ -46,6 +48,9 @@ export interface DiagnosisSources {
   /** Why the keys are not the log's; `undefined`: they are. */
   readonly keys: () => Promise<string | undefined>;
   readonly settings: SettingsState;
+  readonly limits: () => Promise<readonly ReachedLimit[]>;
+  /** Routines that this installation needs. */
+  readonly routines: () => Promise<readonly Routine[]>;
   /** Free bytes on the disk of DATA_DIR; `undefined`: nothing of the installation is stored there. */
   readonly freeBytes: () => Promise<number | undefined>;
   /** The page `/metrics`; empty where no process of the service shows one. */
@@ -108,6 +113,8 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
     },
     { subject: 'keys', find: async () => checkKeys(await sources.keys()) },
     { subject: 'settings', find: async () => checkSettings(sources.settings) },
+    { subject: 'limits', find: async () => checkLimits(await sources.limits()) },
+    { subject: 'backups and reconciliation', find: async () => checkRoutines(await sources.routines()) },
     { subject: 'the disk', find: async () => checkDisk(await sources.freeBytes()) },
     { subject: 'providers and stalled webhooks', find: async () => checkGauges(await sources.metrics()) },
   ];

@@ -145,6 +145,11 @@ export const FINDINGS = {
     means: 'This part of a process fails again and again; its work waits.',
     command: RESTART,
   },
+  limit_reached: {
+    harm: 'people',
+    means: 'These callers are answered 429 until their windows end: an app in a loop, a guesser, or a limit too low.',
+    command: `where their pace is rightful, raise the setting (docs/limits.md), and ${RESTART}`,
+  },
   part_not_ready: {
     harm: 'people',
     means: 'The service does not answer that it is ready, so a balancer sends it no requests.',
@@ -190,6 +195,16 @@ export const FINDINGS = {
     harm: 'evidence',
     means: 'Only this installation vouches for the last head until the witness cosigns one.',
     command: 'ask those who run the witness; the next head asks it again',
+  },
+  reconciliation_old: {
+    harm: 'risk',
+    means: 'Nobody knows whether what the provider charged is what the log has.',
+    command: 'gift payments reconcile --day "$(date -d yesterday +%F)"',
+  },
+  backup_old: {
+    harm: 'risk',
+    means: 'With this machine all purchases since the last backup would be lost.',
+    command: 'gift backup "$BACKUPS/$(date +%F).log"',
   },
   disk_short: {
     harm: 'risk',

@@ -68,3 +68,24 @@ export function countExchange(
     await publish();
   };
 }
+
+/** A key's count in all processes, in the window that ends last: milliseconds since the epoch. */
+export interface CountOfAll {
+  readonly name: string;
+  readonly count: number;
+  readonly endsMs: number;
+}
+
+/** The exchanged counts of all processes; lower ones are not exchanged. @throws UnavailableError */
+export async function exchangedCounts(records: Pick<Records, 'list'>): Promise<CountOfAll[]> {
+  const found = new Map<string, CountOfAll>();
+  for (const { value } of await records.list<Exchanged>(PREFIX))
+    for (const [name, counts] of Object.entries(value))
+      for (const [key, endsMs, count] of counts) {
+        const known = found.get(`${name} ${key}`);
+        if (known !== undefined && known.endsMs > endsMs) continue;
+        const before = known?.endsMs === endsMs ? known.count : 0;
+        found.set(`${name} ${key}`, { name, count: before + count, endsMs });
+      }
+  return [...found.values()];
+}

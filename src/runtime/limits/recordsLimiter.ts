@@ -8,7 +8,7 @@ import { CLOCK_SLACK_MS } from '../../lib/clock.js';
 /** A lost compare-and-set means that another count was stored; this many in a row are a fault of the store. */
 const MAX_TURNS = 1_000;
 
-interface Count {
+export interface Count {
   readonly points: number;
   /** End of the window, in milliseconds since the epoch. */
   readonly expire: number;

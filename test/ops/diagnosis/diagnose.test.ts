@@ -69,6 +69,8 @@ function sources(changed: Partial<DiagnosisSources> = {}): DiagnosisSources {
     clocks: async () => [],
     keys: async () => undefined,
     settings: { warnings: [], deadLinks: false },
+    limits: async () => [],
+    routines: async () => [{ of: 'backup', days: 7, last: minutesAgo(60) }],
     freeBytes: async () => 50e9,
     metrics: async () => '',
     onFault: (error) => {
@@ -254,6 +256,23 @@ const TABLE: readonly (readonly [
     { clocks: async () => [{ process: 'machine:1:a', aheadMs: 11_000 }] },
     ['clocks_apart'],
     /machine:1:a is 11 s behind/,
+  ],
+  [
+    'a caller guesses gifts',
+    { limits: async () => [{ limit: 'unknown-gifts', callers: 1, until: minutesAgo(-9) }] },
+    ['limit_reached'],
+    /^1 caller is at the limit unknown-gifts, until 2/,
+  ],
+  [
+    'nobody backs up or reconciles',
+    {
+      routines: async () => [
+        { of: 'backup', days: 7, last: undefined },
+        { of: 'reconciliation', days: 7, last: undefined },
+      ],
+    },
+    ['reconciliation_old', 'backup_old'],
+    /payments were not reconciled within 7 days/,
   ],
   ['the disk fills up', { freeBytes: async () => 1.5e9 }, ['disk_short'], /^1\.5 GB are left/],
   [

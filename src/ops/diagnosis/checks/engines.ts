@@ -48,31 +48,3 @@ export function checkParts(
 export function checkSeal(sealed: boolean): Found[] {
   return sealed ? [{ code: 'log_sealed', what: 'the log is sealed' }] : [];
 }
-
-/** Bytes: those of the alert. */
-const FREE_BYTES = 2e9;
-
-/** @param bytes `undefined`: nothing of the installation is stored in DATA_DIR */
-export function checkDisk(bytes: number | undefined): Found[] {
-  if (bytes === undefined || bytes >= FREE_BYTES) return [];
-  return [{ code: 'disk_short', what: `${(bytes / 1e9).toFixed(1)} GB are left on the disk of DATA_DIR` }];
-}
-
-/** @param fault why the keys are not the log's; `undefined`: they are */
-export function checkKeys(fault: string | undefined): Found[] {
-  return fault === undefined ? [] : [{ code: 'keys_wrong', what: fault }];
-}
-
-export interface SettingsState {
-  /** Settings that contradict each other, as text. */
-  readonly warnings: readonly string[];
-  /** Whether links begin with an address that nobody can open. */
-  readonly deadLinks: boolean;
-}
-
-export function checkSettings({ warnings, deadLinks }: SettingsState): Found[] {
-  return [
-    ...warnings.map((what): Found => ({ code: 'settings_contradict', what })),
-    ...(deadLinks ? [{ code: 'links_dead' as const, what: 'PUBLIC_URL is not set, and HOST is every address' }] : []),
-  ];
-}
