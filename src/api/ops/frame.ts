@@ -90,7 +90,7 @@ export interface OpsRoute extends Omit<
   readonly watched?: true;
   /**
    * Whether the route answers where the log takes no record: it shows no record itself, but why the log takes none
-   * (docs/support.md#access-records).
+   * (docs/decisions/diagnosis-without-record.md).
    */
   readonly evenUnrecorded?: true;
   /**
