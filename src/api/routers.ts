@@ -20,6 +20,7 @@ import type { ApiParts, PartsOptions } from './parts.js';
 import { serve } from './pipeline/pipeline.js';
 import { routerMaker, type RouterMaker, type SubjectRouter } from './pipeline/router.js';
 import { clockRoutes } from './sandbox/clock.js';
+import { sandboxPaymentRoutes } from './sandbox/payments.js';
 import { resetRoutes } from './sandbox/reset.js';
 import { attemptRoutes } from './webhookEndpoints/attempts.js';
 import { deliveryRoutes } from './webhookEndpoints/deliveries.js';
@@ -107,7 +108,13 @@ async function publicRouters(
     ...catalogueRouters(routerOf, { catalogue, publicUrl, version }),
     await webhookRouter(routerOf, { config, engines, questions, logger, now }),
     ...(config.sandbox
-      ? [routerOf('/sandbox', [...clockRoutes(engines.store.records), ...resetRoutes(options.reset, events.logId)])]
+      ? [
+          routerOf('/sandbox', [
+            ...clockRoutes(engines.store.records),
+            ...resetRoutes(options.reset, events.logId),
+            ...sandboxPaymentRoutes({ ...gifts, records: options.recordsInTime }),
+          ]),
+        ]
       : []),
     ...evidenceRouters(routerOf, { ...evidence, events, isPublic: config.sealPublic, now }),
   ];

@@ -17,3 +17,18 @@ export async function refuseDuringOutage(
   const leftMs = ((await records.get<number>(key))?.value ?? 0) - now();
   if (leftMs > 0) throw new RetryLaterError(`the simulated provider is ${what}`, leftMs);
 }
+
+const FAILURES = 2;
+
+/** Fails the first two requests of this key. @throws the failure */
+export async function failTwice(
+  records: Records,
+  key: string,
+  failure: () => Error,
+  expiresAt: number,
+): Promise<void> {
+  const count = ((await records.get<number>(key))?.value ?? 0) + 1;
+  if (count > FAILURES) return;
+  await records.put(key, count, { expiresAt });
+  throw failure();
+}

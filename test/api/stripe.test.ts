@@ -415,7 +415,16 @@ test('refuses signed nonsense, and ignores foreign events so that they are not s
     stripeMessage('charge.dispute.closed', { id: 'dp', amount: 5, reason: 'general', status: 'won' }),
     stripeMessage('refund.failed', { id: 're', payment_intent: 'pi' }),
   ];
-  for (const one of nonsense) refused(await send(signed(one, SECRET)), 400, 'Invalid event.');
+  for (const one of nonsense) {
+    const { status, json } = await send(signed(one, SECRET));
+    assert.equal(status, 400);
+    assert.match(json.error, /^Invalid event: .+\.$/);
+  }
+  refused(
+    await send(signed(stripeMessage('payment_intent.succeeded', { id: 'pi' }), SECRET)),
+    400,
+    "Invalid event: malformed payment_intent: payment_intent must have required property 'amount_received'.",
+  );
   const foreign = [
     stripeMessage('customer.created', { id: 'cus_1' }),
     stripeMessage('constructor', { id: 'cus_1' }),

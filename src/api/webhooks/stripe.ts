@@ -69,7 +69,8 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       if (error instanceof SignatureError) return refuseForgery(call, error);
       if (!(error instanceof MalformedEventError)) throw error;
       deps.logger.error({ req: call.requestId, cause: error.message }, 'a webhook of Stripe could not be understood');
-      throw new HttpError('invalid_event');
+      // The sender has proved who it is: the cause names fields and no values.
+      throw new HttpError('invalid_event', { message: `Invalid event: ${error.message}.` });
     }
   };
 

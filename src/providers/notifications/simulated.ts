@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
 import { type SendReply, notificationKey } from '../../messages/notifications.js';
-import { ProviderError } from '../providerErrors.js';
+import { ProviderError, RefusedError } from '../providerErrors.js';
 import { reportLater } from '../simulatedEvents.js';
-import { refuseDuringOutage } from '../simulatedOutage.js';
+import { failTwice, refuseDuringOutage } from '../simulatedOutage.js';
 import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
 
@@ -27,6 +27,8 @@ const BUSY = '+15005550005';
 const ANSWER_LOST = '+15005550007';
 /** Number whose messages are accepted, and reported as undelivered later. */
 const UNDELIVERED = '+15005550006';
+/** Number whose messages are refused twice, and parked each time. */
+const PARKED = '+15005550004';
 const SLOW = '+15005550008';
 const SLOW_MS = 3_000;
 
@@ -60,6 +62,10 @@ export async function simulatedNotifications(
       if (to.includes(BUSY)) {
         const key = `notificationBusy/${notificationKey(request)}`;
         await refuseDuringOutage(records, key, { what: 'busy', now, retainedMs: LEDGER_MS });
+      }
+      if (to.includes(PARKED)) {
+        const refused = (): Error => new RefusedError('the simulated provider does not take this request');
+        await failTwice(records, `notificationRefusals/${gift_id}`, refused, now() + LEDGER_MS);
       }
       if (to.includes(SLOW)) await sleep(SLOW_MS);
       const cause = causeOf(to);

@@ -9,7 +9,7 @@ import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../../messages/payments.js';
 import { ProviderError, RefusedError, refuseForeign } from '../providerErrors.js';
 import { reportLater } from '../simulatedEvents.js';
-import { refuseDuringOutage } from '../simulatedOutage.js';
+import { failTwice, refuseDuringOutage } from '../simulatedOutage.js';
 import type { PaymentProvider } from './provider.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
@@ -26,12 +26,11 @@ export type SimulatedEntry<R extends object> = R & {
 
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
-/** Methods that fail `FAILURES` times before a charge: the first's failure passes by itself, the second's is parked. */
+/** Methods that fail twice before a charge: the first's failure passes by itself, the second's is parked. */
 const FAILING: Readonly<Record<string, () => Error>> = {
   pm_card_flaky: () => new Error('the simulated provider is in trouble'),
   pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
 };
-const FAILURES = 2;
 /** Payment method that is refused for an hour from the first request on. */
 const AWAY = 'pm_card_away';
 /** Payment method that is charged, but the first answer is lost. */
@@ -91,13 +90,7 @@ interface SimulatedPayments extends PaymentProvider {
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
   const failFirst = async (transactionId: string, reference: string): Promise<void> => {
     const failure = Object.hasOwn(FAILING, reference) ? FAILING[reference] : undefined;
-    if (failure === undefined) return;
-    const key = `chargeFailures/${transactionId}`;
-    const failures = await records.get<number>(key);
-    const count = (failures?.value ?? 0) + 1;
-    if (count > FAILURES) return;
-    await records.put(key, count, { expiresAt: now() + LEDGER_MS });
-    throw failure();
+    if (failure !== undefined) await failTwice(records, `chargeFailures/${transactionId}`, failure, now() + LEDGER_MS);
   };
 
   const reportLaterOf = async (transaction_id: string, reference: string, amount: number): Promise<void> => {

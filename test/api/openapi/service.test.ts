@@ -194,6 +194,8 @@ test('has no route of a sandbox where it is none', async ({ app, document }) => 
     ['GET', 'clock'],
     ['POST', 'clock'],
     ['POST', 'reset'],
+    ['POST', 'payment-methods'],
+    ['POST', 'transactions/t/authentication'],
   ] as const)
     assert.is((await fetch(`${app?.url}/sandbox/${path}`, { method })).status, 404);
   assert.not.match((document['info'] as { description: string }).description, /sandbox/i);

@@ -26,6 +26,7 @@ const CARDS: Readonly<Record<string, string>> = {
   pm_card_answerLost: 'PaymentCharged',
   pm_card_refundFail: 'PaymentCharged',
   pm_card_authenticationRequired: 'waits',
+  pm_card_authenticationRequiredChargeDeclinedInsufficientFunds: 'waits',
   pm_card_away: 'waits',
   pm_card_parked: 'parked',
   pm_card_createDispute: 'PaymentCharged',
@@ -41,6 +42,7 @@ const NUMBERS: Readonly<Record<string, string>> = {
   '+15005550007': 'NotificationSent',
   '+15005550008': 'NotificationSent',
   '+15005550005': 'waits',
+  '+15005550004': 'parked',
 };
 const GONE = 'device-token-gone';
 /** Longer than an hour and the quarter of it by which retries are spread, seconds. */
@@ -132,6 +134,7 @@ test('cards are charged, declined, parked, or wait for the buyer or an hour', as
   );
   assert.deepEqual(Object.fromEntries(later), {
     pm_card_authenticationRequired: 'PaymentDeclined authentication_required',
+    pm_card_authenticationRequiredChargeDeclinedInsufficientFunds: 'PaymentDeclined authentication_required',
     pm_card_away: 'PaymentCharged',
   });
 });
@@ -178,7 +181,9 @@ test('numbers and devices are reached, can not be, or have to wait an hour', asy
   );
   const { gift: toDevice } = await bought({ user_id: 'lia' });
   for (const { phone_number, ends, gift } of numbers)
-    if (ends !== 'waits') assert.equal(await eventually(() => ofNotification(gift), phone_number), ends, phone_number);
+    if (ends === 'parked') await parked('notify', gift);
+    else if (ends !== 'waits')
+      assert.equal(await eventually(() => ofNotification(gift), phone_number), ends, phone_number);
   assert.equal(await eventually(() => ofNotification(toDevice)), 'NotificationFailed device token is gone');
   const undelivered = numbers.find(({ phone_number }) => phone_number === '+15005550006');
   const reported = (): Promise<string | undefined> =>

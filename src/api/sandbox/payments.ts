@@ -1,0 +1,113 @@
+/** Routes for payments in a sandbox (docs/api/sandbox.md#cards, docs/api/sandbox.md#authentication). */
+import type { CommandContext } from '../../commands/context.js';
+import { authenticateBuyer, giveCard, type SandboxPaymentDeps } from '../../ops/sandbox/sandboxPayments.js';
+import type { TransactionDocument } from '../../projections/transactions.js';
+import type { ReadModel } from '../../runtime/readmodels/index.js';
+import { contextOf, userOf } from '../gifts/deps.js';
+import { HttpError } from '../pipeline/errors.js';
+import { randomCommandId } from '../pipeline/idempotency.js';
+import type { EarlyCall, Route } from '../pipeline/route.js';
+import { dataSchema, entity } from '../representation/schemas.js';
+
+export interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
+  readonly transactions: Pick<ReadModel<TransactionDocument>, 'get'>;
+  /** The present, ISO 8601, UTC. */
+  now(): string;
+}
+
+/** A command of its own for each request: routes of the sandbox take no idempotency keys. */
+const commandOf = (early: EarlyCall, deps: SandboxPaymentRouteDeps): CommandContext => ({
+  ...contextOf(early, deps.now()),
+  commandId: randomCommandId(),
+});
+
+const OUTCOMES = { succeeded: true, failed: false } as const;
+
+const TRANSACTION_EXAMPLE = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
+
+const cardSchema = entity('SandboxCard', { reference: { type: 'string' } });
+const authenticationSchema = entity('SandboxAuthentication', {
+  transaction_id: { type: 'string' },
+  outcome: {
+    type: 'string',
+    enum: ['charged', 'declined'],
+    description: 'The first outcome, which stands: some cards are declined though their buyer authenticates.',
+  },
+});
+
+export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
+  return [
+    {
+      method: 'POST',
+      path: '/sandbox/payment-methods',
+      operation: 'addSandboxCard',
+      tag: 'Sandbox',
+      caller: 'user',
+      noStore: true,
+      summary: 'Get a test card',
+      description: 'Gives the user one of the test cards, as an import by the operator would.',
+      body: entity('SandboxCardRequest', {
+        reference: {
+          type: 'string',
+          pattern: '^(pm_card_[A-Za-z0-9_]{1,64}|[0-9]{16})$',
+          'x-message': 'reference must be a test card, such as pm_card_visa.',
+          description: '`pm_card_…`, or the 16 digits of one of Stripe’s test cards.',
+        },
+      }),
+      bodyExample: { reference: 'pm_card_authenticationRequired' },
+      answers: [
+        {
+          status: 200,
+          description: 'The user may pay with it.',
+          schema: dataSchema(cardSchema),
+          example: { data: { reference: 'pm_card_authenticationRequired' } },
+        },
+      ],
+      errors: [],
+      async open(early) {
+        const { id } = userOf(early);
+        const context = commandOf(early, deps);
+        return async ({ body }) => {
+          const { reference } = body as { readonly reference: string };
+          const position = await giveCard(deps.events, id, reference, context);
+          return { status: 200, body: { data: { reference } }, ...(position === undefined ? {} : { position }) };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/sandbox/transactions/:transactionId/authentication',
+      operation: 'authenticateInSandbox',
+      tag: 'Sandbox',
+      caller: 'user',
+      noStore: true,
+      summary: 'Authenticate a buyer',
+      description:
+        'For the buyer of a purchase that was answered 402 `Payment needs authentication.`: does what the bank’s page does in the card processor’s library. The first outcome stands.',
+      params: { transactionId: 'The transaction’s id.' },
+      body: entity('SandboxAuthenticationRequest', { outcome: { type: 'string', enum: Object.keys(OUTCOMES) } }),
+      bodyExample: { outcome: 'succeeded' },
+      answers: [
+        {
+          status: 200,
+          description: 'What became of the payment.',
+          schema: dataSchema(authenticationSchema),
+          example: { data: { transaction_id: TRANSACTION_EXAMPLE, outcome: 'charged' } },
+        },
+      ],
+      errors: ['transaction_not_found', 'nothing_to_authenticate'],
+      async open(early) {
+        const id = early.params['transactionId'] ?? '';
+        const user = userOf(early);
+        const context = commandOf(early, deps);
+        const transaction = await deps.transactions.get(id, early.position);
+        if (transaction?.buyer_id !== user.id) throw new HttpError('transaction_not_found');
+        return async ({ body }) => {
+          const { outcome } = body as { readonly outcome: keyof typeof OUTCOMES };
+          const became = await authenticateBuyer(deps, id, OUTCOMES[outcome], context);
+          return { status: 200, body: { data: { transaction_id: id, outcome: became } } };
+        };
+      },
+    },
+  ];
+}
