@@ -9,6 +9,7 @@ import { Refusal } from '../domain/refusal.js';
 import { commandLineContext } from './caller.js';
 import { refuseOtherKeys, withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
+import { findGiftsCommand } from './foundGifts.js';
 import { giftNamed } from './giftNamed.js';
 import { examples, jsonLine } from './output.js';
 import { describeRefusal, throwDescribed } from './refusals.js';
@@ -144,9 +145,13 @@ const ACTIONS: readonly ActionCommand[] = [
 
 export function giftsCommand(terminal: Terminal): Command {
   const group = new Command('gifts')
-    .summary('single gifts: resend, reassign, extend, unredeem, block, unblock')
+    .summary('single gifts: find, resend, reassign, extend, unredeem, block, unblock')
     .description("What support does for single gifts. The gift's history shows who did it and why.")
-    .addHelpText('after', examples(ACTIONS[0]?.examples[0] ?? ''));
+    .addHelpText(
+      'after',
+      examples('gift gifts find --phone - --reason "lost the message"', ACTIONS[0]?.examples[0] ?? ''),
+    )
+    .addCommand(findGiftsCommand(terminal));
   for (const command of ACTIONS) group.addCommand(subcommand(terminal, command));
   return group;
 }

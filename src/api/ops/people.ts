@@ -1,5 +1,5 @@
 /** Routes that find persons and their gifts, and show what is stored about persons (docs/support.md#finding-people). */
-import { type FoundGift, type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
+import { type FoundPerson, type GiftRow, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -79,11 +79,21 @@ const example = (records: object[]): object => ({
     },
   ],
 });
-const foundGiftExample = {
+const receivedExample = {
   gift_id: giftExample.id,
   transaction_id: giftExample.transaction_id,
   at: '2026-05-04T12:30:00.000Z',
   as: 'receiver',
+};
+const foundGiftExample = {
+  ...receivedExample,
+  product_id: 'p1',
+  value: 350,
+  gift_status: 'sent',
+  blocked: false,
+  expiry_date: '2027-05-04',
+  last_event: 'NotificationSent',
+  last_event_at: '2026-05-04T12:30:01.000Z',
 };
 
 export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }: OpsDeps): OpsRoute[] {
@@ -105,7 +115,7 @@ export function peopleRoutes({ engines: { events, store }, gifts: { subjects } }
         status: 200,
         description: 'What is kept.',
         schema: dataSchema(recordSchema),
-        example: { data: example([foundGiftExample]) },
+        example: { data: example([receivedExample]) },
       },
     ],
     errors: ['person_not_found'],
@@ -179,8 +189,26 @@ const foundGiftSchema = {
         enum: ['buyer', 'receiver', 'claimer', 'later receiver'],
         description: 'How it is the person’s. Absent in a search by a charge or a message.',
       },
-    } satisfies Record<keyof FoundGift, Schema>,
-    ['gift_id', 'transaction_id', 'at'],
+      product_id: TEXT,
+      value: { type: 'integer', minimum: 0, description: 'Pence.' },
+      gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+      blocked: { type: 'boolean', description: 'Whether anything blocks it.' },
+      expiry_date: { ...TEXT, format: 'date', description: 'The last valid day, in UTC.' },
+      last_event: { ...TEXT, description: 'The type of the last event of the gift, its notification or its purchase.' },
+      last_event_at: { ...TEXT, format: 'date-time' },
+    } satisfies Record<keyof GiftRow, Schema>,
+    [
+      'gift_id',
+      'transaction_id',
+      'at',
+      'product_id',
+      'value',
+      'gift_status',
+      'blocked',
+      'expiry_date',
+      'last_event',
+      'last_event_at',
+    ],
   ),
 };
 

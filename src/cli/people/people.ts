@@ -3,7 +3,8 @@ import { examples } from '../output.js';
 import type { Terminal } from '../terminal.js';
 import { eraseAgainCommand } from './eraseAgain.js';
 import { eraseCommand, erasuresCommand, withdrawErasureCommand } from './erasures.js';
-import { exportCommand, findCommand, showCommand } from './records.js';
+import { findCommand } from './find.js';
+import { exportCommand, showCommand } from './records.js';
 import { verifyErasureCommand } from './verifyErasure.js';
 
 export function peopleCommand(terminal: Terminal): Command {

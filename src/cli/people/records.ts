@@ -1,70 +1,12 @@
-/** Finds persons, and shows what is stored about them (docs/support.md#finding-people). */
+/** Shows what is stored about persons (docs/support.md#finding-people). */
 import { Command } from 'commander';
-import { type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
-import { refuseOtherKeys, withLog, withStores } from '../engines.js';
+import { openPeople, type PersonRecord } from '../../ops/people/index.js';
+import { refuseOtherKeys, withStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
 import { examples, jsonLine } from '../output.js';
 import { throwDescribed } from '../refusals.js';
-import { CommandFailure, orStandardInput, type Terminal, usageFailure, writeLines } from '../terminal.js';
+import { type Terminal, writeLines } from '../terminal.js';
 import { type PersonFlags, personOptions, recordLines, requestedPerson } from './person.js';
-
-interface FindFlags {
-  readonly phone?: string;
-  readonly username?: string;
-  readonly name?: string;
-  readonly charge?: string;
-  readonly messageId?: string;
-  readonly reason?: string;
-  readonly json?: true;
-}
-
-export function findCommand(terminal: Terminal): Command {
-  return outputOptions(
-    new Command('find')
-      .summary('find a person by what is known of them')
-      .description('By exactly one of these. Names, charges and messages take one reading of the log.')
-      .option('--phone <number>', 'a mobile number; - reads it from standard input')
-      .option('--username <name>', 'the whole username; - reads it from standard input')
-      .option('--name <text>', 'a part of the name; - reads it from standard input')
-      .option('--charge <id>', "the payment provider's id of a charge")
-      .option('--message-id <id>', "the message provider's id of a message")
-      .option('--reason <text>', 'why; kept with the record of who saw what'),
-    { csv: false },
-  )
-    .addHelpText('after', examples('gift people find --phone - --reason "asked by letter of 2 May"'))
-    .action(async (flags: FindFlags) => runFind(terminal, flags));
-}
-
-async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
-  const reason = neededReason(flags.reason, 'find');
-  const given = { ...flags, message_id: flags.messageId };
-  const [by, ...others] = SEARCH.peopleBy.filter((one) => given[one] !== undefined);
-  if (by === undefined || others.length > 0)
-    throw usageFailure('give exactly one of --phone, --username, --name, --charge, --message-id');
-  const text = await orStandardInput(terminal, given[by] ?? '');
-  const shortest = by === 'name' ? SEARCH.shortestName : 1;
-  if (text.length < shortest) throw usageFailure(`give at least ${shortest} characters of it`);
-  const { people, has_more } = await withLog(terminal, async (opened) => {
-    await refuseOtherKeys(opened);
-    const found = await openPeople(opened).find(by, text);
-    // The searched text is personal itself, so it is not recorded.
-    await cliAccess(opened.events).shown(
-      'gift people find',
-      { by, found: found.people.map(({ person }) => person) },
-      { personal: true, reason },
-      found.people.length,
-    );
-    return found;
-  }).catch(throwDescribed);
-  if (people.length === 0) throw new CommandFailure('no person was found');
-  await writeLines(terminal.stdout, people.map(flags.json === true ? jsonLine : foundLine));
-  if (has_more) terminal.stderr.write(`there are more than ${SEARCH.mostPeople}\n`);
-}
-
-function foundLine({ person, kind, role, transaction_id, gift_id }: FoundPerson): string {
-  const about = [role, transaction_id && `transaction ${transaction_id}`, gift_id && `gift ${gift_id}`];
-  return [`${person}: a ${kind}`, ...about.filter((one) => one !== undefined && one !== '')].join(', ');
-}
 
 export function showCommand(terminal: Terminal): Command {
   return outputOptions(

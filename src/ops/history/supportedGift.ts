@@ -1,3 +1,4 @@
+import type { FoundGift } from '../../commands/giftSource.js';
 import { foundGift } from '../../commands/loadGift.js';
 import type { SupportDeps } from '../../commands/supportAction.js';
 import { giftStream } from '../../domain/gift/events.js';
@@ -21,6 +22,12 @@ export interface SupportedGift {
   readonly events: readonly EventView[];
 }
 
+/** Status of a gift as support sees it. */
+export function supportedStatus({ gift, payment }: Pick<FoundGift, 'gift' | 'payment'>): SupportedGift['gift_status'] {
+  if (payment !== 'charged') return payment === 'pending' ? 'pending' : 'cancelled';
+  return gift.status === 'issued' ? 'sent' : gift.status;
+}
+
 /**
  * The gift right after `own`, the events of a command, so that a repeat of the command gets the same answer.
  * @throws Refusal `gift_not_found`; UnavailableError
@@ -42,14 +49,7 @@ export async function supportedGift(
   return {
     gift_id: giftId,
     transaction_id: gift.issued.transaction_id,
-    gift_status:
-      payment === 'pending'
-        ? 'pending'
-        : payment === 'declined'
-          ? 'cancelled'
-          : gift.status === 'issued'
-            ? 'sent'
-            : gift.status,
+    gift_status: supportedStatus({ gift, payment }),
     receiver: user_id !== undefined ? 'user' : phone_id !== undefined ? 'phone number' : 'nobody',
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,

@@ -4,6 +4,7 @@ import { deriveGiftIds } from '../../domain/giftIds.js';
 import type { GiftsPurchased } from '../../domain/purchase/events.js';
 import { purchasesCharged } from '../purchases/purchasesCharged.js';
 import { findPeople, notifiedGifts, SEARCH } from './findPeople.js';
+import { type GiftRow, giftRows } from './giftRows.js';
 import { type GotGifts, identityOf, type PeopleLog, readTraces } from './personTraces.js';
 
 type GiftsBy = (typeof SEARCH.giftsBy)[number];
@@ -23,7 +24,9 @@ export interface FoundGift {
 
 export interface FoundGifts {
   /** Gifts of the page, the latest first. */
-  readonly gifts: readonly FoundGift[];
+  readonly gifts: readonly GiftRow[];
+  /** Number of gifts on all pages. */
+  readonly count: number;
   /** Value of `after` for the next page; null on the last. */
   readonly next: string | null;
   /** Persons with the number or username, as in paths. */
@@ -50,7 +53,8 @@ export async function findGifts(log: PeopleLog, search: GiftSearch, { limit, aft
   const end = start + limit;
   const last = end < found.length ? found[end - 1] : undefined;
   return {
-    gifts: found.slice(start, end),
+    gifts: await giftRows(log.events, found.slice(start, end)),
+    count: found.length,
     next: last === undefined ? null : `${last.at}.${end - found.findIndex(({ at }) => at === last.at)}`,
     people,
   };

@@ -1,8 +1,9 @@
 export { ErasureWaitsError } from './erasure/endPerson.js';
 export { parseErasureLine } from './erasure/erasureRecord.js';
 export { type Erasures, finishErasures, openErasures } from './erasure/erasures.js';
-export type { FoundGift } from './findGifts.js';
 export { type FoundPerson, SEARCH } from './findPeople.js';
+export type { FoundGifts } from './findGifts.js';
+export type { GiftRow } from './giftRows.js';
 export { backupKeys, checkKeysBackup, restoreKeys } from './keys/keysBackup.js';
 export { rewrapKeys } from './keys/rewrapKeys.js';
 export { openPeople } from './people.js';

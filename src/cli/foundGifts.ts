@@ -1,0 +1,81 @@
+/** `gift gifts find`: finds gifts by what a caller at the support desk knows (docs/support.md#finding-gifts). */
+import { Command } from 'commander';
+import { personOf } from '../domain/erasure.js';
+import { pounds } from '../domain/money.js';
+import { type FoundGifts, type GiftRow, openPeople, SEARCH } from '../ops/people/index.js';
+import { refuseOtherKeys, withLog } from './engines.js';
+import { cliAccess, neededReason, outputOptions } from './exports.js';
+import { examples, jsonLine, tableLines } from './output.js';
+import { nobodyFound, requestedSearch, type SearchFlags, searchOptions } from './people/search.js';
+import { throwDescribed } from './refusals.js';
+import { CommandFailure, type Terminal, writeLines } from './terminal.js';
+
+interface FindFlags extends SearchFlags {
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+/** Most gifts of a table, which is for people. */
+const MOST_LINES = 100;
+
+export function findGiftsCommand(terminal: Terminal): Command {
+  const command = searchOptions(
+    new Command('find')
+      .summary('find gifts by their person, a charge or a message')
+      .description(
+        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message. The latest come first. A table has at most ${MOST_LINES}, JSON all. It takes one reading of the log.`,
+      ),
+    SEARCH.giftsBy,
+  ).option('--reason <text>', 'why; kept with the record of who saw what');
+  return outputOptions(command, { csv: false })
+    .addHelpText('after', examples('gift gifts find --phone - --reason "lost the message"'))
+    .action(async (flags: FindFlags) => runFind(terminal, flags));
+}
+
+async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
+  const reason = neededReason(flags.reason, 'find');
+  const { by, text } = await requestedSearch(terminal, SEARCH.giftsBy, flags);
+  const limit = flags.json === true ? Number.POSITIVE_INFINITY : MOST_LINES;
+  const found = await withLog(terminal, async (opened) => {
+    await refuseOtherKeys(opened);
+    const search = by === 'person' ? { person: personOf(text) } : { by, text };
+    const gifts = await openPeople(opened).findGifts(search, { limit });
+    await cliAccess(opened.events).shown(
+      'gift gifts find',
+      { by, ...aboutFound(gifts) },
+      { personal: true, reason },
+      gifts.gifts.length,
+    );
+    return gifts;
+  }).catch(throwDescribed);
+  const { gifts, count, people } = found;
+  if (people.length === 0 && (by === 'phone' || by === 'username')) throw new CommandFailure(nobodyFound(by));
+  if (gifts.length === 0) throw new CommandFailure('no gift was found');
+  await writeLines(terminal.stdout, flags.json === true ? gifts.map(jsonLine) : giftLines(gifts));
+  if (count > gifts.length) terminal.stderr.write(`there are ${count - gifts.length} earlier ones: --json has all\n`);
+}
+
+/** The persons that were found, or the one purchase that a charge or a message belongs to. */
+const aboutFound = ({ people, gifts }: FoundGifts): object =>
+  people.length > 0 ? { found: people } : { transactionId: gifts[0]?.transaction_id };
+
+/** A table of gifts, and what can be done next. */
+export function giftLines(gifts: readonly GiftRow[]): string[] {
+  if (gifts.length === 0) return ['no gifts'];
+  const rows = gifts.map((gift) => [
+    gift.gift_id,
+    gift.as ?? '',
+    gift.product_id,
+    pounds(gift.value),
+    gift.blocked ? `${gift.gift_status}, blocked` : gift.gift_status,
+    gift.expiry_date,
+    gift.last_event,
+    gift.last_event_at,
+  ]);
+  const headings = ['gift', 'as', 'product', 'value', 'status', 'valid to', 'last event', 'at'];
+  return [
+    ...tableLines(headings, rows),
+    '',
+    'times are UTC, values are pounds; next: gift history GIFT; gift gifts resend GIFT --reason … (reassign, extend, unredeem, block)',
+  ];
+}
