@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { personOf } from '../domain/erasure.js';
 import { pounds } from '../domain/money.js';
-import { type FoundGifts, type GiftRow, openPeople, SEARCH } from '../ops/people/index.js';
-import { refuseOtherKeys, withLog } from './engines.js';
+import { findGifts, type FoundGifts, SEARCH } from '../ops/people/index.js';
+import { refuseOtherKeys, withStores } from './engines.js';
 import { cliAccess, neededReason, outputOptions } from './exports.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { nobodyFound, requestedSearch, type SearchFlags, searchOptions } from './people/search.js';
@@ -23,7 +23,7 @@ export function findGiftsCommand(terminal: Terminal): Command {
     new Command('find')
       .summary('find gifts by their person, a charge or a message')
       .description(
-        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message. The latest come first. A table has at most ${MOST_LINES}, JSON all. It takes one reading of the log.`,
+        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message. The latest come first. A table has at most ${MOST_LINES}, JSON all. A charge and a message take one reading of the log.`,
       ),
     SEARCH.giftsBy,
   ).option('--reason <text>', 'why; kept with the record of who saw what');
@@ -36,22 +36,27 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const reason = neededReason(flags.reason, 'find');
   const { by, text } = await requestedSearch(terminal, SEARCH.giftsBy, flags);
   const limit = flags.json === true ? Number.POSITIVE_INFINITY : MOST_LINES;
-  const found = await withLog(terminal, async (opened) => {
-    await refuseOtherKeys(opened);
-    const search = by === 'person' ? { person: personOf(text) } : { by, text };
-    const gifts = await openPeople(opened).findGifts(search, { limit });
-    await cliAccess(opened.events).shown(
-      'gift gifts find',
-      { by, ...aboutFound(gifts) },
-      { personal: true, reason },
-      gifts.gifts.length,
-    );
-    return gifts;
-  }).catch(throwDescribed);
+  const found = await withStores(
+    terminal,
+    async (opened) => {
+      await refuseOtherKeys(opened);
+      const search = by === 'person' ? { person: personOf(text) } : { by, text };
+      const gifts = await findGifts({ ...opened, withoutBuilds: true }, search, { limit });
+      await cliAccess(opened.events).shown(
+        'gift gifts find',
+        { by, ...aboutFound(gifts) },
+        { personal: true, reason },
+        gifts.gifts.length,
+      );
+      return gifts;
+    },
+    { onlyReads: true },
+  ).catch(throwDescribed);
   const { gifts, count, people } = found;
   if (people.length === 0 && (by === 'phone' || by === 'username')) throw new CommandFailure(nobodyFound(by));
   if (gifts.length === 0) throw new CommandFailure('no gift was found');
-  await writeLines(terminal.stdout, flags.json === true ? gifts.map(jsonLine) : giftLines(gifts));
+  const lines = flags.json === true ? gifts.map(jsonLine) : [...giftTable(gifts), '', NEXT_COMMANDS];
+  await writeLines(terminal.stdout, lines);
   if (count > gifts.length) terminal.stderr.write(`there are ${count - gifts.length} earlier ones: --json has all\n`);
 }
 
@@ -59,9 +64,11 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
 const aboutFound = ({ people, gifts }: FoundGifts): object =>
   people.length > 0 ? { found: people } : { transactionId: gifts[0]?.transaction_id };
 
-/** A table of gifts, and what can be done next. */
-export function giftLines(gifts: readonly GiftRow[]): string[] {
-  if (gifts.length === 0) return ['no gifts'];
+/** What support does next with a gift of a list. */
+export const NEXT_COMMANDS =
+  'times are UTC, values are pounds; next: gift history GIFT; gift gifts resend GIFT --reason … (reassign, extend, unredeem, block)';
+
+export function giftTable(gifts: FoundGifts['gifts']): string[] {
   const rows = gifts.map((gift) => [
     gift.gift_id,
     gift.as ?? '',
@@ -72,10 +79,5 @@ export function giftLines(gifts: readonly GiftRow[]): string[] {
     gift.last_event,
     gift.last_event_at,
   ]);
-  const headings = ['gift', 'as', 'product', 'value', 'status', 'valid to', 'last event', 'at'];
-  return [
-    ...tableLines(headings, rows),
-    '',
-    'times are UTC, values are pounds; next: gift history GIFT; gift gifts resend GIFT --reason … (reassign, extend, unredeem, block)',
-  ];
+  return tableLines(['gift', 'as', 'product', 'value', 'status', 'valid to', 'last event', 'at'], rows);
 }

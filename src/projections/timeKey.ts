@@ -6,3 +6,6 @@ export const timeKey = (at: string): string => Date.parse(at).toString(36).padSt
 
 /** Number of characters of a time key: enough until the year 5188. */
 export const TIME_KEY_LENGTH = 9;
+
+/** Time of a key: ISO 8601, UTC, milliseconds. */
+export const timeOfKey = (key: string): string => new Date(Number.parseInt(key, 36)).toISOString();

@@ -1,5 +1,12 @@
 /** Routes that find persons and their gifts, and show what is stored about persons (docs/support.md#finding-people). */
-import { type FoundPerson, type GiftRow, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
+import {
+  findGifts,
+  type FoundGifts,
+  type FoundPerson,
+  openPeople,
+  type PersonRecord,
+  SEARCH,
+} from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -196,7 +203,7 @@ const foundGiftSchema = {
       expiry_date: { ...TEXT, format: 'date', description: 'The last valid day, in UTC.' },
       last_event: { ...TEXT, description: 'The type of the last event of the gift, its notification or its purchase.' },
       last_event_at: { ...TEXT, format: 'date-time' },
-    } satisfies Record<keyof GiftRow, Schema>,
+    } satisfies Record<keyof FoundGifts['gifts'][number], Schema>,
     [
       'gift_id',
       'transaction_id',
@@ -212,8 +219,8 @@ const foundGiftSchema = {
   ),
 };
 
-export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: OpsDeps): OpsRoute[] {
-  const people = openPeople({ events, subjects });
+export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, models }: OpsDeps): OpsRoute[] {
+  const deps = { events, subjects, models };
   return [
     {
       method: 'GET',
@@ -225,6 +232,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
       tag: 'Support',
       roles: ['support'],
       allPersonal: true,
+      reads: ['byUser'],
       unrecorded: ['phone', 'username'],
       query: {
         type: 'object',
@@ -252,7 +260,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects } }: Op
         const text = query[by] as string;
         const search = by === 'person' ? { person: requestedPerson(text) } : { by, text };
         const { limit, after } = query as { readonly limit: number; readonly after?: string };
-        const { gifts, next, people: found } = await people.findGifts(search, { limit, after });
+        const { gifts, next, people: found } = await findGifts(deps, search, { limit, after });
         // The access record names the persons found, or the one purchase that a charge or a message belongs to.
         const about = found.length > 0 ? { found } : { transactionId: gifts[0]?.transaction_id };
         return { status: 200, body: { data: gifts, next }, shown: gifts.length, recorded: { by, ...about } };

@@ -1,10 +1,10 @@
 /** `gift people find`: finds persons, and shows the gifts of one (docs/support.md#finding-people). */
 import { Command } from 'commander';
 import { personOf } from '../../domain/erasure.js';
-import { type FoundGifts, type FoundPerson, openPeople, SEARCH } from '../../ops/people/index.js';
-import { refuseOtherKeys, withLog } from '../engines.js';
+import { findGifts, type FoundGifts, type FoundPerson, openPeople, SEARCH } from '../../ops/people/index.js';
+import { refuseOtherKeys, withStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
-import { giftLines } from '../foundGifts.js';
+import { giftTable, NEXT_COMMANDS } from '../foundGifts.js';
 import { examples, jsonLine } from '../output.js';
 import { throwDescribed } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';
@@ -36,24 +36,31 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const reason = neededReason(flags.reason, 'find');
   const { by, text } = await requestedSearch(terminal, SEARCH.peopleBy, flags);
   const showsGifts = flags.json !== true && (by === 'phone' || by === 'username');
-  const { people, has_more, gifts } = await withLog(terminal, async (opened) => {
-    await refuseOtherKeys(opened);
-    const all = openPeople(opened);
-    const found = await all.find(by, text);
-    const [first] = found.people;
-    const theirs =
-      showsGifts && first !== undefined
-        ? await all.findGifts({ person: personOf(first.person) }, { limit: MOST_GIFTS })
-        : undefined;
-    // The searched text is personal itself, so it is not recorded.
-    await cliAccess(opened.events).shown(
-      'gift people find',
-      { by, found: found.people.map(({ person }) => person) },
-      { personal: true, reason },
-      found.people.length + (theirs?.gifts.length ?? 0),
-    );
-    return { ...found, gifts: theirs };
-  }).catch(throwDescribed);
+  const { people, has_more, gifts } = await withStores(
+    terminal,
+    async (opened) => {
+      await refuseOtherKeys(opened);
+      const found = await openPeople(opened).find(by, text);
+      const [first] = found.people;
+      const theirs =
+        showsGifts && first !== undefined
+          ? await findGifts(
+              { ...opened, withoutBuilds: true },
+              { person: personOf(first.person) },
+              { limit: MOST_GIFTS },
+            )
+          : undefined;
+      // The searched text is personal itself, so it is not recorded.
+      await cliAccess(opened.events).shown(
+        'gift people find',
+        { by, found: found.people.map(({ person }) => person) },
+        { personal: true, reason },
+        found.people.length + (theirs?.gifts.length ?? 0),
+      );
+      return { ...found, gifts: theirs };
+    },
+    { onlyReads: true },
+  ).catch(throwDescribed);
   if (people.length === 0) throw new CommandFailure(nobodyFound(by));
   await writeLines(terminal.stdout, people.map(flags.json === true ? jsonLine : foundLine));
   if (gifts !== undefined) await writeLines(terminal.stdout, giftsOf(people[0]?.person ?? '', gifts));
@@ -66,9 +73,8 @@ function foundLine({ person, kind, role, transaction_id, gift_id }: FoundPerson)
 }
 
 function giftsOf(person: string, { gifts, count }: FoundGifts): string[] {
+  if (gifts.length === 0) return ['no gifts'];
   const more = count - gifts.length;
-  return [
-    ...giftLines(gifts),
-    ...(more === 0 ? [] : [`${more} earlier ones: gift gifts find --person ${person} --reason …`]),
-  ];
+  const earlier = more === 0 ? [] : [`${more} earlier ones: gift gifts find --person ${person} --reason …`];
+  return [...giftTable(gifts), ...earlier, '', NEXT_COMMANDS];
 }

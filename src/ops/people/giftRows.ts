@@ -9,7 +9,7 @@ import { type MadePurchase, purchaseAggregate } from '../../domain/purchase/stat
 import { inParallel } from '../../lib/async/inParallel.js';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { supportedStatus, type SupportedGift } from '../history/supportedGift.js';
-import type { FoundGift } from './findGifts.js';
+import type { FoundGift } from './personGifts.js';
 
 /** A found gift as its streams have it now. Times are ISO 8601, UTC, milliseconds. */
 export interface GiftRow extends FoundGift, Pick<SupportedGift, 'gift_status' | 'expiry_date'> {

@@ -3,7 +3,6 @@ import { phoneSubject } from '../../domain/personalFields.js';
 import { readPhoneNumber } from '../../domain/phoneNumber.js';
 import { Refusal } from '../../domain/refusal.js';
 import type { Records } from '../../ports/readStore.js';
-import { findGifts, type FoundGifts, type GiftSearch, type GiftsPage } from './findGifts.js';
 import { findPeople, type FoundPeople, type PeopleBy } from './findPeople.js';
 import { type PersonRecord, personRecord } from './personRecord.js';
 import type { PeopleLog } from './personTraces.js';
@@ -12,8 +11,6 @@ import type { PeopleLog } from './personTraces.js';
 export interface People {
   /** @throws Refusal `invalid_phone_number` */
   find(by: PeopleBy, text: string): Promise<FoundPeople>;
-  /** The latest gifts first, in pages. @throws Refusal `invalid_phone_number` */
-  findGifts(search: GiftSearch, page: GiftsPage): Promise<FoundGifts>;
   /** Everything that is stored about a person. @throws Refusal `person_not_found` */
   record(person: Person, records: Records): Promise<PersonRecord>;
   /**
@@ -25,7 +22,6 @@ export interface People {
 
 export const openPeople = (log: PeopleLog): People => ({
   find: async (by, text) => findPeople(log, by, text),
-  findGifts: async (search, page) => findGifts(log, search, page),
   record: async (person, records) => personRecord(log, person, records),
   async withNumber(text) {
     const number = readPhoneNumber(text);

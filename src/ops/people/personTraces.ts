@@ -106,22 +106,30 @@ const TYPES: readonly string[] = [
   'GiftReassigned',
 ];
 
+/** Whether a gift that a receiver got at a time (ISO 8601) is the person's. */
+export function isTheirs(
+  { userId, phoneIds, numberHolders }: Identity,
+  { user_id, phone_id }: Receiver,
+  sentAt: string,
+): boolean {
+  if (phone_id !== undefined && phoneIds.has(phone_id)) return true;
+  const owner = phone_id === undefined ? user_id : ownerByPhone(numberHolders.get(phone_id) ?? [], sentAt);
+  return owner !== undefined && owner === userId;
+}
+
+/** @param after position behind which the log is read; absent: from its beginning */
 export function readTraces(
   events: Pick<EventStore, 'read' | 'readAll'>,
-  { userId, phoneIds, numberHolders }: Identity,
+  identity: Identity,
   visitor: TraceVisitor,
+  after?: Position,
 ): TraceReading {
+  const { userId } = identity;
   const methods = new Map<string, Entry<PaymentMethod>>();
   const customers = new Map<string, UsableMethod['customer']>();
   const erased = new Set<string>();
   const types = [...new Set([...TYPES, ...(visitor.others ?? [])])];
-  let position: Position | undefined;
-
-  const isTheirs = ({ user_id, phone_id }: Receiver, sentAt: string): boolean => {
-    if (phone_id !== undefined && phoneIds.has(phone_id)) return true;
-    const owner = phone_id === undefined ? user_id : ownerByPhone(numberHolders.get(phone_id) ?? [], sentAt);
-    return owner !== undefined && owner === userId;
-  };
+  let position = after;
 
   async function note(event: RecordedEvent): Promise<void> {
     if (TYPES.includes(event.type)) await trace(event);
@@ -134,7 +142,7 @@ export function readTraces(
         const purchase = data as GiftsPurchased['data'];
         const { transaction_id, seed, receivers } = purchase;
         if (purchase.buyer_id === userId) await visitor.bought(purchase, at);
-        const theirs = receivers.flatMap((receiver, index) => (isTheirs(receiver, at) ? [index] : []));
+        const theirs = receivers.flatMap((receiver, index) => (isTheirs(identity, receiver, at) ? [index] : []));
         if (theirs.length === 0) return;
         const giftIds = (): readonly string[] => {
           const ids = deriveGiftIds(seed, receivers.length);
@@ -153,7 +161,7 @@ export function readTraces(
       }
       case 'GiftReassigned': {
         const { receiver, transaction_id } = data as GiftReassigned['data'];
-        if (isTheirs(receiver, at))
+        if (isTheirs(identity, receiver, at))
           visitor.got({ transaction_id, at, as: 'later receiver', giftIds: () => [idOf(stream)] });
         else visitor.lost?.(idOf(stream));
         return;

@@ -11,6 +11,7 @@ import type { ReadModels } from '../../projections/index.js';
 import { timeKey } from '../../projections/timeKey.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import type { TimeRange } from '../ranges/range.js';
+import { foldedBy, type FoldedOptions } from '../readmodels/foldedBy.js';
 import { isWithin } from '../ranges/timeBounds.js';
 import { type PurchaseRow, purchaseRows } from './purchaseRows.js';
 import { purchasesCharged } from './purchasesCharged.js';
@@ -40,11 +41,9 @@ export const PURCHASE_FILTERS = {
   charge: "the purchase of this charge, by the payment provider's id",
 } as const satisfies Readonly<Record<Exclude<keyof PurchaseFilter, 'from' | 'to'>, string>>;
 
-export interface PurchaseDeps {
+export interface PurchaseDeps extends FoldedOptions {
   readonly events: Pick<EventStore, 'read' | 'readAll' | 'end'>;
   readonly models: Pick<ReadModels, 'transactions' | 'byUser' | 'reversals'>;
-  /** Whether the log is read where no build of a read model has caught up: for commands, which need no service. */
-  readonly withoutBuilds?: true;
 }
 
 export interface PurchaseBatch {
@@ -70,8 +69,6 @@ const placeOf = (text: string): Place => ({ at: text.slice(0, TIME_LENGTH), id: 
 /** Number of purchases that are looked at together: few at first, since a page often needs no more. */
 const AT_FIRST = 100;
 const AT_ONCE = 500;
-/** How long read models are waited for, ms. What they have not folded by then is read from the log. */
-const REACH_MS = 500;
 /** Most purchases held in memory that read models have not folded. */
 const MOST_UNFOLDED = 200_000;
 const PURCHASES = { types: ['GiftsPurchased' satisfies GiftsPurchased['type']], streams: [transactionStream('')] };
@@ -137,22 +134,12 @@ async function sourcesOf(
   if (filter.charge !== undefined) return [listed(await chargedPurchases(events, filter))];
   const end = await events.end();
   if (end === undefined) return [];
-  const model = filter.buyer === undefined ? models.transactions : models.byUser;
-  const reached = await Promise.all(
-    [models.transactions, models.byUser, models.reversals].map(async (one) => one.reached(end, REACH_MS)),
-  );
-  const isFresh = reached.every(Boolean);
+  const folded = await foldedBy([models.transactions, models.byUser, models.reversals], deps);
+  if (folded === 'no build') return [listed(await unfoldedPurchases(events, filter, undefined, signal))];
+  const isFresh = folded !== undefined && folded >= end;
   const source = filter.buyer === undefined ? byTime(models, filter, isFresh) : byBuyer(models, filter, isFresh);
-  if (isFresh) return [source];
-  const folded = await model.folded().catch((error: unknown) => {
-    if (deps.withoutBuilds === true && error instanceof UnavailableError) return NO_BUILD;
-    throw error;
-  });
-  const unfolded = listed(await unfoldedPurchases(events, filter, folded === NO_BUILD ? undefined : folded, signal));
-  return folded === NO_BUILD ? [unfolded] : [unfolded, source];
+  return isFresh ? [source] : [listed(await unfoldedPurchases(events, filter, folded, signal)), source];
 }
-
-const NO_BUILD = null;
 
 async function chargedPurchases(events: PurchaseDeps['events'], filter: PurchaseFilter): Promise<readonly Place[]> {
   const found: Place[] = [];

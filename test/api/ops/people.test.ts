@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { suite } from 'uvu';
 import { eventually } from '../../support/assertions/until.js';
 import { CATALOGUE } from '../../support/fixtures/testCatalogue.js';
-import { gift } from '../../support/service/cli.js';
+import { gift, saidBy } from '../../support/service/cli.js';
 import { purchaseOf, refused } from '../../support/service/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service/service.js';
 
@@ -242,7 +242,12 @@ test('does the same on the command line', async () => {
   const find = await gift(service.settings, ['people', 'find', '--phone', '-', ...because], {
     stdin: Readable.from([`${NUMBER}\n`]),
   });
-  assert.match(find.out, /^phone:[\w-]{22}: a number\n$/);
+  const [person = '', , , row = '', ...rest] = find.out.split('\n');
+  assert.match(person, /^phone:[\w-]{22}: a number$/);
+  assert.match(row, new RegExp(`^${bought.gifts[1]} +receiver +latte +3\\.50 +sent +\\S+ +NotificationSent +\\S+Z$`));
+  assert.match(rest.join('\n'), /^\ntimes are UTC.*gift history GIFT; gift gifts resend GIFT.*\n$/);
+  const asJson = await gift(service.settings, ['people', 'find', '--phone', NUMBER, '--json', ...because]);
+  assert.match(asJson.out, /^\{"person":"phone:[\w-]{22}","kind":"number"\}\n$/);
   assert.equal((await gift(service.settings, ['people', 'find', '--name', 'zzz', ...because])).code, 1);
   assert.equal((await gift(service.settings, ['people', 'find', ...because])).code, 2);
   assert.equal((await gift(service.settings, ['people', 'find', '--name', '', ...because])).code, 2);
@@ -251,6 +256,66 @@ test('does the same on the command line', async () => {
   assert.match(show.out, /^ann\naccount: 1 in event log/);
   const all = await gift(service.settings, ['people', 'export', '--phone', NUMBER, ...because]);
   assert.ok(all.out.includes(bought.gifts[1] as string) && !all.out.includes('seed'), all.out);
+});
+
+test('shows gifts with product, value, status and last event, the same on the command line', async () => {
+  const because = ['--reason', 'asked by letter'];
+  const [toNumber] = await giftsFound(`phone=${encodeURIComponent(NUMBER)}`);
+  const { at, last_event_at, expiry_date, ...row } = toNumber ?? {};
+  for (const time of [at, last_event_at]) assert.match(time as string, /^\d{4}-\d\d-\d\dT.*Z$/);
+  assert.match(expiry_date as string, /^\d{4}-\d\d-\d\d$/);
+  assert.deepEqual(row, {
+    gift_id: bought.gifts[1],
+    transaction_id: bought.transaction,
+    as: 'receiver',
+    product_id: 'latte',
+    value: 350,
+    gift_status: 'sent',
+    blocked: false,
+    last_event: 'NotificationSent',
+  });
+  const find = async (...args: readonly string[]) => gift(service.settings, ['gifts', 'find', ...args, ...because]);
+  const linesOf = ({ out }: { readonly out: string }): Json[] =>
+    out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Json);
+  assert.deepEqual(linesOf(await find('--phone', NUMBER, '--json')), [toNumber]);
+  assert.deepEqual(linesOf(await find('--person', 'ann', '--json')), await giftsFound('person=ann'));
+  const block = await service.ask('POST', `/ops/gifts/${bought.gifts[1]}/block`, {
+    token: await service.userToken('sue'),
+    body: { reason: 'reported as stolen' },
+  });
+  assert.equal(block.status, 200, block.text);
+  assert.match((await find('--phone', NUMBER)).out, /receiver +latte +3\.50 +sent, blocked +\S+ +GiftBlocked/);
+  const charge = events.find(({ type }) => type === 'PaymentCharged')?.data.charge_id as string;
+  assert.equal(linesOf(await find('--charge', charge, '--json')).length, 2);
+  assert.deepEqual(
+    [(await find()).code, (await find('--person', 'ann', '--charge', 'x')).code, (await find('--phone', '12')).code],
+    [2, 2, 1],
+  );
+  const { code, err } = await gift(service.settings, ['gifts', 'find', '--person', 'ann']);
+  assert.deepEqual([code, err], [2, 'gift: find wants --reason "<why>"\n']);
+  assert.deepEqual(saidBy(await find('--charge', 'nothing')), { code: 1, out: '', err: 'gift: no gift was found\n' });
+});
+
+test('shows nothing of an erased number, as of one that nobody ever had', async () => {
+  const because = ['--reason', 'asked by letter'];
+  const erased = await gift(service.settings, ['people', 'erase', '--phone', NUMBER, '--yes', ...because]);
+  assert.equal(erased.code, 0, erased.err);
+  for (const group of ['people', 'gifts']) {
+    const [gone, unknown] = [
+      await gift(service.settings, [group, 'find', '--phone', NUMBER, ...because]),
+      await gift(service.settings, [group, 'find', '--phone', '07700 900199', ...because]),
+    ].map(saidBy);
+    assert.deepEqual(gone, unknown);
+    assert.deepEqual(gone, {
+      code: 1,
+      out: '',
+      err: 'gift: no person was found: no user has this number, and no gift was sent to it\n',
+    });
+  }
+  assert.deepEqual(await giftsFound(`phone=${encodeURIComponent(NUMBER)}`), []);
 });
 
 test.run();
