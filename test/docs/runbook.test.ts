@@ -22,6 +22,7 @@ test('a ticket about one gift', async () => {
   await inTrouble('A ticket about one gift', {}, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
+    Object.assign(trouble.env, { PHONE: '07700 900002', USERNAME: 'ann@test.example' });
     await buyInto(trouble, url, [{ phone_number: '07700 900002' }]);
     await trouble.follow();
   });
@@ -31,9 +32,21 @@ test('a gift redeemed by mistake', async () => {
   await inTrouble('A gift redeemed by mistake', {}, async (trouble) => {
     const { url = '' } = await trouble.start();
     await untilReady(url);
+    trouble.env['USERNAME'] = 'ann@test.example';
     const gift = await buyInto(trouble, url);
     const till = { token: await userTokenOf(url, 'till-coffee'), body: { location_id: 'bean-soho' } };
     assert.equal((await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', till)).status, 201);
+    await trouble.follow();
+  });
+});
+
+test('purchases that were sold at a wrong price', async () => {
+  await inTrouble('Purchases that were sold at a wrong price', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    const day = new Date().toLocaleDateString('sv-SE', { timeZone: 'Europe/London' });
+    Object.assign(trouble.env, { PRODUCT: 'latte', PRICE: '350', DAY: day });
+    for (let n = 0; n < 3; n++) await buyInto(trouble, url);
     await trouble.follow();
   });
 });
