@@ -12,7 +12,7 @@ import { boughtBy, namedIn, REASSIGNED } from '../../projections/byUser.js';
 import { type GiftDocument, numberHolds, userHolds } from '../../projections/gifts.js';
 import type { ReadModels } from '../../projections/index.js';
 import { TIME_KEY_LENGTH, timeOfKey } from '../../projections/timeKey.js';
-import { foldedBy, type FoldedOptions } from '../readmodels/foldedBy.js';
+import { foldedBy, type FoldedOptions, NO_BUILD } from '../readmodels/foldedBy.js';
 import { type GotGifts, type Identity, identityOf, isTheirs, type PeopleLog, readTraces } from './personTraces.js';
 
 export interface FoundGift {
@@ -40,14 +40,14 @@ export async function giftsOfPerson(deps: PersonGiftDeps, person: Person): Promi
   const add = (gift: FoundGift): void => void found.set(`${gift.gift_id}/${gift.as}/${gift.at}`, gift);
   const folded = await foldedBy([deps.models.gifts, deps.models.byUser], deps);
   const reassigned = new Set<string>();
-  if (folded !== 'no build') {
+  if (folded !== NO_BUILD) {
     for (const gift of await boughtGifts(deps, identity)) add(gift);
     for (const gift of await heldGifts(deps, identity)) add(gift);
     // Read after the gifts that are held: one that is reassigned in between is in one of both.
     for (const { id } of await deps.models.byUser.find({ where: { id: { prefix: REASSIGNED } } }))
       reassigned.add(namedIn(id));
   }
-  await readUnfolded(deps, identity, folded === 'no build' ? undefined : folded, add, reassigned);
+  await readUnfolded(deps, identity, folded === NO_BUILD ? undefined : folded, add, reassigned);
   await inParallel(reassigned, PARALLEL_READS, async (giftId) => {
     for (const gift of await onceTheirs(deps, identity, giftId)) add(gift);
   });

@@ -11,7 +11,7 @@ import type { ReadModels } from '../../projections/index.js';
 import { timeKey } from '../../projections/timeKey.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import type { TimeRange } from '../ranges/range.js';
-import { foldedBy, type FoldedOptions } from '../readmodels/foldedBy.js';
+import { foldedBy, type FoldedOptions, NO_BUILD } from '../readmodels/foldedBy.js';
 import { isWithin } from '../ranges/timeBounds.js';
 import { type PurchaseRow, purchaseRows } from './purchaseRows.js';
 import { purchasesCharged } from './purchasesCharged.js';
@@ -135,7 +135,7 @@ async function sourcesOf(
   const end = await events.end();
   if (end === undefined) return [];
   const folded = await foldedBy([models.transactions, models.byUser, models.reversals], deps);
-  if (folded === 'no build') return [listed(await unfoldedPurchases(events, filter, undefined, signal))];
+  if (folded === NO_BUILD) return [listed(await unfoldedPurchases(events, filter, undefined, signal))];
   const isFresh = folded !== undefined && folded >= end;
   const source = filter.buyer === undefined ? byTime(models, filter, isFresh) : byBuyer(models, filter, isFresh);
   return isFresh ? [source] : [listed(await unfoldedPurchases(events, filter, folded, signal)), source];

@@ -45,7 +45,14 @@ function teller({ events }: Installation) {
       });
       for (const [index, { gift_id, message_id }] of ids.entries())
         await tell(giftStream(gift_id), 'GiftIssued', {
-          ...{ transaction_id, index, message_id, product_id, brand_id, value, expires_on, purchased_at },
+          transaction_id,
+          index,
+          message_id,
+          product_id,
+          brand_id,
+          value,
+          expires_on,
+          purchased_at,
           sender_id: buyer_id,
           receiver: receivers[index] as object,
         });
