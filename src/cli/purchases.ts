@@ -23,6 +23,7 @@ interface ListFlags extends RangeFlags {
   readonly status?: TransactionStatus;
   readonly min?: number;
   readonly max?: number;
+  readonly referenceId?: string;
   readonly charge?: string;
   readonly reason?: string;
   readonly json?: true;
@@ -43,6 +44,7 @@ export function purchaseListCommand(terminal: Terminal): Command {
     .addOption(new Option('--status <status>', `only ${PURCHASE_FILTERS.status}`).choices(TRANSACTION_STATUSES))
     .option('--min <pence>', `only ${PURCHASE_FILTERS.min}`, pence)
     .option('--max <pence>', `only ${PURCHASE_FILTERS.max}`, pence)
+    .option('--reference-id <text>', `only ${PURCHASE_FILTERS.reference_id}`)
     .option('--charge <id>', `only ${PURCHASE_FILTERS.charge}`)
     .option('--reason <text>', 'why; kept with the record of who saw what');
   return outputOptions(rangeOptions(command), { csv: true })
@@ -65,8 +67,8 @@ function pence(text: string): number {
 
 async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
-  const { buyer, product, status, min, max, charge } = flags;
-  const filter: PurchaseFilter = { buyer, product, status, min, max, charge, ...timesOf(flags) };
+  const { buyer, product, status, min, max, charge, referenceId: reference_id } = flags;
+  const filter: PurchaseFilter = { buyer, product, status, min, max, charge, reference_id, ...timesOf(flags) };
   await withStores(
     terminal,
     async ({ events, models }) => {
@@ -129,6 +131,8 @@ async function writeTable(
 }
 
 function tableOf(purchases: readonly PurchaseRow[]): string[] {
+  const isOrdered = purchases.some(({ reference_id }) => reference_id !== null);
+  const order = isOrdered ? ['order'] : [];
   const rows = purchases.map((row) => [
     row.at,
     row.transaction_id,
@@ -137,13 +141,14 @@ function tableOf(purchases: readonly PurchaseRow[]): string[] {
     pounds(row.sale_price),
     row.count,
     row.status,
-    row.charge_id,
+    row.charge_id ?? '',
+    ...(isOrdered ? [row.reference_id ?? ''] : []),
     pounds(row.paid),
     pounds(row.refunded),
   ]);
   return [
     ...tableLines(
-      ['time', 'transaction', 'buyer', 'product', 'price', 'gifts', 'status', 'charge', 'paid', 'given back'],
+      ['time', 'transaction', 'buyer', 'product', 'price', 'gifts', 'status', 'charge', ...order, 'paid', 'given back'],
       rows,
     ),
     '',

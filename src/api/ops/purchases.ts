@@ -37,6 +37,7 @@ const purchaseSchema = entity('ListedPurchase', {
   total: PENCE,
   status: { type: 'string', enum: TRANSACTION_STATUSES },
   charge_id: { type: ['string', 'null'], description: "The payment provider's id; null: nothing was charged." },
+  reference_id: { type: ['string', 'null'], description: "The caller's own name for it, such as an order's number." },
   paid: PENCE,
   refunded: { ...PENCE, description: 'Pence: what refunds gave back, also those made at the provider.' },
   product_name: { ...ID, description: 'Its name at the purchase.' },
@@ -53,6 +54,7 @@ const example: PurchaseRow = {
   total: 700,
   status: 'partially_refunded',
   charge_id: 'ch_3MmlLrLkdIwHu7ix0snN0B15',
+  reference_id: 'order-1042',
   paid: 700,
   refunded: 350,
   product_name: 'Café latte',
@@ -66,6 +68,7 @@ const filterParameters = {
   status: { type: 'string', enum: TRANSACTION_STATUSES, description: `Only ${PURCHASE_FILTERS.status}.` },
   min: { ...price, description: `Only ${PURCHASE_FILTERS.min}.` },
   max: { ...price, description: `Only ${PURCHASE_FILTERS.max}.` },
+  reference_id: { ...text, maxLength: 255, description: `Only ${PURCHASE_FILTERS.reference_id}.` },
   charge: { ...text, maxLength: 256, description: `Only ${PURCHASE_FILTERS.charge}. It takes one reading of the log.` },
 } satisfies Record<keyof typeof PURCHASE_FILTERS, Schema>;
 

@@ -28,6 +28,8 @@ export interface PurchaseRow {
   readonly status: TransactionStatus;
   /** The provider's id of the charge; null: nothing was charged. */
   readonly charge_id: string | null;
+  /** The caller's own name for the purchase; null: it was made without one. */
+  readonly reference_id: string | null;
   readonly paid: number;
   /** Money given back by refunds, also by those made at the provider. */
   readonly refunded: number;
@@ -47,6 +49,7 @@ export const PURCHASE_COLUMNS = [
   'total_pence',
   'status',
   'charge_id',
+  'reference_id',
   'paid_pence',
   'refunded_pence',
   'product_name',
@@ -98,6 +101,7 @@ function purchaseRow(transaction_id: string, history: readonly RecordedEvent[]):
     total,
     status: transactionStatus(transaction, refundedMoney),
     charge_id: charged?.charge_id ?? null,
+    reference_id: transaction.reference_id ?? null,
     paid: charged?.amount ?? 0,
     refunded: Object.values(refundedMoney?.refunds ?? {}).reduce(
       (sum, { amount }) => sum + amount,

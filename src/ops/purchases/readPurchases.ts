@@ -6,7 +6,7 @@ import { type TransactionStatus, transactionStatus } from '../../domain/purchase
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
-import { boughtBy, namedIn } from '../../projections/byUser.js';
+import { boughtBy, namedIn, orderedBy } from '../../projections/byUser.js';
 import type { ReadModels } from '../../projections/index.js';
 import { timeKey } from '../../projections/timeKey.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
@@ -27,6 +27,8 @@ export interface PurchaseFilter extends Pick<TimeRange, 'from' | 'to'> {
   readonly min?: number | undefined;
   /** Highest price of one gift, in pence. */
   readonly max?: number | undefined;
+  /** The caller's own name for the purchase (docs/api/purchases.md#order-references). */
+  readonly reference_id?: string | undefined;
   /** The provider's id of the charge; found by one reading of the log. */
   readonly charge?: string | undefined;
 }
@@ -38,6 +40,7 @@ export const PURCHASE_FILTERS = {
   status: 'purchases of this status',
   min: 'purchases whose gifts cost at least so many pence each',
   max: 'purchases whose gifts cost at most so many pence each',
+  reference_id: 'purchases that were made with this order reference',
   charge: "the purchase of this charge, by the payment provider's id",
 } as const satisfies Readonly<Record<Exclude<keyof PurchaseFilter, 'from' | 'to'>, string>>;
 
@@ -167,13 +170,19 @@ async function unfoldedPurchases(
 }
 
 function matches(
-  { buyer_id, product_id, sale_price }: Pick<TransactionDocument, 'buyer_id' | 'product_id' | 'sale_price'>,
+  purchase: Pick<TransactionDocument, 'buyer_id' | 'product_id' | 'sale_price' | 'reference_id'>,
   at: string,
   filter: PurchaseFilter,
 ): boolean {
-  const { buyer = buyer_id, product = product_id, min = sale_price, max = sale_price } = filter;
+  const { buyer_id, product_id, sale_price } = purchase;
+  const { buyer = buyer_id, product = product_id, min = sale_price, max = sale_price, reference_id } = filter;
   return (
-    buyer === buyer_id && product === product_id && min <= sale_price && sale_price <= max && isWithin({ at }, filter)
+    buyer === buyer_id &&
+    product === product_id &&
+    (reference_id === undefined || reference_id === purchase.reference_id) &&
+    min <= sale_price &&
+    sale_price <= max &&
+    isWithin({ at }, filter)
   );
 }
 
@@ -218,8 +227,8 @@ function byBuyer(
   filter: PurchaseFilter,
   isFresh: boolean,
 ): Source {
-  const { from, to, buyer = '' } = filter;
-  const prefix = boughtBy(buyer);
+  const { from, to, buyer = '', reference_id } = filter;
+  const prefix = reference_id === undefined ? boughtBy(buyer) : orderedBy(buyer, reference_id);
   const first = prefix + (from === null ? '' : timeKey(from));
   // The sign follows all that time keys are made of.
   const end = to === null ? `${prefix}~` : prefix + timeKey(new Date(Date.parse(to) + 1).toISOString());

@@ -57,6 +57,7 @@ test('lists purchases with what was bought, paid and given back, the latest firs
     count: 2,
     total: 2100,
     status: 'charged',
+    reference_id: null,
     paid: 2100,
     refunded: 0,
     product_name: 'Cinema ticket',
@@ -111,7 +112,7 @@ test('writes CSV and NDJSON, the same on the command line', async () => {
   const csv = await ask('format=csv&product=latte');
   assert.match(
     csv.text,
-    /^at,transaction_id,buyer_id,brand_id,product_id,sale_price_pence,count,total_pence,status,charge_id,paid_pence,refunded_pence,product_name\n/,
+    /^at,transaction_id,buyer_id,brand_id,product_id,sale_price_pence,count,total_pence,status,charge_id,reference_id,paid_pence,refunded_pence,product_name\n/,
   );
   assert.equal(csv.text.split('\n').length, 6);
   assert.equal((await run('--csv', '--product', 'latte')).out, csv.text);
@@ -146,6 +147,25 @@ test('shows a table on the command line, and says what is wrong', async () => {
     ['--from', '2026-05-05', '--to', '2026-05-04'],
   ])
     assert.equal((await run(...wrong)).code, 2, wrong.join(' '));
+});
+
+test('finds a purchase by the reference of its order', async () => {
+  const ordered = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: {
+      payment: { method: 'card', reference: 'pm_card_visa' },
+      purchase: { type: 'gift', reference: 'latte', reference_id: 'order 1042' },
+    },
+  });
+  assert.equal(ordered.status, 201, ordered.text);
+  const id = ordered.json.data.id as string;
+  for (const query of ['reference_id=order%201042', 'buyer=ann&reference_id=order%201042'])
+    assert.deepEqual(idsOf(await found(query)), [id]);
+  assert.deepEqual(await found('buyer=bob&reference_id=order%201042'), []);
+  assert.match(
+    (await run('--reference-id', 'order 1042')).out,
+    new RegExp(`charge +order +paid.*\n-.*\n.*${id} .* order 1042 +3\\.50`),
+  );
 });
 
 test('shows what a refund gave back, and its status', async () => {

@@ -30,6 +30,7 @@ async function appendPurchases({ events }: Installation, from: number, to: numbe
       product_id: `p${n % 2}`,
       sale_price,
       total: 2 * sale_price,
+      ...(n % 9 === 0 ? { reference_id: `order ${n % 2}` } : {}),
     };
     const answer =
       n % 6 === 0
@@ -59,6 +60,7 @@ async function appendPurchases({ events }: Installation, from: number, to: numbe
       total: data.total,
       status: isPending ? 'pending' : isPaid ? (isRefunded ? 'partially_refunded' : 'charged') : 'declined',
       charge_id: isPaid ? `ch_${n}` : null,
+      reference_id: n % 9 === 0 ? `order ${n % 2}` : null,
       paid: isPaid ? data.total : 0,
       refunded: isRefunded ? sale_price : 0,
       product_name: 'Coffee',
@@ -80,13 +82,15 @@ const FILTERS: readonly Partial<PurchaseFilter>[] = [
   { status: 'declined' },
   { status: 'pending', buyer: 'u0' },
   { status: 'partially_refunded', product: 'p0' },
+  { reference_id: 'order 1' },
+  { reference_id: 'order 0', buyer: 'u0', from: timeOf(10) },
   { charge: 'ch_7' },
   { charge: 'ch_7', product: 'p0' },
   { from: timeOf(500) },
 ];
 
 function expected(all: readonly PurchaseRow[], filter: Partial<PurchaseFilter>): PurchaseRow[] {
-  const { buyer, product, status, charge, min = 0, max = Number.MAX_SAFE_INTEGER, from, to } = filter;
+  const { buyer, product, status, charge, reference_id, min = 0, max = Number.MAX_SAFE_INTEGER, from, to } = filter;
   return all
     .filter(
       (row) =>
@@ -94,6 +98,7 @@ function expected(all: readonly PurchaseRow[], filter: Partial<PurchaseFilter>):
         (product ?? row.product_id) === row.product_id &&
         (status ?? row.status) === row.status &&
         (charge ?? row.charge_id) === row.charge_id &&
+        (reference_id ?? row.reference_id) === row.reference_id &&
         min <= row.sale_price &&
         row.sale_price <= max &&
         (from ?? row.at) <= row.at &&
