@@ -87,6 +87,8 @@ export async function transactOn<S>(
   context: CommandContext,
   decide: (state: S, history: readonly RecordedEvent[]) => readonly DomainEvent[] | Promise<readonly DomainEvent[]>,
 ): Promise<Transacted<S>> {
+  // All commands without an id would be one, whose first outcome answers the rest.
+  if (context.commandId === '') throw new Error(`a command on a ${kind} has no id`);
   return inSpan(
     () => ({ name: `command ${kind}` }),
     async (span) => {

@@ -1,7 +1,7 @@
 /** Route that shows the caller's account (docs/api/tokens.md#show-the-caller). */
 import { accountStream, PERMISSIONS, type Role, type User } from '../../domain/account.js';
 import { isStaffClient } from '../pipeline/principal.js';
-import { userOf } from '../gifts/deps.js';
+import { userOf } from '../pipeline/commandContext.js';
 import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 import type { AccountDeps } from './deps.js';

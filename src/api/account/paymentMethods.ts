@@ -4,7 +4,7 @@ import { ID_PATTERN } from '../../import/schemas.js';
 import type { Condition } from '../../ports/readStore.js';
 import { methodsOf, namedIn } from '../../projections/byUser.js';
 import type { PaymentMethodDocument } from '../../projections/accounts.js';
-import { userOf } from '../gifts/deps.js';
+import { userOf } from '../pipeline/commandContext.js';
 import { faultOf } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import {

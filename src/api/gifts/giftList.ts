@@ -2,7 +2,8 @@
 import { alsoNamed } from '../pipeline/query.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorSchema, timedCursor } from '../representation/cursors.js';
-import { type GiftRouteDeps, userOf, viewing } from './deps.js';
+import { userOf } from '../pipeline/commandContext.js';
+import { type GiftRouteDeps, viewing } from './deps.js';
 import { GIFT_STATUSES, giftEntity } from '../../entities/gifts.js';
 import { GIFT_ROLES, ownGifts, type OwnGiftsRequest } from './ownGifts.js';
 import { giftExample, giftSchema } from './schemas.js';

@@ -17,7 +17,8 @@ import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
 import { cursorBody, cursorParameters, cursorRequest, cursorSchema } from '../representation/cursors.js';
 import { entity } from '../representation/schemas.js';
-import { type GiftRouteDeps, userOf } from './deps.js';
+import { userOf } from '../pipeline/commandContext.js';
+import { type GiftRouteDeps } from './deps.js';
 import { redemptionsIn } from './redemptionList.js';
 import { redemptionExample, redemptionProperties } from './schemas.js';
 

@@ -3,7 +3,8 @@ import { callerOf } from '../../commands/loadGift.js';
 import { accountInLog, type UserDocument } from '../../projections/accounts.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { EarlyCall } from '../pipeline/route.js';
-import { type GiftRouteDeps, userOf } from './deps.js';
+import { userOf } from '../pipeline/commandContext.js';
+import { type GiftRouteDeps } from './deps.js';
 import { findGift, type JoinedGift, joinedGift } from '../../entities/joinedGift.js';
 
 /** The gift of the path. @throws HttpError `gift_not_found`, also for a stranger who has its id; UnavailableError */

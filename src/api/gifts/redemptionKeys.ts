@@ -8,7 +8,8 @@ import { HttpError } from '../pipeline/errors.js';
 import type { PipelineDeps } from '../pipeline/exchange.js';
 import { idempotencyKey, keyedCommandId, keyRoute } from '../pipeline/idempotency.js';
 import type { EarlyCall, Handler, RouteDescription } from '../pipeline/route.js';
-import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { contextOf, userOf } from '../pipeline/commandContext.js';
+import { type GiftRouteDeps } from './deps.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { redemptionsIn } from './redemptionList.js';
 

@@ -6,7 +6,8 @@ import { mayUnredeem, refuseUnlessMayRedeem } from '../../domain/gift/decisions.
 import { dataSchema, entity } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
 import type { Route, Schema } from '../pipeline/route.js';
-import { contextOf, GIFT_PARAM, userOf } from './deps.js';
+import { contextOf, userOf } from '../pipeline/commandContext.js';
+import { GIFT_PARAM } from './deps.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { keyNamed, openCancel, REDEEM_ROUTE, type RedemptionKeyDeps } from './redemptionKeys.js';
 import { redemptionExample, redemptionSchema, reversedSchema } from './schemas.js';

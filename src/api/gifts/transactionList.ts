@@ -14,7 +14,8 @@ import {
   firstOf,
   timedCursor,
 } from '../representation/cursors.js';
-import { type GiftRouteDeps, userOf } from './deps.js';
+import { userOf } from '../pipeline/commandContext.js';
+import { type GiftRouteDeps } from './deps.js';
 import { transactionEntity } from '../../entities/gifts.js';
 import { transactionExample, transactionSchema } from './schemas.js';
 import { REFERENCE_ID } from './purchaseBody.js';

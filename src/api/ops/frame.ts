@@ -12,7 +12,7 @@ import { MAX_REASON } from '../../domain/reason.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { faultOf } from '../pipeline/errors.js';
-import { contextOf, userOf } from '../gifts/deps.js';
+import { contextOf, userOf } from '../pipeline/commandContext.js';
 import type { DailyLimit, TakeDaily } from '../limits/dailyLimits.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../pipeline/route.js';
 

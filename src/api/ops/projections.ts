@@ -3,7 +3,7 @@ import { PROJECTIONS } from '../../projections/index.js';
 import type { ReadModelStatus } from '../../ops/status/status.js';
 import { dataSchema, listSchema } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
-import { contextOf } from '../gifts/deps.js';
+import { contextOf } from '../pipeline/commandContext.js';
 import type { Call, EarlyCall, Schema } from '../pipeline/route.js';
 import type { Named, OpsDeps } from './deps.js';
 import type { OpsRoute } from './frame.js';

@@ -1,12 +1,17 @@
 import type { CommandContext } from '../../commands/context.js';
 import type { Caller } from '../../ports/eventStore.js';
+import type { UserDocument } from '../../projections/accounts.js';
+import { HttpError } from './errors.js';
 import { type Principal, rolesOf } from './principal.js';
 import type { EarlyCall } from './route.js';
 
-/** @param now ISO 8601, UTC, milliseconds */
-export function commandContext(call: EarlyCall, now: string): CommandContext {
+/**
+ * @param now ISO 8601, UTC, milliseconds
+ * @param commandId to be given by a route that takes no idempotency keys: with one id, all its commands would be one
+ */
+export function commandContext(call: EarlyCall, now: string, commandId = call.commandId): CommandContext {
   return {
-    commandId: call.commandId,
+    commandId,
     ...(call.bodyHash === undefined ? {} : { bodyHash: call.bodyHash }),
     correlationId: call.requestId,
     requestId: call.requestId,
@@ -28,4 +33,16 @@ function callerOf(principal: Principal): Caller {
     default:
       return principal satisfies never;
   }
+}
+
+/** @throws HttpError forbidden for a client */
+export function userOf({ principal }: Pick<EarlyCall, 'principal'>): UserDocument {
+  if (principal.kind !== 'user') throw new HttpError('forbidden');
+  return principal.user;
+}
+
+/** @throws HttpError forbidden for a client */
+export function contextOf(call: EarlyCall, now: string, commandId = call.commandId): CommandContext {
+  userOf(call);
+  return commandContext(call, now, commandId);
 }

@@ -1,12 +1,11 @@
 /** Routes for payments in a sandbox (docs/api/sandbox.md#cards, docs/api/sandbox.md#authentication). */
-import type { CommandContext } from '../../commands/context.js';
 import { authenticateBuyer, giveCard, type SandboxPaymentDeps } from '../../ops/sandbox/sandboxPayments.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
-import { contextOf, userOf } from '../gifts/deps.js';
+import { contextOf, userOf } from '../pipeline/commandContext.js';
 import { HttpError } from '../pipeline/errors.js';
 import { randomCommandId } from '../pipeline/idempotency.js';
-import type { EarlyCall, Route } from '../pipeline/route.js';
+import type { Route } from '../pipeline/route.js';
 import { dataSchema, entity } from '../representation/schemas.js';
 
 export interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
@@ -14,12 +13,6 @@ export interface SandboxPaymentRouteDeps extends SandboxPaymentDeps {
   /** The present, ISO 8601, UTC. */
   now(): string;
 }
-
-/** A command of its own for each request: routes of the sandbox take no idempotency keys. */
-const commandOf = (early: EarlyCall, deps: SandboxPaymentRouteDeps): CommandContext => ({
-  ...contextOf(early, deps.now()),
-  commandId: randomCommandId(),
-});
 
 const OUTCOMES = { succeeded: true, failed: false } as const;
 
@@ -66,7 +59,7 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
       errors: [],
       async open(early) {
         const { id } = userOf(early);
-        const context = commandOf(early, deps);
+        const context = contextOf(early, deps.now(), randomCommandId());
         return async ({ body }) => {
           const { reference } = body as { readonly reference: string };
           const position = await giveCard(deps.events, id, reference, context);
@@ -99,7 +92,7 @@ export function sandboxPaymentRoutes(deps: SandboxPaymentRouteDeps): Route[] {
       async open(early) {
         const id = early.params['transactionId'] ?? '';
         const user = userOf(early);
-        const context = commandOf(early, deps);
+        const context = contextOf(early, deps.now(), randomCommandId());
         const transaction = await deps.transactions.get(id, early.position);
         if (transaction?.buyer_id !== user.id) throw new HttpError('transaction_not_found');
         return async ({ body }) => {
