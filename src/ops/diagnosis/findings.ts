@@ -30,14 +30,19 @@ export const FINDINGS = {
     means: 'Nothing is sold or redeemed until it is mended. Nothing that was acknowledged is lost.',
     command: RESTART,
   },
-  read_store_unavailable: {
-    harm: 'money',
-    means: 'Callers get 503 for most requests. Nothing is lost: all of it can be built anew from the log.',
-    command: RESTART,
-  },
   key_store_unavailable: {
     harm: 'money',
     means: 'Phone numbers, names and messages can not be read, so nothing is sold or sent.',
+    command: RESTART,
+  },
+  keys_wrong: {
+    harm: 'money',
+    means: 'The keys are not those of this log: no process starts, and no user or number is found.',
+    command: `put the installation's key files back into DATA_DIR, and ${RESTART}`,
+  },
+  read_store_unavailable: {
+    harm: 'money',
+    means: 'Callers get 503 for most requests. Nothing is lost: all of it can be built anew from the log.',
     command: RESTART,
   },
   service_stopped: {
@@ -65,6 +70,16 @@ export const FINDINGS = {
     means: 'Purchases are taken, but charged and sent only once the bus is back.',
     command: RESTART,
   },
+  settings_contradict: {
+    harm: 'money',
+    means: 'The service runs otherwise than its settings let one believe.',
+    command: `correct it in the service's environment, and ${RESTART}`,
+  },
+  provider_left_alone: {
+    harm: 'money',
+    means: 'Its work waits, and goes on by itself once it answers; after 24 hours of trouble it is parked.',
+    command: 'gift parked groups',
+  },
   parked_purchases: {
     harm: 'money',
     means: 'Purchases were given up: buyers paid, or wait to pay, and have no gifts.',
@@ -84,21 +99,6 @@ export const FINDINGS = {
     harm: 'money',
     means: 'Work is open for long: a provider does not answer, or a buyer has yet to prove who they are.',
     command: 'gift payments reconcile --day "$(date +%F)"',
-  },
-  keys_wrong: {
-    harm: 'money',
-    means: 'The keys are not those of this log: no process starts, and no user or number is found.',
-    command: `put the installation's key files back into DATA_DIR, and ${RESTART}`,
-  },
-  settings_contradict: {
-    harm: 'money',
-    means: 'The service runs otherwise than its settings let one believe.',
-    command: `correct it in the service's environment, and ${RESTART}`,
-  },
-  provider_left_alone: {
-    harm: 'money',
-    means: 'Its work waits, and goes on by itself once it answers; after 24 hours of trouble it is parked.',
-    command: 'gift parked groups',
   },
   sends_late: {
     harm: 'people',

@@ -10,6 +10,7 @@ import {
   formatCheckpoint,
   parseCheckpoint,
 } from '../../../../src/ops/evidence/format/checkpoint.js';
+import { type HeadStatus, headStatus } from '../../../../src/ops/evidence/index.js';
 import { openNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
 import { type WitnessClient, witnessClient } from '../../../../src/ops/evidence/witness/witnessClient.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
@@ -50,6 +51,27 @@ test('publishes each head with its cosignature, also after a restart', async ({ 
     assert.equal(await cosigned(log, running), (await lastSignedHead(log.events))?.size);
   }
   assert.equal((await log.verify()).agrees, true);
+});
+
+test('tells which witness has not cosigned its head, and since when events have none', async ({
+  log,
+  running,
+  client,
+}) => {
+  const status = async (): Promise<HeadStatus> => headStatus(log.events, log.folder, [running.vkey]);
+  const { name } = cosignatureVerifier(running.vkey);
+  await log.fill(3);
+  const [first] = await log.events.read('log-tree');
+  assert.deepEqual([(await status()).last, first], [undefined, undefined]);
+  assert.ok((await status()).uncoveredSince);
+  await log.keepUntilSigned({ witnesses: [witnessClient({ url: 'http://127.0.0.1:1', key: running.vkey })] });
+  assert.deepEqual([(await status()).uncosigned, (await status()).uncoveredSince], [[name], undefined]);
+  await log.fill(3);
+  assert.ok((await status()).uncoveredSince);
+  const end = Number(await log.events.end());
+  await log.keep(async () => (await cosigned(log, running)) >= end, { witnesses: [client] });
+  const { uncosigned, last } = await status();
+  assert.deepEqual([uncosigned, last?.size], [[], (await lastSignedHead(log.events))?.size]);
 });
 
 test('signs on where its witness does not answer, and asks it for the next head', async ({ log, running, client }) => {
