@@ -15,6 +15,8 @@ interface FindFlags extends SearchFlags {
   readonly json?: true;
 }
 
+/** What support does next where several persons may be found. */
+const NEXT = 'next: gift gifts find --person PERSON --reason … lists the gifts of one';
 /** Most gifts that are shown of a person. */
 const MOST_GIFTS = 20;
 
@@ -62,8 +64,8 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
     { onlyReads: true },
   ).catch(throwDescribed);
   if (people.length === 0) throw new CommandFailure(nobodyFound(by));
-  await writeLines(terminal.stdout, people.map(flags.json === true ? jsonLine : foundLine));
-  if (gifts !== undefined) await writeLines(terminal.stdout, giftsOf(people[0]?.person ?? '', gifts));
+  const next = gifts === undefined ? ['', NEXT] : giftsOf(people[0]?.person ?? '', gifts);
+  await writeLines(terminal.stdout, flags.json === true ? people.map(jsonLine) : [...people.map(foundLine), ...next]);
   if (has_more) terminal.stderr.write(`there are more than ${SEARCH.mostPeople}\n`);
 }
 

@@ -16,7 +16,7 @@ export interface PersonFlags {
 
 export function personOptions(command: Command): Command {
   return command
-    .argument('[user]', "the user's id")
+    .argument('[user]', "the user's id, or phone:… as gift people find names a number")
     .option('--phone <number>', 'a number that is no user’s; - reads it from standard input')
     .option('--reason <text>', 'why; kept with what is recorded');
 }

@@ -248,6 +248,8 @@ test('does the same on the command line', async () => {
   assert.match(rest.join('\n'), /^\ntimes are UTC.*gift history GIFT; gift gifts resend GIFT.*\n$/);
   const asJson = await gift(service.settings, ['people', 'find', '--phone', NUMBER, '--json', ...because]);
   assert.match(asJson.out, /^\{"person":"phone:[\w-]{22}","kind":"number"\}\n$/);
+  const named = await gift(service.settings, ['people', 'find', '--name', 'bob', ...because]);
+  assert.match(named.out, /^bob: a user\n\nnext: gift gifts find --person PERSON/);
   assert.equal((await gift(service.settings, ['people', 'find', '--name', 'zzz', ...because])).code, 1);
   assert.equal((await gift(service.settings, ['people', 'find', ...because])).code, 2);
   assert.equal((await gift(service.settings, ['people', 'find', '--name', '', ...because])).code, 2);
