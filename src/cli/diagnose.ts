@@ -62,7 +62,7 @@ async function findingsOf(terminal: Terminal): Promise<readonly Finding[]> {
     async (why) => {
       refused.set('read store', why);
       return whereOpened(
-        async (work) => withLog(terminal, work),
+        async (work) => withLog(terminal, work, { logOnly: true }),
         async (ofLog) => {
           refused.set('event store', ofLog);
           return look();

@@ -30,12 +30,13 @@ export interface OpenedStores extends OpenedLog {
 
 /**
  * @param asStored events as stored, not upcast: for copies of the log
+ * @param logOnly also where the read store can't be opened
  * @throws ConfigError, DataFileError, EngineError, UnavailableError; CommandFailure where there is no log
  */
 export async function withLog<T>(
   { env }: Terminal,
   work: (opened: OpenedLog) => Promise<T>,
-  { asStored = false }: { readonly asStored?: boolean } = {},
+  { asStored = false, logOnly = false }: { readonly asStored?: boolean; readonly logOnly?: boolean } = {},
 ): Promise<T> {
   const config = loadConfig(env);
   if (config.eventStoreUrl === undefined && !hasEventLog(config.dataDir)) {
@@ -43,7 +44,7 @@ export async function withLog<T>(
       `there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`,
     );
   }
-  refuseForeignFiles(config);
+  refuseForeignFiles(config, { logOnly });
   const open = resources();
   try {
     const stored = await openStoredEvents(config);

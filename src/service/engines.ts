@@ -46,15 +46,17 @@ export function readable(stored: EventStore, settings: PersonalSettings, logger?
 
 /**
  * Checks the format of all files. Called before a folder is made or a file opened, so that nothing is changed.
+ * @param logOnly not that of the read store, which is not opened
  * @throws DataFileError for a file of the data folder that this program can't open
  */
 export function refuseForeignFiles(
   settings: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl' | 'keysUrl' | 'mongodbUrl'>,
+  { logOnly = false }: { readonly logOnly?: boolean } = {},
 ): void {
   const { dataDir, eventStoreUrl, mongodbUrl } = settings;
   if (eventStoreUrl === undefined) refuseForeignLog(dataDir);
   if (isEmbedded(settings)) refuseForeignKeys(dataDir);
-  if (mongodbUrl === undefined) refuseForeignReadStore(dataDir);
+  if (mongodbUrl === undefined && !logOnly) refuseForeignReadStore(dataDir);
 }
 
 /** Opens only the event log, with events as stored, for copies and backups. @throws as `openEngines` */

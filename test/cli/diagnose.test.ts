@@ -1,0 +1,77 @@
+/** `gift diagnose` without a running service, on a log that no service has served for long. */
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import { keyedHash } from '../../src/domain/keyedHash.js';
+import { importCatalogue } from '../../src/import/importCatalogue.js';
+import { loadConfig } from '../../src/service/config.js';
+import { openLog } from '../../src/service/engines.js';
+import { loadKeys } from '../../src/service/keys.js';
+import { CATALOGUE } from '../support/fixtures/testCatalogue.js';
+import { gift } from '../support/service/cli.js';
+import { codesOnCommandLine } from '../support/service/diagnosis.js';
+
+const test = suite<{ dir: string; diagnosed: (env?: Readonly<Record<string, string>>) => Promise<string[]> }>(
+  'cli/diagnose',
+);
+
+const MONTHS_AGO = new Date(Date.now() - 100 * 86_400_000).toISOString();
+/** What is wrong with a log that was filled long ago, where nothing runs. */
+const AT_REST = ['service_stopped', 'head_old', 'backup_old'];
+
+const filled = mkdtempSync(join(tmpdir(), 'gift-diagnose-'));
+test.before(async () => {
+  const config = loadConfig({ DATA_DIR: filled });
+  const { events, subjects } = await openLog(config);
+  const hash = keyedHash(loadKeys(config).hashKey);
+  await importCatalogue({ events, hash, subjects, now: () => MONTHS_AGO }, CATALOGUE, { by: { user: 'cli:test' } });
+  await events.close();
+});
+test.after(() => rmSync(filled, { recursive: true, force: true }));
+test.before.each((context) => {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-diagnose-'));
+  cpSync(filled, dir, { recursive: true });
+  context.dir = dir;
+  context.diagnosed = async (env = {}) => codesOnCommandLine({ DATA_DIR: dir, ...env }, undefined);
+});
+test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
+
+test('names a stopped service, an unsigned log, and a log that nobody backs up', async ({ dir, diagnosed }) => {
+  assert.deepEqual(await diagnosed(), AT_REST);
+  assert.equal((await gift(dir, ['backup', join(dir, 'backup.log')])).code, 0);
+  assert.deepEqual(await diagnosed(), AT_REST.slice(0, 2));
+});
+
+test('names keys of another log', async ({ diagnosed }) => {
+  assert.deepEqual(await diagnosed({ HASH_KEY: 'x'.repeat(40) }), ['keys_wrong', ...AT_REST]);
+});
+
+test('names held outward work', async ({ dir, diagnosed }) => {
+  assert.equal((await gift(dir, ['hold', '--reason', 'a drill'])).code, 0);
+  const [stopped, ...others] = AT_REST;
+  assert.deepEqual(await diagnosed(), [stopped, 'outward_work_held', ...others]);
+});
+
+test('names settings that contradict each other, and links that nobody can open', async ({ diagnosed }) => {
+  const codes = await diagnosed({ STRIPE_SECRET_KEY: 'sk_test_1', HOST: '0.0.0.0' });
+  assert.deepEqual(codes, ['service_stopped', 'settings_contradict', 'head_old', 'backup_old', 'links_dead']);
+});
+
+test('looks at the log where the read store can not be opened', async ({ dir, diagnosed }) => {
+  writeFileSync(join(dir, 'read.db'), 'no database');
+  assert.deepEqual(await diagnosed(), ['read_store_unavailable', 'not_known', 'head_old', 'backup_old']);
+});
+
+test('names what is not known where there is no log, and wrong settings with what to change', async ({ dir }) => {
+  assert.deepEqual(await codesOnCommandLine({ DATA_DIR: join(dir, 'nothing') }, undefined), [
+    'event_store_unavailable',
+    'not_known',
+  ]);
+  const { code, out, err } = await gift({ DATA_DIR: dir, SEAL_EVERY_MS: 'often' }, ['diagnose']);
+  assert.deepEqual([code, err], [1, 'gift: 1 thing is wrong\n']);
+  assert.match(out, /^settings_wrong \(money\): SEAL_EVERY_MS must be/);
+});
+
+test.run();
