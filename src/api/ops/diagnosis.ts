@@ -17,7 +17,7 @@ const findingSchema = entity('Finding', {
 const example: Finding = {
   code: 'parked_purchases',
   harm: 'money',
-  what: '3 × purchase charge, 2026-05-04T12:30:00.000Z to 2026-05-04T12:41:00.000Z, as 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5: the provider was in trouble for 24 hours',
+  what: '3 × purchase charge, 2026-05-04T12:30:00.000Z to 2026-05-04T12:41:00.000Z, such as 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5: the provider was in trouble for 24 hours',
   means: 'Purchases were given up: buyers paid, or wait to pay, and have no gifts.',
   command: 'gift parked retry --group 5d41c0ffee12 --reason "<why>"',
 };

@@ -12,7 +12,6 @@ import type { StatusEntry } from '../status/status.js';
 import { checkParts, checkSeal, type PartHealth } from './checks/engines.js';
 import { checkClocks, checkHead, type ProcessClock } from './checks/evidence.js';
 import { checkGauges } from './checks/gauges.js';
-import { checkStatus } from './checks/leaders.js';
 import {
   checkDisk,
   checkKeys,
@@ -24,8 +23,9 @@ import {
   type SettingsState,
 } from './checks/operation.js';
 import { checkParked } from './checks/parked.js';
-import { checkSends, checkWebhooks, type EndpointState, type LateSends } from './checks/partners.js';
 import { checkRebuilds, type NamedRebuild } from './checks/rebuilds.js';
+import { checkSends, checkWebhooks, type EndpointState, type LateSends } from './checks/sending.js';
+import { checkStatus } from './checks/status.js';
 import { type Finding, type Found, inOrder } from './findings.js';
 
 /** Where a diagnosis looks. Each source may reject: what it would have told is then named as not known. */

@@ -97,7 +97,7 @@ export const FINDINGS = {
   },
   purchases_stuck: {
     harm: 'money',
-    means: 'Work is open for long: a provider does not answer, or a buyer has yet to prove who they are.',
+    means: 'Buyers, or those who are to get money back, wait: a provider or an engine does not answer.',
     command: 'gift payments reconcile --day "$(date +%F)"',
   },
   sends_late: {

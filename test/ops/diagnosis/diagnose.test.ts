@@ -127,7 +127,7 @@ const TABLE: readonly (readonly [
     'the processor was killed',
     status(MODEL, { ...MANAGER, holder: null, lag_seconds: 9_000 }),
     ['process_managers_without_leader'],
-    /no process leads them/,
+    /no process leads the process managers/,
   ],
   [
     'a restored log is held',

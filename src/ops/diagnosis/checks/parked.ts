@@ -13,7 +13,7 @@ const CODES: Readonly<Record<ParkedName, FindingCode>> = {
 export function checkParked(groups: readonly ParkedGroup[]): Found[] {
   return groups.map(({ id, process, step, cause, count, first_at, last_at, example }) => ({
     code: CODES[process],
-    what: `${count} × ${process} ${step}, ${first_at === last_at ? first_at : `${first_at} to ${last_at}`}, as ${example}: ${cause}`,
+    what: `${count} × ${process} ${step}, ${first_at === last_at ? first_at : `${first_at} to ${last_at}`}, such as ${example}: ${cause}`,
     command: `gift parked retry --group ${id} --reason "<why>"`,
   }));
 }

@@ -10,7 +10,7 @@ import type {
 } from '../../status/status.js';
 import type { Found } from '../findings.js';
 
-/** Seconds after which a read model counts as behind, and open work as stuck: those of the alerts. */
+/** Seconds as in the alerts: a read model is behind, and work is open for longer than a buyer may authenticate. */
 const BEHIND_SECONDS = 30;
 const STUCK_SECONDS = 900;
 
@@ -25,10 +25,20 @@ export function checkStatus(entries: readonly StatusEntry[], held: string | unde
     ...(folds || charges ? [] : [stopped(models, managers)]),
     ...(held === undefined ? [] : [{ code: 'outward_work_held' as const, what: `outward work waits: ${held}` }]),
     ...(folds && !charges && held === undefined
-      ? [{ code: 'process_managers_without_leader' as const, what: `no process leads them${lastText(managers)}` }]
+      ? [
+          {
+            code: 'process_managers_without_leader' as const,
+            what: `no process leads the process managers${lastText(managers)}`,
+          },
+        ]
       : []),
     ...(charges && !folds
-      ? [{ code: 'read_models_without_leader' as const, what: `no process keeps the read models${lastText(models)}` }]
+      ? [
+          {
+            code: 'read_models_without_leader' as const,
+            what: `no process keeps the read models up to date${lastText(models)}`,
+          },
+        ]
       : []),
     ...(charges ? stuck(managers) : []),
     ...models.flatMap((model) => modelFindings(model, folds)),
