@@ -3,14 +3,9 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { pounds } from '../domain/money.js';
 import { TRANSACTION_STATUSES, type TransactionStatus } from '../domain/purchase/status.js';
 import { csvLine } from '../ops/exports/csv.js';
+import { PURCHASE_FILTERS, type PurchaseFilter, unknownPurchaseFilter } from '../ops/purchases/purchaseFilter.js';
 import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../ops/purchases/purchaseRows.js';
-import {
-  PURCHASE_FILTERS,
-  type PurchaseBatch,
-  type PurchaseFilter,
-  readPurchases,
-  unknownPurchaseFilter,
-} from '../ops/purchases/readPurchases.js';
+import { type PurchaseBatch, readPurchases } from '../ops/purchases/readPurchases.js';
 import { withStores } from './engines.js';
 import { CSV_RULE, cliAccess, outputOptions, reasonOf } from './exports.js';
 import { examples, jsonLine, tableLines } from './output.js';

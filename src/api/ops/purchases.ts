@@ -1,14 +1,12 @@
 /** Route that lists purchases (docs/support.md#finding-purchases). */
 import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
+import { PURCHASE_FILTERS, type PurchaseFilter, unknownPurchaseFilter } from '../../ops/purchases/purchaseFilter.js';
 import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../../ops/purchases/purchaseRows.js';
 import {
   positionText,
-  PURCHASE_FILTERS,
   PURCHASE_POSITION,
   type PurchaseDeps,
-  type PurchaseFilter,
   readPurchases,
-  unknownPurchaseFilter,
 } from '../../ops/purchases/readPurchases.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';

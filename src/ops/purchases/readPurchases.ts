@@ -1,48 +1,19 @@
 /** Finds purchases by buyer, product, price, day, status or charge (docs/support.md#finding-purchases). */
-import { accountStream } from '../../domain/account.js';
-import { catalogueStream } from '../../domain/catalogue.js';
 import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
-import { type TransactionStatus, transactionStatus } from '../../domain/purchase/status.js';
-import type { EventStore } from '../../ports/eventStore.js';
+import { transactionStatus } from '../../domain/purchase/status.js';
+import { idOf } from '../../domain/streamName.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Condition } from '../../ports/readStore.js';
 import { boughtBy, namedIn, orderedBy } from '../../projections/byUser.js';
 import type { ReadModels } from '../../projections/index.js';
+import { reversalsProjection } from '../../projections/reversals.js';
 import { timeKey } from '../../projections/timeKey.js';
-import type { TransactionDocument } from '../../projections/transactions.js';
-import type { TimeRange } from '../ranges/range.js';
+import { type TransactionDocument, transactionsProjection } from '../../projections/transactions.js';
 import { foldedBy, type FoldedOptions, NO_BUILD } from '../readmodels/foldedBy.js';
-import { isWithin } from '../ranges/timeBounds.js';
+import { matches, type PurchaseFilter } from './purchaseFilter.js';
 import { type PurchaseRow, purchaseRows } from './purchaseRows.js';
 import { purchasesCharged } from './purchasesCharged.js';
-
-/** Filters, all of which must match. */
-export interface PurchaseFilter extends Pick<TimeRange, 'from' | 'to'> {
-  /** Id of the buyer. */
-  readonly buyer?: string | undefined;
-  /** Id of the product. */
-  readonly product?: string | undefined;
-  readonly status?: TransactionStatus | undefined;
-  /** Least price of one gift, in pence. */
-  readonly min?: number | undefined;
-  /** Highest price of one gift, in pence. */
-  readonly max?: number | undefined;
-  /** The caller's own name for the purchase (docs/api/purchases.md#order-references). */
-  readonly reference_id?: string | undefined;
-  /** The provider's id of the charge; found by one reading of the log. */
-  readonly charge?: string | undefined;
-}
-
-/** What each filter chooses, in words for help and API. */
-export const PURCHASE_FILTERS = {
-  buyer: 'purchases of this user, by the id',
-  product: 'purchases of this product, by the id',
-  status: 'purchases of this status',
-  min: 'purchases whose gifts cost at least so many pence each',
-  max: 'purchases whose gifts cost at most so many pence each',
-  reference_id: 'purchases that were made with this order reference',
-  charge: "the purchase of this charge, by the payment provider's id",
-} as const satisfies Readonly<Record<Exclude<keyof PurchaseFilter, 'from' | 'to'>, string>>;
 
 export interface PurchaseDeps extends FoldedOptions {
   readonly events: Pick<EventStore, 'read' | 'readAll' | 'end'>;
@@ -74,25 +45,9 @@ const AT_FIRST = 100;
 const AT_ONCE = 500;
 /** Most purchases held in memory that read models have not folded. */
 const MOST_UNFOLDED = 200_000;
-const PURCHASES = { types: ['GiftsPurchased' satisfies GiftsPurchased['type']], streams: [transactionStream('')] };
-
-/**
- * The id of a filter that the log does not know: an empty answer for a mistyped id would look like a fact.
- * @throws UnavailableError
- */
-export async function unknownPurchaseFilter(
-  events: Pick<EventStore, 'read'>,
-  { buyer, product }: PurchaseFilter,
-): Promise<{ readonly name: 'buyer' | 'product'; readonly words: string } | undefined> {
-  const streams = [
-    ['buyer', buyer, accountStream('user', buyer ?? '')],
-    ['product', product, catalogueStream('product', product ?? '')],
-  ] as const;
-  for (const [name, id, stream] of streams)
-    if (id !== undefined && (await events.read(stream, { limit: 1 })).length === 0)
-      return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
-  return undefined;
-}
+const BOUGHT: readonly string[] = ['GiftsPurchased' satisfies GiftsPurchased['type']];
+/** Types of the events that a status follows from. */
+const OF_STATUS = [...new Set([...transactionsProjection.types, ...reversalsProjection.types])];
 
 /**
  * Purchases that match, the latest first, batch by batch. A batch may have no rows.
@@ -135,13 +90,13 @@ async function sourcesOf(
 ): Promise<readonly Source[]> {
   const { events, models } = deps;
   if (filter.charge !== undefined) return [listed(await chargedPurchases(events, filter))];
-  const end = await events.end();
-  if (end === undefined) return [];
+  if ((await events.end()) === undefined) return [];
   const folded = await foldedBy([models.transactions, models.byUser, models.reversals], deps);
-  if (folded === NO_BUILD) return [listed(await unfoldedPurchases(events, filter, undefined, signal))];
-  const isFresh = folded !== undefined && folded >= end;
-  const source = filter.buyer === undefined ? byTime(models, filter, isFresh) : byBuyer(models, filter, isFresh);
-  return isFresh ? [source] : [listed(await unfoldedPurchases(events, filter, folded, signal)), source];
+  if (folded === NO_BUILD) return [listed((await unfoldedPurchases(events, filter, undefined, BOUGHT, signal)).bought)];
+  const types = filter.status === undefined ? BOUGHT : OF_STATUS;
+  const unfolded = await unfoldedPurchases(events, filter, folded, types, signal);
+  const source = filter.buyer === undefined ? byTime(models, filter, unfolded) : byBuyer(models, filter, unfolded);
+  return unfolded.bought.length === 0 ? [source] : [listed(unfolded.bought), source];
 }
 
 async function chargedPurchases(events: PurchaseDeps['events'], filter: PurchaseFilter): Promise<readonly Place[]> {
@@ -151,39 +106,32 @@ async function chargedPurchases(events: PurchaseDeps['events'], filter: Purchase
   return found;
 }
 
+/** What read models have not folded. */
+interface Unfolded {
+  /** Purchases that match all filters but the status. */
+  readonly bought: readonly Place[];
+  /** Ids of the purchases whose status may be another one by now. */
+  readonly changed: ReadonlySet<string>;
+}
+
 async function unfoldedPurchases(
   events: PurchaseDeps['events'],
   filter: PurchaseFilter,
-  folded: string | undefined,
+  folded: Position | undefined,
+  types: readonly string[],
   signal: AbortSignal | undefined,
-): Promise<readonly Place[]> {
-  const found: Place[] = [];
-  for await (const batch of events.readAll(folded, PURCHASES, { signal })) {
-    for (const { data, at } of batch.events) {
-      const purchase = data as GiftsPurchased['data'];
-      if (matches(purchase, at, filter)) found.push({ at, id: purchase.transaction_id });
+): Promise<Unfolded> {
+  const bought: Place[] = [];
+  const changed = new Set<string>();
+  for await (const batch of events.readAll(folded, { types, streams: [transactionStream('')] }, { signal })) {
+    for (const { type, stream, data, at } of batch.events) {
+      if (!BOUGHT.includes(type)) changed.add(idOf(stream));
+      else if (matches(data as GiftsPurchased['data'], at, filter)) bought.push({ at, id: idOf(stream) });
     }
-    if (found.length > MOST_UNFOLDED)
+    if (bought.length + changed.size > MOST_UNFOLDED)
       throw new UnavailableError('purchases: the read model is too far behind the log; narrow the search');
   }
-  return found;
-}
-
-function matches(
-  purchase: Pick<TransactionDocument, 'buyer_id' | 'product_id' | 'sale_price' | 'reference_id'>,
-  at: string,
-  filter: PurchaseFilter,
-): boolean {
-  const { buyer_id, product_id, sale_price } = purchase;
-  const { buyer = buyer_id, product = product_id, min = sale_price, max = sale_price, reference_id } = filter;
-  return (
-    buyer === buyer_id &&
-    product === product_id &&
-    (reference_id === undefined || reference_id === purchase.reference_id) &&
-    min <= sale_price &&
-    sale_price <= max &&
-    isWithin({ at }, filter)
-  );
+  return { bought, changed };
 }
 
 /** Source of purchases that are known; all of them match. */
@@ -196,7 +144,11 @@ function listed(places: readonly Place[]): Source {
 }
 
 /** All purchases of the range of time, by the read model's index. */
-function byTime({ transactions, reversals }: PurchaseDeps['models'], filter: PurchaseFilter, isFresh: boolean): Source {
+function byTime(
+  { transactions, reversals }: PurchaseDeps['models'],
+  filter: PurchaseFilter,
+  unfolded: Unfolded,
+): Source {
   const { from, to } = filter;
   const lowest = from === null ? {} : { gte: from };
   const find = async (where: Readonly<Record<string, Condition>>, by: string, limit: number) =>
@@ -217,7 +169,7 @@ function byTime({ transactions, reversals }: PurchaseDeps['models'], filter: Pur
           count - found.length,
         )),
       );
-    return scannedIn(reversals, found, filter, isFresh);
+    return scannedIn(reversals, found, filter, unfolded);
   };
 }
 
@@ -225,7 +177,7 @@ function byTime({ transactions, reversals }: PurchaseDeps['models'], filter: Pur
 function byBuyer(
   { transactions, byUser, reversals }: PurchaseDeps['models'],
   filter: PurchaseFilter,
-  isFresh: boolean,
+  unfolded: Unfolded,
 ): Source {
   const { from, to, buyer = '', reference_id } = filter;
   const prefix = reference_id === undefined ? boughtBy(buyer) : orderedBy(buyer, reference_id);
@@ -242,30 +194,30 @@ function byBuyer(
       if (body === undefined) throw new UnavailableError('the read model does not know all purchases yet');
       return { id, body };
     });
-    return scannedIn(reversals, found, filter, isFresh);
+    return scannedIn(reversals, found, filter, unfolded);
   };
 }
 
-/** Which purchases match, as far as read models tell: a status only where they have reached the log's end. */
+/** Which purchases match; of those that have changed since, the status is left to their streams. */
 async function scannedIn(
   reversals: PurchaseDeps['models']['reversals'],
   found: readonly { readonly id: string; readonly body: TransactionDocument }[],
   filter: PurchaseFilter,
-  isFresh: boolean,
+  { changed }: Unfolded,
 ): Promise<readonly Scanned[]> {
   const { status } = filter;
   const scanned = found.map(({ id, body }) => ({
     id,
     at: body.created_at,
     matches: matches(body, body.created_at, filter),
-    body,
   }));
-  if (status === undefined || !isFresh) return scanned;
+  if (status === undefined) return scanned;
   const refunded = await reversals.getMany(scanned.map(({ id }) => id));
-  return scanned.map(({ body, ...one }, index) => ({
-    ...one,
-    matches: one.matches && transactionStatus(body, refunded[index]) === status,
-  }));
+  return scanned.map((one, index) => {
+    const body = found[index]?.body;
+    const mayBe = changed.has(one.id) || (body !== undefined && transactionStatus(body, refunded[index]) === status);
+    return { ...one, matches: one.matches && mayBe };
+  });
 }
 
 async function merged(

@@ -2,7 +2,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { transactionStream } from '../../../src/domain/purchase/events.js';
-import { type PurchaseFilter, type PurchaseDeps, readPurchases } from '../../../src/ops/purchases/readPurchases.js';
+import type { PurchaseFilter } from '../../../src/ops/purchases/purchaseFilter.js';
+import { type PurchaseDeps, readPurchases } from '../../../src/ops/purchases/readPurchases.js';
 import type { PurchaseRow } from '../../../src/ops/purchases/purchaseRows.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { byUserProjection } from '../../../src/projections/byUser.js';
@@ -150,7 +151,17 @@ test(
 
     await projector.close();
     all.push(...(await appendPurchases(installation, 230, 300)));
-    await compare(folded, all, [{}, ...SOME]);
+    // Folded as charged, and refunded since.
+    const refund = { refund_id: 'late', amount: 100, gift_ids: ['g'] };
+    const late = all.findIndex(({ status }) => status === 'charged');
+    const [row] = all.slice(late);
+    await events.append(
+      transactionStream(row?.transaction_id ?? ''),
+      [newEvent('GiftsRefunded', refund, timeOf(90))],
+      'any',
+    );
+    all[late] = { ...(row as PurchaseRow), status: 'partially_refunded', refunded: 100 };
+    await compare(folded, all, [{}, { status: 'partially_refunded' }, { status: 'charged' }, ...SOME]);
   }),
 );
 
