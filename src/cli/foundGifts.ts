@@ -55,7 +55,8 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   const { gifts, count, people } = found;
   if (people.length === 0 && (by === 'phone' || by === 'username')) throw new CommandFailure(nobodyFound(by));
   if (gifts.length === 0) throw new CommandFailure('no gift was found');
-  const lines = flags.json === true ? gifts.map(jsonLine) : [...giftTable(gifts), '', NEXT_COMMANDS];
+  const lines =
+    flags.json === true ? gifts.map(jsonLine) : [...giftTable(gifts, terminal.stdout.columns), '', NEXT_COMMANDS];
   await writeLines(terminal.stdout, lines);
   if (count > gifts.length) terminal.stderr.write(`there are ${count - gifts.length} earlier ones: --json has all\n`);
 }
@@ -68,7 +69,7 @@ const aboutFound = ({ people, gifts }: FoundGifts): object =>
 export const NEXT_COMMANDS =
   'times are UTC, values are pounds; next: gift history GIFT; gift gifts resend GIFT --reason … (reassign, extend, unredeem, block)';
 
-export function giftTable(gifts: FoundGifts['gifts']): string[] {
+export function giftTable(gifts: FoundGifts['gifts'], columns: number | undefined): string[] {
   const rows = gifts.map((gift) => [
     gift.gift_id,
     gift.as ?? '',
@@ -79,5 +80,5 @@ export function giftTable(gifts: FoundGifts['gifts']): string[] {
     gift.last_event,
     gift.last_event_at,
   ]);
-  return tableLines(['gift', 'as', 'product', 'value', 'status', 'valid to', 'last event', 'at'], rows);
+  return tableLines(['gift', 'as', 'product', 'value', 'status', 'valid to', 'last event', 'at'], rows, columns);
 }

@@ -20,22 +20,67 @@ function plain(json: string): string {
   );
 }
 
-export function tableLines(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
-  const texts = rows.map((row) => row.map((cell) => printable(cell)));
-  const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...texts.map((row) => row[column]?.length ?? 0)),
-  );
+/**
+ * A table that is at most as wide as the terminal: texts are broken at words, and where that is not enough, each row has
+ * a line for each of its cells. @param columns the terminal's width; `undefined`: any
+ */
+export function tableLines(
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  columns?: number,
+): string[] {
+  const texts = rows.map((row) => headings.map((_, column) => printable(row[column])));
+  const widthsBy = (measure: (text: string) => number): number[] =>
+    headings.map((heading, column) => Math.max(...[heading, ...texts.map((row) => row[column] ?? '')].map(measure)));
+  const widths = fitted(widthsBy(widthOf), widthsBy(longestWord), columns ?? Number.POSITIVE_INFINITY);
+  if (widths === undefined) return recordLines(headings, texts, columns ?? 0);
   const right = headings.map(
     (_, column) => rows.length > 0 && rows.every((row) => typeof row[column] === 'number' || row[column] === null),
   );
-  const line = (cells: readonly string[]): string =>
-    cells
-      .map((cell, column) =>
-        right[column] === true ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd();
-  return [line(headings), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line)];
+  const padded = (text: string, column: number): string => {
+    const fill = ' '.repeat(Math.max(0, (widths[column] ?? 0) - widthOf(text)));
+    return right[column] === true ? fill + text : text + fill;
+  };
+  const lines = (cells: readonly string[]): string[] => {
+    const broken = cells.map((cell, column) => wrapped(cell, widths[column] ?? 0, '', ''));
+    const height = Math.max(...broken.map(({ length }) => length));
+    return Array.from({ length: height }, (_, at) =>
+      broken
+        .map((cell, column) => padded(cell[at] ?? '', column))
+        .join(GAP)
+        .trimEnd(),
+    );
+  };
+  return [...lines(headings), widths.map((width) => '-'.repeat(width)).join(GAP), ...texts.flatMap(lines)];
+}
+
+const GAP = '  ';
+
+const longestWord = (text: string): number => Math.max(...text.split(' ').map(widthOf));
+
+/** The widths, of which the largest are reduced until the table fits; `undefined`: it can't. */
+function fitted(widths: readonly number[], least: readonly number[], columns: number): readonly number[] | undefined {
+  const fit = [...widths];
+  let over = fit.reduce((sum, width) => sum + width, 0) + GAP.length * (fit.length - 1) - columns;
+  for (; over > 0; over--) {
+    const shrinkable = fit.map((width, column) => (width > (least[column] ?? 0) ? width : 0));
+    const largest = shrinkable.indexOf(Math.max(...shrinkable));
+    if (shrinkable[largest] === 0) return undefined;
+    fit[largest] = (fit[largest] ?? 0) - 1;
+  }
+  return fit;
+}
+
+/** Each row as lines of a heading and its cell, without those of empty cells. */
+function recordLines(headings: readonly string[], rows: readonly (readonly string[])[], columns: number): string[] {
+  const width = Math.max(...headings.map(widthOf)) + GAP.length;
+  const indent = ' '.repeat(width);
+  return rows.flatMap((cells, at) => [
+    ...(at === 0 ? [] : ['']),
+    ...cells.flatMap((cell, column) =>
+      cell === '' ? [] : wrapped(cell, Math.max(NARROWEST, columns), indent, (headings[column] ?? '').padEnd(width)),
+    ),
+  ]);
 }
 
 /** Text of a cell without control characters: a terminal must not obey texts of users. */

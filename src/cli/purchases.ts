@@ -119,13 +119,13 @@ async function writeTable(
   }
   if (signal.aborted) return;
   if (found.length === 0) await writeLines(stdout, ['no purchase is like this']);
-  else await writeLines(stdout, tableOf(found.slice(0, MOST_LINES)));
+  else await writeLines(stdout, tableOf(found.slice(0, MOST_LINES), stdout.columns));
   if (found.length > MOST_LINES)
     stderr.write(`these are the latest ${MOST_LINES}: give more filters, or --csv, which has all\n`);
   Object.assign(written, { count: Math.min(found.length, MOST_LINES), complete: true });
 }
 
-function tableOf(purchases: readonly PurchaseRow[]): string[] {
+function tableOf(purchases: readonly PurchaseRow[], columns: number | undefined): string[] {
   const isOrdered = purchases.some(({ reference_id }) => reference_id !== null);
   const order = isOrdered ? ['order'] : [];
   const rows = purchases.map((row) => [
@@ -145,6 +145,7 @@ function tableOf(purchases: readonly PurchaseRow[]): string[] {
     ...tableLines(
       ['time', 'transaction', 'buyer', 'product', 'price', 'gifts', 'status', 'charge', ...order, 'paid', 'given back'],
       rows,
+      columns,
     ),
     '',
     `${purchases.length} ${purchases.length === 1 ? 'purchase' : 'purchases'}; times are UTC, money is pounds; gift purchases refund TRANSACTION gives the money of one back`,

@@ -70,7 +70,7 @@ export function refundsCommand(terminal: Terminal): Command {
       const lines =
         json === true
           ? refunds.map((one) => jsonLine(refundView(transaction, one)))
-          : tableLines(['refund', 'status', 'amount', 'gifts', 'provider', 'reference'], rows);
+          : tableLines(['refund', 'status', 'amount', 'gifts', 'provider', 'reference'], rows, terminal.stdout.columns);
       await writeLines(terminal.stdout, lines);
     });
 }

@@ -29,6 +29,33 @@ test('a table has columns as wide as they must be, numbers to the right', () => 
   assert.equal(tableLines(['a', 'b'], []), ['a  b', '-  -']);
 });
 
+test('a table is as wide as the terminal: texts are broken at words, or each cell has a line', () => {
+  const headings = ['id', 'cause', 'times'];
+  const rows = [
+    ['aaaaaaaaaa', 'the provider takes no such request at all', 2],
+    ['b', 'it is away', 13],
+  ];
+  assert.equal(tableLines(headings, rows, 40), [
+    'id          cause                  times',
+    '----------  ---------------------  -----',
+    'aaaaaaaaaa  the provider takes no      2',
+    '            such request at all',
+    'b           it is away                13',
+  ]);
+  assert.equal(
+    tableLines(
+      headings,
+      [
+        ['a'.repeat(30), 'the provider takes none', 2],
+        ['b', '', 1],
+      ],
+      40,
+    ),
+    [`id     ${'a'.repeat(30)}`, 'cause  the provider takes none', 'times  2', '', 'id     b', 'times  1'],
+  );
+  assert.equal(tableLines(headings, rows, 80), tableLines(headings, rows));
+});
+
 test('texts cannot move the cursor', () => {
   assert.is(printable('a\u001B[2Jb\r\n\u202Ec'), 'a[2Jbc');
 });

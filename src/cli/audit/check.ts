@@ -65,7 +65,10 @@ async function runCheck(terminal: Terminal, file: string, flags: CheckFlags): Pr
     checkProof(text, keys, flags.gift === undefined ? undefined : giftStream(flags.gift)),
   );
   if (flags.tlogProofs !== undefined) await writeProofs(tlogProofs(), flags.tlogProofs);
-  await writeLines(terminal.stdout, flags.json === true ? [jsonText(proof)] : linesOf(proof, flags.gift));
+  await writeLines(
+    terminal.stdout,
+    flags.json === true ? [jsonText(proof)] : linesOf(proof, flags.gift, terminal.stdout.columns),
+  );
 }
 
 function checkedOrFailed<T>(file: string, check: () => T): T {
@@ -89,7 +92,11 @@ async function writeProofs(
   }
 }
 
-function linesOf({ checkpoint, events, missing_revisions }: CheckedProof, giftId: string | undefined): string[] {
+function linesOf(
+  { checkpoint, events, missing_revisions }: CheckedProof,
+  giftId: string | undefined,
+  columns: number | undefined,
+): string[] {
   const { origin, size, root, signed_by, cosigned } = checkpoint;
   return [
     `log ${origin}, ${size} events, root ${root}`,
@@ -107,6 +114,7 @@ function linesOf({ checkpoint, events, missing_revisions }: CheckedProof, giftId
         JSON.stringify(data),
         not_shown.join(' '),
       ]),
+      columns,
     ),
     '',
     `${events.length} events are in the log as they are shown`,

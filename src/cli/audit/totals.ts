@@ -68,7 +68,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
           ? jsonOf(rows, range, check)
           : flags.csv === true
             ? await totalsCsv(opened.events, rows, range)
-            : tableOf(rows, range),
+            : tableOf(rows, range, terminal.stdout.columns),
       );
       if (check === undefined) return;
       if (flags.json !== true) await writeLines(terminal.stderr, inWords(check));
@@ -110,7 +110,7 @@ function* jsonOf(rows: readonly TotalRow[], range: LogRange, check: TotalsCheck 
   yield jsonLine({ action: 'done', sums: sumOf(rows), ...range, ...(check === undefined ? {} : { check }) });
 }
 
-function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
+function tableOf(rows: readonly TotalRow[], range: LogRange, columns: number | undefined): string[] {
   const headings = [
     'day',
     'merchant',
@@ -128,7 +128,7 @@ function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
     '£',
   ];
   const cells = [...rows.map((row) => [row.day, row.merchant_id, ...shown(row)]), ['all', '', ...shown(sumOf(rows))]];
-  return [describeRange(range), '', ...tableLines(headings, cells)];
+  return [describeRange(range), '', ...tableLines(headings, cells, columns)];
 }
 
 function shown(sums: Readonly<Sums>): Cell[] {

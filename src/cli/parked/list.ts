@@ -65,7 +65,7 @@ async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
       entries.map((entry) => jsonLine(parkedView(entry))),
     );
   if (entries.length === 0) return writeLines(terminal.stdout, [noneOf(flags)]);
-  await writeLines(terminal.stdout, tableOf(entries, flags.state));
+  await writeLines(terminal.stdout, tableOf(entries, flags.state, terminal.stdout.columns));
 }
 
 /** A filter without a match must not look as if all were well. */
@@ -76,7 +76,7 @@ function noneOf({ state, process, step }: ListFlags): string {
     : 'no such work waits for a person: gift parked list shows all that does';
 }
 
-function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): string[] {
+function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state'], columns: number | undefined): string[] {
   const rows = entries.map((entry) => {
     const { id, process, step, entity, times, state: itsState, parked_at, cause } = parkedView(entry);
     return [id, process, step, entity, ...(state === 'all' ? [itsState] : []), times, parked_at, cutShort(cause)];
@@ -86,6 +86,7 @@ function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): st
     ...tableLines(
       ['id', 'process', 'step', 'of', ...(state === 'all' ? ['state'] : []), 'times', 'parked at', 'cause'],
       rows,
+      columns,
     ),
     '',
     count,

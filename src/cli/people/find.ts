@@ -64,7 +64,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
     { onlyReads: true },
   ).catch(throwDescribed);
   if (people.length === 0) throw new CommandFailure(nobodyFound(by));
-  const next = gifts === undefined ? ['', NEXT] : giftsOf(people[0]?.person ?? '', gifts);
+  const next = gifts === undefined ? ['', NEXT] : giftsOf(people[0]?.person ?? '', gifts, terminal.stdout.columns);
   await writeLines(terminal.stdout, flags.json === true ? people.map(jsonLine) : [...people.map(foundLine), ...next]);
   if (has_more) terminal.stderr.write(`there are more than ${SEARCH.mostPeople}\n`);
 }
@@ -74,9 +74,9 @@ function foundLine({ person, kind, role, transaction_id, gift_id }: FoundPerson)
   return [`${person}: a ${kind}`, ...about.filter((one) => one !== undefined && one !== '')].join(', ');
 }
 
-function giftsOf(person: string, { gifts, count }: FoundGifts): string[] {
+function giftsOf(person: string, { gifts, count }: FoundGifts, columns: number | undefined): string[] {
   if (gifts.length === 0) return ['no gifts'];
   const more = count - gifts.length;
   const earlier = more === 0 ? [] : [`${more} earlier ones: gift gifts find --person ${person} --reason …`];
-  return [...giftTable(gifts), ...earlier, '', NEXT_COMMANDS];
+  return [...giftTable(gifts, columns), ...earlier, '', NEXT_COMMANDS];
 }
