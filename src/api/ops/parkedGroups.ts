@@ -19,8 +19,8 @@ import { type OpsAnswer, type OpsRoute, reasonProperty, supportContextOf } from 
 const ID: Schema = { type: 'string' };
 const TIME: Schema = { type: 'string', format: 'date-time' };
 const COUNT: Schema = { type: 'integer', minimum: 0 };
-/** Pieces that one call decides on: an answer must not take minutes. */
-const MOST = 500;
+/** Pieces that one call decides on, by default and at most: an answer must not take minutes. */
+const PIECES = { usual: 100, most: 500 };
 
 const groupSchema = entity('ParkedGroup', {
   id: { ...ID, description: 'The same for the same process manager, step and cause.' },
@@ -75,7 +75,13 @@ const body = record(
   {
     reason: reasonProperty,
     dry_run: { type: 'boolean', description: 'Shows what would be done, and does nothing.' },
-    limit: { type: 'integer', minimum: 1, maximum: MOST, default: MOST, description: 'Most pieces of this call.' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: PIECES.most,
+      default: PIECES.usual,
+      description: 'Most pieces of this call.',
+    },
   },
   ['reason'],
 );
@@ -92,7 +98,7 @@ export function parkedGroupRoutes({ engines: { events }, models, gifts }: OpsDep
     const {
       reason,
       dry_run: dryRun = false,
-      limit = MOST,
+      limit = PIECES.usual,
     } = call.body as {
       readonly reason: string;
       readonly dry_run?: boolean;

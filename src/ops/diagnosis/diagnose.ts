@@ -116,7 +116,7 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
     { subject: 'limits', find: async () => checkLimits(await sources.limits()) },
     { subject: 'backups and reconciliation', find: async () => checkRoutines(await sources.routines()) },
     { subject: 'the disk', find: async () => checkDisk(await sources.freeBytes()) },
-    { subject: 'providers and stalled webhooks', find: async () => checkGauges(await sources.metrics()) },
+    { subject: 'providers, stalled webhooks and alterations', find: async () => checkGauges(await sources.metrics()) },
   ];
 }
 

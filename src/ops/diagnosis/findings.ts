@@ -181,9 +181,14 @@ export const FINDINGS = {
     command:
       'curl -X PATCH -H "Authorization: Bearer $OWNER_TOKEN" -d \'{"disabled":false}\' $API/api/v2/webhook-endpoints/ENDPOINT',
   },
+  log_altered: {
+    harm: 'evidence',
+    means: 'Somebody, or a disk, changed what was signed: an auditor must know what, and since when.',
+    command: 'gift audit verify',
+  },
   tree_failing: {
     harm: 'evidence',
-    means: 'No heads are signed, or the log is not what was signed; nobody can prove what came since.',
+    means: 'No heads are signed, so that nobody can prove what came since the last one.',
     command: 'gift audit verify',
   },
   head_old: {

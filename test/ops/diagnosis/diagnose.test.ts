@@ -165,7 +165,13 @@ const TABLE: readonly (readonly [
     ['part_failing'],
     /erasures of machine:1:a fails since .* 7 times in a row/,
   ],
-  ['the log was altered', status(MODEL, MANAGER, { ...PART, name: 'tree' }), ['tree_failing'], /tree of machine/],
+  [
+    'the log was altered, as the process that keeps the tree shows',
+    { metrics: async () => 'gift_log_altered{process="1"} 0\ngift_log_altered{process="2"} 1' },
+    ['log_altered'],
+    /not what was signed/,
+  ],
+  ['the tree can not be kept', status(MODEL, MANAGER, { ...PART, name: 'tree' }), ['tree_failing'], /tree of machine/],
   [
     'a rebuild fails',
     { rebuilds: async () => [{ name: 'gifts', rebuild: { ...REBUILD, failure: 'it was altered' } }] },

@@ -23,7 +23,11 @@ export function checkGauges(text: string): Found[] {
   const stalled = samplesOf(text, 'gift_webhook_endpoints')
     .filter(({ labels }) => labels['state'] === 'stalled')
     .reduce((sum, { value }) => sum + value, 0);
+  const altered = samplesOf(text, 'gift_log_altered').some(({ value }) => value === 1);
   return [
+    ...(altered
+      ? [{ code: 'log_altered' as const, what: 'the log is not what was signed, or a witness says so' }]
+      : []),
     ...[...new Set(open.map(({ labels }) => labels['provider'] ?? 'a provider'))].map((provider): Found => ({
       code: 'provider_left_alone',
       what: `${provider} is in trouble and left alone`,
