@@ -212,7 +212,7 @@ test('unknown gifts and wrong usage are refused, and nothing is changed', async 
 });
 
 test('help shows an example of each', async () => {
-  for (const command of ['', 'resend', 'reassign', 'extend', 'unredeem', 'block', 'unblock']) {
+  for (const command of ['', 'find', 'resend', 'reassign', 'extend', 'unredeem', 'block', 'unblock']) {
     const { code, out } = await gifts(...(command === '' ? ['--help'] : [command, '--help']));
     assert.equal(code, 0);
     assert.match(out, /Examples?:\n {2}\$ gift gifts /, command);

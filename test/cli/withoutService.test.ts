@@ -74,6 +74,25 @@ test('a history is found by whatever names the gift, from the log alone', async 
   assert.match(unknown.err, /^gift: nothing is known of "0{20}"/);
 });
 
+test('purchases, and gifts of a person, are found in the log alone', async () => {
+  const purchases = (await ran('purchases', 'list', '--json')).records() as Json[];
+  assert.equal(
+    purchases.map(({ product_id, status, count }) => [product_id, status, count]),
+    [
+      ['ticket', 'pending', 1],
+      ['latte', 'charged', 2],
+    ],
+  );
+  assert.is(purchases[1]?.transaction_id, transaction);
+  const found = async (who: string): Promise<unknown[]> =>
+    ((await ran('gifts', 'find', '--person', who, '--json', '--reason', 'a test')).records() as Json[]).map(
+      ({ gift_id, as, gift_status }) => [gift_id, as, gift_status],
+    );
+  assert.equal(await found('bob'), [[gifts[0], 'receiver', 'redeemed']]);
+  assert.equal(await found('dan'), [[pending, 'receiver', 'pending']]);
+  assert.not(readdirSync(dir).includes('read.db'));
+});
+
 test('read models that are behind do not hide what the log has', async () => {
   await (await startService({ dataDir: dir, engines: EMBEDDED, split: false })).close();
   const [, second = ''] = gifts;
