@@ -4,7 +4,7 @@
  */
 import { clockMs } from '../../lib/clock.js';
 import { within } from '../../lib/async/within.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
 import type { HeadStatus } from '../evidence/index.js';
 import type { OutwardState } from '../outward/outwardWork.js';
 import type { ParkedGroup } from '../parked/groups.js';
@@ -87,7 +87,13 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
         return checkStatus(entries, held);
       },
     },
-    { subject: 'rebuilds', find: async () => checkRebuilds(await sources.rebuilds(), await status()) },
+    {
+      subject: 'rebuilds',
+      async find() {
+        const [rebuilds, known] = await Promise.all([sources.rebuilds(), status().catch(() => undefined)]);
+        return checkRebuilds(rebuilds, known);
+      },
+    },
     { subject: 'parked work', find: async () => checkParked(await sources.parked()) },
     {
       subject: 'scheduled sending',
@@ -120,9 +126,16 @@ function checksOf(sources: DiagnosisSources): readonly Check[] {
   ];
 }
 
+/** What could not be looked at for one reason. */
+interface Unknown {
+  readonly subjects: readonly string[];
+  /** Whether an event is damaged: the verification names it. */
+  readonly isDamaged: boolean;
+}
+
 /** Findings in order of harm to people and money; none: nothing is wrong. Never rejects for an engine that is away. */
 export async function diagnose(sources: DiagnosisSources): Promise<readonly Finding[]> {
-  const unknown = new Map<string, string[]>();
+  const unknown = new Map<string, Unknown>();
   const faults = new Set<unknown>();
   const found = await Promise.all(
     checksOf(sources).map(async ({ subject, find }) => {
@@ -133,15 +146,17 @@ export async function diagnose(sources: DiagnosisSources): Promise<readonly Find
       } catch (error) {
         if (!(error instanceof UnavailableError)) faults.add(error);
         const why = reasonOf(error);
-        unknown.set(why, [...(unknown.get(why) ?? []), subject]);
+        const subjects = [...(unknown.get(why)?.subjects ?? []), subject];
+        unknown.set(why, { subjects, isDamaged: error instanceof AlteredEventError });
         return [];
       }
     }),
   );
   for (const fault of faults) sources.onFault(fault);
-  const notKnown = [...unknown].map(([why, subjects]): Found => ({
+  const notKnown = [...unknown].map(([why, { subjects, isDamaged }]): Found => ({
     code: 'not_known',
     what: `${subjects.join(', ')}: ${why}`,
+    ...(isDamaged ? { command: 'gift audit verify' } : {}),
   }));
   return inOrder([...found.flat(), ...notKnown]);
 }

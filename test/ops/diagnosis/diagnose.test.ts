@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { diagnose, type DiagnosisSources, FINDING_CODES, settingsFindings } from '../../../src/ops/diagnosis/index.js';
 import type { StatusEntry } from '../../../src/ops/status/status.js';
-import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { AlteredEventError, UnavailableError } from '../../../src/ports/unavailable.js';
 
 const test = suite('diagnose');
 
@@ -281,12 +281,7 @@ const TABLE: readonly (readonly [
     /payments were not reconciled within 7 days/,
   ],
   ['the disk fills up', { freeBytes: async () => 1.5e9 }, ['disk_short'], /^1\.5 GB are left/],
-  [
-    'an engine is away',
-    { status: away, rebuilds: away },
-    ['not_known'],
-    /^leaders.*rebuilds: an engine does not answer$|^rebuilds/,
-  ],
+  ['an engine is away', { status: away, rebuilds: away }, ['not_known'], /leaders.*: an engine does not answer$/],
 ];
 
 for (const [fault, left, codes, what] of TABLE)
@@ -347,6 +342,24 @@ test('puts the greatest harm first, and names one reason once', async () => {
 test('starts a server again, not the service, where an engine is one', async () => {
   const [found] = await diagnose(sources({ ...down('bus', 'does not answer'), servers: new Set(['bus']) }));
   assert.equal(found?.command, 'start the server of NATS_URL; the service goes on by itself');
+});
+
+test('sends to the verification where an event is damaged, and still names a rebuild that it ended', async () => {
+  const damaged = async (): Promise<never> => {
+    throw new AlteredEventError('the event at position 7 can not be read');
+  };
+  const rebuilds = [
+    { name: 'gifts', rebuild: { ...REBUILD, failure: 'it was altered' } },
+    { name: 'parked', rebuild: REBUILD },
+  ];
+  const found = await diagnose(sources({ status: damaged, rebuilds: async () => rebuilds }));
+  assert.deepEqual(
+    found.map(({ code, command }) => [code, command]),
+    [
+      ['rebuild_failed', 'gift projections rebuild gifts --abort'],
+      ['not_known', 'gift audit verify'],
+    ],
+  );
 });
 
 test('names what it could not look at where the program is at fault, and tells of the error', async () => {

@@ -8,10 +8,11 @@ export interface NamedRebuild {
   readonly rebuild: Rebuild;
 }
 
-export function checkRebuilds(rebuilds: readonly NamedRebuild[], status: readonly StatusEntry[]): Found[] {
+/** @param status `undefined` where it is not known: then nothing is said of who builds */
+export function checkRebuilds(rebuilds: readonly NamedRebuild[], status: readonly StatusEntry[] | undefined): Found[] {
   const builders = new Map(
     status
-      .filter((one): one is ReadModelStatus => one.kind === 'projection')
+      ?.filter((one): one is ReadModelStatus => one.kind === 'projection')
       .map(({ name, rebuild }) => [name, rebuild?.holder ?? null]),
   );
   return rebuilds.flatMap(({ name, rebuild: { kind, by, at, failure } }): Found[] => {
@@ -24,7 +25,7 @@ export function checkRebuilds(rebuilds: readonly NamedRebuild[], status: readonl
           command: `gift projections rebuild ${name} --abort`,
         },
       ];
-    if (builders.get(name) !== null) return [];
+    if (status === undefined || (builders.get(name) ?? null) !== null) return [];
     return [
       {
         code: 'rebuild_waits',
