@@ -14,8 +14,8 @@ export const DOORS = {
   'runtime/personal': 13,
   'runtime/readmodels': 30,
   'ops/diagnosis': 6,
-  'ops/evidence': 22,
-  'ops/people': 16,
+  'ops/evidence': 20,
+  'ops/people': 15,
 };
 
 const IMPORT = /from '(\.{1,2}\/[^']+)\.js'|import\('(\.{1,2}\/[^']+)\.js'\)/g;

@@ -2,13 +2,15 @@
 import { Command } from 'commander';
 import { personOf } from '../domain/erasure.js';
 import { pounds } from '../domain/money.js';
-import { findGifts, type FoundGifts, SEARCH } from '../ops/people/index.js';
+import { findGifts, SEARCH } from '../ops/people/index.js';
 import { refuseOtherKeys, withStores } from './engines.js';
 import { cliAccess, neededReason, outputOptions } from './exports.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { nobodyFound, requestedSearch, type SearchFlags, searchOptions } from './people/search.js';
 import { throwDescribed } from './refusals.js';
 import { CommandFailure, type Terminal, writeLines } from './terminal.js';
+
+export type FoundGifts = Awaited<ReturnType<typeof findGifts>>;
 
 interface FindFlags extends SearchFlags {
   readonly reason?: string;

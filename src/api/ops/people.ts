@@ -1,12 +1,5 @@
 /** Routes that find persons and their gifts, and show what is stored about persons (docs/support.md#finding-people). */
-import {
-  findGifts,
-  type FoundGifts,
-  type FoundPerson,
-  openPeople,
-  type PersonRecord,
-  SEARCH,
-} from '../../ops/people/index.js';
+import { findGifts, type FoundPerson, openPeople, type PersonRecord, SEARCH } from '../../ops/people/index.js';
 import { giftExample } from '../gifts/schemas.js';
 import { dataSchema, listSchema, record } from '../representation/schemas.js';
 import { HttpError } from '../pipeline/errors.js';
@@ -203,7 +196,7 @@ const foundGiftSchema = {
       expiry_date: { ...TEXT, format: 'date', description: 'The last valid day, in UTC.' },
       last_event: { ...TEXT, description: 'The type of the last event of the gift, its notification or its purchase.' },
       last_event_at: { ...TEXT, format: 'date-time' },
-    } satisfies Record<keyof FoundGifts['gifts'][number], Schema>,
+    } satisfies Record<keyof Awaited<ReturnType<typeof findGifts>>['gifts'][number], Schema>,
     [
       'gift_id',
       'transaction_id',

@@ -4,13 +4,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { giftStream } from '../../domain/gift/events.js';
 import { makeFolder } from '../../lib/files/folders.js';
-import {
-  type CheckedProof,
-  checkProof,
-  cosignatureVerifier,
-  EvidenceError,
-  noteVerifier,
-} from '../../ops/evidence/index.js';
+import { checkProof, cosignatureVerifier, EvidenceError, noteVerifier } from '../../ops/evidence/index.js';
 import { inputFile, nameOf, notStandard, readInputText } from '../fileNames.js';
 import { examples, jsonText, printable, tableLines } from '../output.js';
 import { repeatable } from '../repeatable.js';
@@ -93,7 +87,7 @@ async function writeProofs(
 }
 
 function linesOf(
-  { checkpoint, events, missing_revisions }: CheckedProof,
+  { checkpoint, events, missing_revisions }: ReturnType<typeof checkProof>['proof'],
   giftId: string | undefined,
   columns: number | undefined,
 ): string[] {

@@ -1,10 +1,10 @@
 /** `gift people find`: finds persons, and shows the gifts of one (docs/support.md#finding-people). */
 import { Command } from 'commander';
 import { personOf } from '../../domain/erasure.js';
-import { findGifts, type FoundGifts, type FoundPerson, openPeople, SEARCH } from '../../ops/people/index.js';
+import { findGifts, type FoundPerson, openPeople, SEARCH } from '../../ops/people/index.js';
 import { refuseOtherKeys, withStores } from '../engines.js';
 import { cliAccess, neededReason, outputOptions } from '../exports.js';
-import { giftTable, NEXT_COMMANDS } from '../foundGifts.js';
+import { giftTable, NEXT_COMMANDS, type FoundGifts } from '../foundGifts.js';
 import { examples, jsonLine } from '../output.js';
 import { throwDescribed } from '../refusals.js';
 import { CommandFailure, type Terminal, writeLines } from '../terminal.js';

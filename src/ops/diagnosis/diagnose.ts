@@ -5,7 +5,7 @@
 import { clockMs } from '../../lib/clock.js';
 import { within } from '../../lib/async/within.js';
 import { AlteredEventError, UnavailableError } from '../../ports/unavailable.js';
-import type { HeadStatus } from '../evidence/index.js';
+import type { headStatus } from '../evidence/index.js';
 import type { OutwardState } from '../outward/outwardWork.js';
 import type { ParkedGroup } from '../parked/groups.js';
 import type { StatusEntry } from '../status/status.js';
@@ -41,7 +41,7 @@ export interface DiagnosisSources {
   /** What was to be sent some minutes ago. */
   readonly lateSends: () => Promise<LateSends>;
   readonly webhooks: () => Promise<readonly EndpointState[]>;
-  readonly head: () => Promise<HeadStatus>;
+  readonly head: () => ReturnType<typeof headStatus>;
   /** Least time between two signed heads, ms. */
   readonly headsEveryMs: number;
   readonly clocks: () => Promise<readonly ProcessClock[]>;

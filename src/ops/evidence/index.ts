@@ -1,10 +1,10 @@
 /** What other folders may use of the proofs that nothing was altered: only this file is imported from outside. */
-export { type CheckedProof, checkProof } from './format/checkProof.js';
+export { checkProof } from './format/checkProof.js';
 export { cosignatureVerifier } from './format/checkpoint.js';
 export { EvidenceError } from './format/parsing.js';
 export { BUNDLE_FORMAT } from './format/proofBundle.js';
 export { noteVerifier } from './format/signedNote.js';
-export { type HeadStatus, headStatus } from './heads/headStatus.js';
+export { headStatus } from './heads/headStatus.js';
 export { verifierKeys } from './heads/signedHeads.js';
 export { startTreeKeeper, TREE_PART } from './keeper/treeKeeper.js';
 export { proveEvents, type Proven, readLeafBundle } from './tree/proofs.js';

@@ -2,7 +2,7 @@ export { ErasureWaitsError } from './erasure/endPerson.js';
 export { parseErasureLine } from './erasure/erasureRecord.js';
 export { type Erasures, finishErasures, openErasures } from './erasure/erasures.js';
 export { type FoundPerson, SEARCH } from './findPeople.js';
-export { findGifts, type FoundGifts } from './findGifts.js';
+export { findGifts } from './findGifts.js';
 export { backupKeys, checkKeysBackup, restoreKeys } from './keys/keysBackup.js';
 export { rewrapKeys } from './keys/rewrapKeys.js';
 export { openPeople } from './people.js';

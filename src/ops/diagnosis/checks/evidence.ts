@@ -1,5 +1,5 @@
 /** Signed heads, their witnesses, and clocks. */
-import type { HeadStatus } from '../../evidence/index.js';
+import type { headStatus } from '../../evidence/index.js';
 import type { Found } from '../findings.js';
 
 /** Least age in ms of an event without a head that counts, and so many times the least time between two heads. */
@@ -7,7 +7,11 @@ const UNCOVERED_MS = 600_000;
 const PERIODS = 10;
 
 /** @param everyMs least time between two heads @param now milliseconds since the epoch */
-export function checkHead({ last, uncoveredSince, uncosigned }: HeadStatus, everyMs: number, now: number): Found[] {
+export function checkHead(
+  { last, uncoveredSince, uncosigned }: Awaited<ReturnType<typeof headStatus>>,
+  everyMs: number,
+  now: number,
+): Found[] {
   const limit = Math.max(UNCOVERED_MS, PERIODS * everyMs);
   const isOld = uncoveredSince !== undefined && now - Date.parse(uncoveredSince) > limit;
   const head = last === undefined ? 'nothing was signed yet' : `the last head is of ${new Date(last.at).toISOString()}`;

@@ -10,7 +10,7 @@ import {
   formatCheckpoint,
   parseCheckpoint,
 } from '../../../../src/ops/evidence/format/checkpoint.js';
-import { type HeadStatus, headStatus } from '../../../../src/ops/evidence/index.js';
+import { headStatus } from '../../../../src/ops/evidence/index.js';
 import { openNote, signNote } from '../../../../src/ops/evidence/format/signedNote.js';
 import { type WitnessClient, witnessClient } from '../../../../src/ops/evidence/witness/witnessClient.js';
 import { tileFolder } from '../../../../src/ops/evidence/tree/tileFolder.js';
@@ -58,7 +58,7 @@ test('tells which witness has not cosigned its head, and since when events have 
   running,
   client,
 }) => {
-  const status = async (): Promise<HeadStatus> => headStatus(log.events, log.folder, [running.vkey]);
+  const status = async (): ReturnType<typeof headStatus> => headStatus(log.events, log.folder, [running.vkey]);
   const { name } = cosignatureVerifier(running.vkey);
   await log.fill(3);
   const [first] = await log.events.read('log-tree');
