@@ -11,15 +11,15 @@ import { refuseOtherKeys, withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { findGiftsCommand } from './foundGifts.js';
 import { giftNamed } from './giftNamed.js';
+import { doMany, idsOfFile, type Many, type ManyFlags, manyOptions } from './many.js';
 import { examples, jsonLine } from './output.js';
 import { describeRefusal, throwDescribed } from './refusals.js';
 import { refuseWhileHeld } from './outward.js';
 import { orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { startOfDay } from '../lib/writtenTime.js';
 
-interface SupportFlags {
+interface SupportFlags extends ManyFlags {
   readonly reason?: string;
-  readonly json?: true;
   readonly toUser?: string;
   readonly toPhone?: string;
   readonly until?: string;
@@ -28,6 +28,8 @@ interface SupportFlags {
 
 interface ActionCommand {
   readonly name: SupportAction['name'];
+  /** Gifts are named one by one, since each has arguments of its own. */
+  readonly alone?: true;
   /** Whether a running service then notifies the receiver. */
   readonly notifies?: true;
   readonly summary: string;
@@ -59,6 +61,7 @@ const ACTIONS: readonly ActionCommand[] = [
   },
   {
     name: 'reassign',
+    alone: true,
     notifies: true,
     summary: 'give a gift to another receiver',
     description:
@@ -161,11 +164,52 @@ function subcommand(terminal: Terminal, own: ActionCommand): Command {
   const command = new Command(name)
     .summary(summary)
     .description(description)
-    .argument('<gift>', "the gift's id or shortcode");
+    .argument(own.alone === true ? '<gift>' : '[gift]', "the gift's id or shortcode");
   for (const [flags, meaning] of options) command.option(flags, meaning);
+  if (own.alone !== true) manyOptions(command);
   return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false })
     .addHelpText('after', examples(...own.examples))
-    .action(async (gift: string, flags: SupportFlags) => runAction(terminal, own, gift, flags));
+    .action(async (gift: string | undefined, flags: SupportFlags) =>
+      flags.file === undefined
+        ? runAction(terminal, own, oneNamed(gift, flags, own.alone), flags)
+        : runMany(terminal, own, gift, flags, flags.file),
+    );
+}
+
+function oneNamed(gift: string | undefined, { dryRun }: SupportFlags, alone?: true): string {
+  if (gift === undefined) throw usageFailure(alone === true ? 'name a gift' : 'name a gift, or a file with --file');
+  if (dryRun === true) throw usageFailure('--dry-run is for many: give --file');
+  return gift;
+}
+
+async function runMany(
+  terminal: Terminal,
+  { name, notifies, check, action }: ActionCommand,
+  gift: string | undefined,
+  flags: SupportFlags,
+  file: string,
+): Promise<void> {
+  const reason = neededReason(flags.reason, name);
+  check?.(flags);
+  if (gift !== undefined) throw usageFailure('name a gift or a file, not both');
+  const ids = await idsOfFile(terminal, file, 'gift_id');
+  const request = action(flags);
+  await withStores(terminal, async (opened) => {
+    const { events, models, subjects } = opened;
+    if (notifies === true && flags.dryRun !== true) await refuseWhileHeld(events);
+    await refuseOtherKeys(opened);
+    const deps = { gifts: models.gifts, accounts: models.accounts, subjects };
+    const many: Many = {
+      doing: name,
+      column: 'gift_id',
+      asked: [request, reason],
+      async each(id, context, log) {
+        if (!isGiftId(id) && !isShortcode(id)) throw new Refusal('gift_not_found');
+        return supportGift({ ...deps, events: log }, await giftNamed(opened, id), context, request, reason);
+      },
+    };
+    await doMany(terminal, events, ids, many, flags);
+  }).catch(throwDescribed);
 }
 
 async function runAction(

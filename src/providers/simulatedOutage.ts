@@ -21,12 +21,7 @@ export async function refuseDuringOutage(
 const FAILURES = 2;
 
 /** Fails the first two requests of this key. @throws the failure */
-export async function failTwice(
-  records: Records,
-  key: string,
-  failure: () => Error,
-  expiresAt: number,
-): Promise<void> {
+export async function failTwice(records: Records, key: string, failure: () => Error, expiresAt: number): Promise<void> {
   const count = ((await records.get<number>(key))?.value ?? 0) + 1;
   if (count > FAILURES) return;
   await records.put(key, count, { expiresAt });

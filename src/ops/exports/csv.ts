@@ -49,3 +49,24 @@ function wouldBeConverted(text: string): boolean {
   const bare = text.trim();
   return FORMULA.test(text) || NUMBER.test(bare) || DATE.test(bare);
 }
+
+/** Cells of one record, quoted or not, each with what ends it: a comma, or the end of the line or text. */
+const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
+
+/** The records of a CSV (RFC 4180), without empty lines and a byte order mark. @throws SyntaxError that names the line */
+export function csvRecords(text: string): string[][] {
+  const records: string[][] = [];
+  let record: string[] = [];
+  let read = 0;
+  const body = text.replace(/^\uFEFF/, '');
+  for (const [whole, quoted, plain = '', end] of body.matchAll(CELL)) {
+    read += whole.length;
+    record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    if (end === ',') continue;
+    if (record.some((cell) => cell !== '')) records.push(record);
+    record = [];
+  }
+  if (read < body.length)
+    throw new SyntaxError(`line ${body.slice(0, read).split('\n').length} has a quote in a wrong place`);
+  return records;
+}

@@ -1,0 +1,145 @@
+/** One action of support for many gifts or purchases of a file (docs/support.md#many-at-once). */
+import { createHash } from 'node:crypto';
+import type { Command } from 'commander';
+import type { CommandContext } from '../commands/context.js';
+import type { Transacted } from '../commands/transact.js';
+import { Refusal } from '../domain/refusal.js';
+import { inParallel } from '../lib/async/inParallel.js';
+import { csvRecords, withoutMark } from '../ops/exports/csv.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { commandLineContext } from './caller.js';
+import { inputFile, nameOf, readInputText } from './fileNames.js';
+import { jsonLine } from './output.js';
+import { progressBar } from './progress.js';
+import { describeRefusal } from './refusals.js';
+import { CommandFailure, interrupted, type Terminal, writeLines } from './terminal.js';
+
+export function manyOptions(command: Command): Command {
+  return command
+    .option(
+      '--file <file>',
+      'many at once: a file with one id a line, or a CSV with such a column; -: standard input',
+      inputFile,
+    )
+    .option('--dry-run', 'with --file: say what would be done, and do nothing');
+}
+
+export interface ManyFlags {
+  readonly file?: string;
+  readonly dryRun?: true;
+  readonly json?: true;
+}
+
+export interface Many {
+  /** What is done, for the progress bar: `blocking`. */
+  readonly doing: string;
+  /** Column of a CSV that has the ids. */
+  readonly column: 'gift_id' | 'transaction_id';
+  /** Whatever else makes two calls with one file different commands: the action, its arguments, the reason. */
+  readonly asked: readonly unknown[];
+  /** Carries the action out once for each context. @throws Refusal, UnavailableError */
+  readonly each: (
+    id: string,
+    context: CommandContext,
+    events: EventStore,
+  ) => Promise<Pick<Transacted, 'own' | 'replayed'>>;
+}
+
+type Outcome = 'done' | 'unchanged' | 'refused';
+
+interface Handled {
+  readonly id: string;
+  readonly outcome: Outcome;
+  readonly why?: string;
+}
+
+const PARALLEL = 8;
+
+/** The ids of a file, each once, in the order of the file. @throws CommandFailure where there are none */
+export async function idsOfFile(terminal: Terminal, file: string, column: Many['column']): Promise<readonly string[]> {
+  const [first = [], ...records] = recordsIn(await readInputText(terminal, file), file);
+  const index = first.indexOf(column);
+  if (index < 0 && first.length > 1)
+    throw new CommandFailure(`${nameOf(file)}: a CSV wants the column ${column}; else give one id a line`);
+  const cells = index < 0 ? [first, ...records].map(([cell]) => cell) : records.map((record) => record[index]);
+  const ids = cells.map((cell = '') => withoutMark(cell.trim())).filter((id) => id !== '');
+  if (ids.length === 0) throw new CommandFailure(`${nameOf(file)} names nothing: give one id a line`);
+  return [...new Set(ids)];
+}
+
+function recordsIn(text: string, file: string): string[][] {
+  try {
+    return csvRecords(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new CommandFailure(`${nameOf(file)} is no CSV: ${error.message}`);
+  }
+}
+
+/**
+ * Does it for each id, and writes a report. An id has the same command id in each call with the same arguments and
+ * reason: what is done is not done again, so an interrupted call is repeated as it was.
+ * @throws CommandFailure where any was refused
+ */
+export async function doMany(
+  terminal: Terminal,
+  events: EventStore,
+  ids: readonly string[],
+  { doing, asked, each }: Many,
+  { dryRun, json }: ManyFlags,
+): Promise<void> {
+  const { stdout, stderr, signal } = terminal;
+  const handled: Handled[] = [];
+  const bar = progressBar(stderr, { doing, unit: 'ids' });
+  const target = dryRun === true ? withoutAppends(events) : events;
+  let count = 0;
+  try {
+    await inParallel(
+      ids.entries(),
+      PARALLEL,
+      async ([index, id]) => {
+        const context = { ...commandLineContext(), commandId: commandIdOf([...asked, id]) };
+        handled[index] = await handle(id, () => each(id, context, target));
+        bar(++count, ids.length);
+      },
+      signal,
+    );
+  } finally {
+    bar.clear();
+    await writeLines(stdout, reportOf(Object.values(handled), dryRun === true, json === true));
+  }
+  if (signal.aborted) throw interrupted(`interrupted after ${count} of ${ids.length}: the same command goes on`);
+  const refused = handled.filter(({ outcome }) => outcome === 'refused').length;
+  if (refused > 0) throw new CommandFailure(`${refused} of ${ids.length} ${refused === 1 ? 'was' : 'were'} refused`);
+}
+
+const commandIdOf = (asked: readonly unknown[]): string =>
+  `many-${createHash('sha256').update(JSON.stringify(asked)).digest('hex').slice(0, 32)}`;
+
+async function handle(id: string, work: () => ReturnType<Many['each']>): Promise<Handled> {
+  try {
+    const { own, replayed } = await work();
+    return { id, outcome: own.length === 0 || replayed ? 'unchanged' : 'done' };
+  } catch (error) {
+    if (error instanceof WouldAppend) return { id, outcome: 'done' };
+    if (!(error instanceof Refusal)) throw error;
+    return { id, outcome: 'refused', why: (describeRefusal(error) as Error).message };
+  }
+}
+
+class WouldAppend extends Error {}
+
+/** The log for a dry run: a command that comes to its append would have been done. */
+const withoutAppends = (events: EventStore): EventStore => ({
+  ...events,
+  append: () => Promise.reject(new WouldAppend()),
+});
+
+function reportOf(handled: readonly Handled[], dryRun: boolean, json: boolean): string[] {
+  if (json) return handled.map((one) => jsonLine({ ...one, ...(dryRun ? { dry_run: true } : {}) }));
+  const number = (outcome: Outcome): number => handled.filter((one) => one.outcome === outcome).length;
+  return [
+    ...handled.flatMap(({ id, why }) => (why === undefined ? [] : [`${id}: ${why}`])),
+    `${number('done')} ${dryRun ? 'would be done' : 'done'}, ${number('unchanged')} had nothing left to do, ${number('refused')} refused`,
+  ];
+}
