@@ -23,9 +23,9 @@ const MOST_LINES = 100;
 export function findGiftsCommand(terminal: Terminal): Command {
   const command = searchOptions(
     new Command('find')
-      .summary('find gifts by their person, a charge or a message')
+      .summary('find gifts by their person, a transaction, a charge or a message')
       .description(
-        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a charge; the gift of a message. The latest come first. A table has at most ${MOST_LINES}, JSON all. A charge and a message take one reading of the log.`,
+        `By exactly one of these: what the person bought, got, claimed or had reassigned to them; the gifts of a transaction or a charge; the gift of a message. The latest come first. A table has at most ${MOST_LINES}, JSON all. A charge and a message take one reading of the log.`,
       ),
     SEARCH.giftsBy,
   ).option('--reason <text>', 'why; kept with the record of who saw what');
@@ -63,7 +63,7 @@ async function runFind(terminal: Terminal, flags: FindFlags): Promise<void> {
   if (count > gifts.length) terminal.stderr.write(`there are ${count - gifts.length} earlier ones: --json has all\n`);
 }
 
-/** The persons that were found, or the one purchase that a charge or a message belongs to. */
+/** The persons that were found, or the one purchase that the gifts are of. */
 const aboutFound = ({ people, gifts }: FoundGifts): object =>
   people.length > 0 ? { found: people } : { transactionId: gifts[0]?.transaction_id };
 

@@ -15,7 +15,7 @@ import { doMany, idsOfFile, type Many, type ManyFlags, manyOptions } from './man
 import { examples, jsonLine } from './output.js';
 import { describeRefusal, throwDescribed } from './refusals.js';
 import { refuseWhileHeld } from './outward.js';
-import { orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
+import { CommandFailure, orStandardInput, type Terminal, usageFailure, writeLines } from './terminal.js';
 import { startOfDay } from '../lib/writtenTime.js';
 
 interface SupportFlags extends ManyFlags {
@@ -44,6 +44,7 @@ interface ActionCommand {
 }
 
 const GIFT = '5f2c9d6a1b7e4c80d3a1';
+const TRANSACTION_ID = /^[0-9a-f]{32}$/;
 const TICKET = ['--ticket <id>', 'the ticket that asks for it: a cause of its own; the same ticket frees it'] as const;
 
 const ACTIONS: readonly ActionCommand[] = [
@@ -99,7 +100,8 @@ const ACTIONS: readonly ActionCommand[] = [
         throw usageFailure(`--until ${JSON.stringify(until.slice(0, 40))} is not a day: give one such as 2027-05-04`);
     },
     action: ({ until = '' }) => ({ name: 'extend', expiryDate: until }),
-    done: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC)`,
+    done: ({ expiry_date, gift_status }) =>
+      `it is valid to the end of ${expiry_date} (UTC)${gift_status === 'redeemed' ? '; it is redeemed, so that helps only once the redemption is reversed' : ''}`,
     already: ({ expiry_date }) => `it is valid to the end of ${expiry_date} (UTC) already`,
   },
   {
@@ -128,7 +130,7 @@ const ACTIONS: readonly ActionCommand[] = [
     ],
     check: checkTicket,
     action: ({ ticket }) => ({ name: 'block', ticket }),
-    done: blockedBy,
+    done: (view) => `${blockedBy(view)}; it can't be redeemed, claimed or given a voucher`,
     already: (view) =>
       view.gift_status === 'cancelled' ? "it is cancelled: it can't be used anyway" : blockedBy(view),
   },
@@ -201,11 +203,12 @@ async function runMany(
     const deps = { gifts: models.gifts, accounts: models.accounts, subjects };
     const many: Many = {
       doing: name,
-      column: 'gift_id',
       asked: [request, reason],
       async each(id, context, log) {
         if (!isGiftId(id) && !isShortcode(id)) throw new Refusal('gift_not_found');
-        return supportGift({ ...deps, events: log }, await giftNamed(opened, id), context, request, reason);
+        const giftId = await giftNamed(opened, id);
+        const { own, replayed } = await supportGift({ ...deps, events: log }, giftId, context, request, reason);
+        return own.length > 0 && !replayed;
       },
     };
     await doMany(terminal, events, ids, many, flags);
@@ -220,6 +223,8 @@ async function runAction(
 ): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
+  if (TRANSACTION_ID.test(gift))
+    throw new CommandFailure(`${gift} is a transaction's id: gift gifts find --transaction shows its gifts`);
   if (!isGiftId(gift) && !isShortcode(gift)) throw describeRefusal(new Refusal('gift_not_found'));
   const { toPhone } = given;
   const flags = toPhone === undefined ? given : { ...given, toPhone: await orStandardInput(terminal, toPhone) };

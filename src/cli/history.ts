@@ -173,6 +173,7 @@ async function showAsOf(
     stamped_later: then.stampedLater,
     time_zone: flags.timeZone,
     viewer: answer.viewer,
+    blocked_by: answer.blocked_by,
     data,
     ...(embedded === undefined ? {} : { embedded }),
   };

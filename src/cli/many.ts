@@ -2,8 +2,6 @@
 import { createHash } from 'node:crypto';
 import type { Command } from 'commander';
 import type { CommandContext } from '../commands/context.js';
-import type { Transacted } from '../commands/transact.js';
-import { Refusal } from '../domain/refusal.js';
 import { inParallel } from '../lib/async/inParallel.js';
 import { csvRecords, withoutMark } from '../ops/exports/csv.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -33,16 +31,13 @@ export interface ManyFlags {
 export interface Many {
   /** What is done, for the progress bar: `blocking`. */
   readonly doing: string;
-  /** Column of a CSV that has the ids. */
-  readonly column: 'gift_id' | 'transaction_id';
   /** Whatever else makes two calls with one file different commands: the action, its arguments, the reason. */
   readonly asked: readonly unknown[];
-  /** Carries the action out once for each context. @throws Refusal, UnavailableError */
-  readonly each: (
-    id: string,
-    context: CommandContext,
-    events: EventStore,
-  ) => Promise<Pick<Transacted, 'own' | 'replayed'>>;
+  /**
+   * Carries the action out, once for each context. @returns whether anything was done now
+   * @throws Refusal, UnavailableError
+   */
+  readonly each: (id: string, context: CommandContext, events: EventStore) => Promise<boolean>;
 }
 
 type Outcome = 'done' | 'unchanged' | 'refused';
@@ -55,8 +50,15 @@ interface Handled {
 
 const PARALLEL = 8;
 
-/** The ids of a file, each once, in the order of the file. @throws CommandFailure where there are none */
-export async function idsOfFile(terminal: Terminal, file: string, column: Many['column']): Promise<readonly string[]> {
+/**
+ * The ids of a file, each once, in the order of the file. @param column of a CSV that has them
+ * @throws CommandFailure where there are none
+ */
+export async function idsOfFile(
+  terminal: Terminal,
+  file: string,
+  column: 'gift_id' | 'transaction_id',
+): Promise<readonly string[]> {
   const [first = [], ...records] = recordsIn(await readInputText(terminal, file), file);
   const index = first.indexOf(column);
   if (index < 0 && first.length > 1)
@@ -116,14 +118,14 @@ export async function doMany(
 const commandIdOf = (asked: readonly unknown[]): string =>
   `many-${createHash('sha256').update(JSON.stringify(asked)).digest('hex').slice(0, 32)}`;
 
-async function handle(id: string, work: () => ReturnType<Many['each']>): Promise<Handled> {
+async function handle(id: string, work: () => Promise<boolean>): Promise<Handled> {
   try {
-    const { own, replayed } = await work();
-    return { id, outcome: own.length === 0 || replayed ? 'unchanged' : 'done' };
+    return { id, outcome: (await work()) ? 'done' : 'unchanged' };
   } catch (error) {
     if (error instanceof WouldAppend) return { id, outcome: 'done' };
-    if (!(error instanceof Refusal)) throw error;
-    return { id, outcome: 'refused', why: (describeRefusal(error) as Error).message };
+    const failure = describeRefusal(error);
+    if (!(failure instanceof CommandFailure)) throw error;
+    return { id, outcome: 'refused', why: failure.message };
   }
 }
 

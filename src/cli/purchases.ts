@@ -93,7 +93,7 @@ interface Written {
 }
 
 async function writeAll(
-  { stdout, signal }: Terminal,
+  { stdout, stderr, signal }: Terminal,
   batches: AsyncIterable<PurchaseBatch>,
   csv: boolean,
   written: Written,
@@ -105,6 +105,7 @@ async function writeAll(
     written.count += rows.length;
   }
   written.complete = !signal.aborted;
+  if (csv && written.complete) stderr.write(`${written.count} ${written.count === 1 ? 'purchase' : 'purchases'}\n`);
 }
 
 async function writeTable(
@@ -148,6 +149,14 @@ function tableOf(purchases: readonly PurchaseRow[], columns: number | undefined)
       columns,
     ),
     '',
-    `${purchases.length} ${purchases.length === 1 ? 'purchase' : 'purchases'}; times are UTC, money is pounds; gift purchases refund TRANSACTION gives the money of one back`,
+    `${numberOf(purchases)}; times are UTC, money is pounds; next: gift gifts find --transaction TRANSACTION --reason …; gift history TRANSACTION; gift purchases refund TRANSACTION --reason …`,
   ];
+}
+
+/** `188 purchases: 187 charged, 1 declined`. */
+function numberOf(purchases: readonly PurchaseRow[]): string {
+  const statuses = new Map<string, number>();
+  for (const { status } of purchases) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  const shares = [...statuses].map(([status, count]) => `${count} ${status}`).join(', ');
+  return `${purchases.length} ${purchases.length === 1 ? 'purchase' : 'purchases'}: ${shares}`;
 }

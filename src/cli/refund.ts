@@ -8,28 +8,28 @@ import { withLog } from './engines.js';
 import { refuseWhileHeld } from './outward.js';
 import { neededReason } from './exports.js';
 import { giftNamed } from './giftNamed.js';
+import { doMany, idsOfFile, type Many, type ManyFlags, manyOptions } from './many.js';
 import { examples, jsonLine, tableLines } from './output.js';
 import { throwDescribed } from './refusals.js';
 import { CommandFailure, interrupted, type Terminal, usageFailure, writeLines } from './terminal.js';
 
 const WAIT_S = 30;
 
-interface RefundFlags {
+interface RefundFlags extends ManyFlags {
   readonly gift?: readonly string[];
   readonly voided?: true;
   readonly reason?: string;
   readonly wait: string;
-  readonly json?: true;
 }
 
 export function refundCommand(terminal: Terminal): Command {
-  return new Command('refund')
+  const command = new Command('refund')
     .summary('cancel gifts of a purchase and give their price back')
     .description(
       `Cancels gifts that have been neither redeemed nor vouchered, then gives exactly their share back to where it came from. A running service does it:
 once asked for it is done, whatever happens, and never twice. Expired gifts are refunded like others.`,
     )
-    .argument('<transaction>', "the transaction's id")
+    .argument('[transaction]', "the transaction's id")
     .option(
       '--gift <id...>',
       'only these gifts (id or shortcode; may be repeated); default: all that belong to no refund yet and can be cancelled',
@@ -37,17 +37,23 @@ once asked for it is done, whatever happens, and never twice. Expired gifts are 
     .option('--voided', 'refund gifts with a voucher too: their codes have been made worthless')
     .option('--reason <text>', 'why; kept with what is appended')
     .option('--wait <seconds>', 'how long to wait for its end', String(WAIT_S))
-    .option('--json', 'one JSON object on standard output')
+    .option('--json', 'one JSON object on standard output, with --file one a line');
+  return manyOptions(command)
     .addHelpText(
       'after',
       `
 Examples:
   $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"
+  $ gift purchases refund --file wrong.csv --dry-run --reason "sold at a wrong price"
   $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --gift 5f2c9d6a1b7e4c80d3a1 --voided --reason "code withdrawn by the brand"
 
 Exit codes: 0 refunded, or still under way after the wait; 1 refused, by the provider too, or nothing to refund.`,
     )
-    .action(async (transaction: string, flags: RefundFlags) => runRefund(terminal, transaction, flags));
+    .action(async (transaction: string | undefined, flags: RefundFlags) =>
+      flags.file === undefined
+        ? runRefund(terminal, transaction, flags)
+        : refundMany(terminal, transaction, flags, flags.file),
+    );
 }
 
 export function refundsCommand(terminal: Terminal): Command {
@@ -75,14 +81,11 @@ export function refundsCommand(terminal: Terminal): Command {
     });
 }
 
-async function runRefund(
-  terminal: Terminal,
-  transactionId: string,
-  { gift, voided, reason, wait, json }: RefundFlags,
-): Promise<void> {
-  const text = neededReason(reason, 'refund');
-  if (!/^\d{1,5}$/.test(wait))
-    throw usageFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`);
+async function runRefund(terminal: Terminal, transactionId: string | undefined, flags: RefundFlags): Promise<void> {
+  if (transactionId === undefined) throw usageFailure('name a transaction, or a file with --file');
+  if (flags.dryRun === true) throw usageFailure('--dry-run is for many: give --file');
+  const { gift, voided, json } = flags;
+  const { reason, ms } = checkedRefund(flags);
   for (const identifier of gift ?? [])
     if (!isGiftId(identifier) && !isShortcode(identifier))
       throw usageFailure(`--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`);
@@ -92,18 +95,64 @@ async function runRefund(
     const order = {
       transactionId,
       voided: voided === true,
-      reason: text,
+      reason,
       ...(gift === undefined ? {} : { giftIds: await Promise.all(gift.map((one) => giftNamed(opened, one))) }),
     };
-    return refundGifts(opened.events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal });
+    return refundGifts(opened.events, context, order, { ms, signal: terminal.signal });
   }).catch(throwDescribed);
-  await writeLines(terminal.stdout, json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(refund));
+  await writeLines(
+    terminal.stdout,
+    json === true ? [jsonLine(refundView(transactionId, refund))] : inWords(transactionId, refund),
+  );
+  const failure = failureOf(refund);
+  if (failure !== undefined) throw failure;
+  if (terminal.signal.aborted) throw interrupted('interrupted: the refund goes on');
+}
+
+async function refundMany(
+  terminal: Terminal,
+  transactionId: string | undefined,
+  flags: RefundFlags,
+  file: string,
+): Promise<void> {
+  if (transactionId !== undefined || flags.gift !== undefined)
+    throw usageFailure('--file names whole purchases: give no transaction and no --gift beside it');
+  const { reason, ms } = checkedRefund(flags);
+  const voided = flags.voided === true;
+  const ids = await idsOfFile(terminal, file, 'transaction_id');
+  await withLog(terminal, async ({ events }) => {
+    if (flags.dryRun !== true) await refuseWhileHeld(events);
+    const many: Many = {
+      doing: 'refunding',
+      asked: ['refund', voided, reason],
+      async each(id, context, log) {
+        const order = { transactionId: id, voided, reason };
+        const { refund, replayed } = await refundGifts(log, context, order, { ms, signal: terminal.signal });
+        const failure = failureOf(refund);
+        if (failure !== undefined) throw failure;
+        return !replayed;
+      },
+    };
+    await doMany(terminal, events, ids, many, flags);
+  }).catch(throwDescribed);
+}
+
+/** @throws CommandFailure without a reason, or with a wait that is no number */
+function checkedRefund({ reason, wait }: RefundFlags): { readonly reason: string; readonly ms: number } {
+  const text = neededReason(reason, 'refund');
+  if (!/^\d{1,5}$/.test(wait))
+    throw usageFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`);
+  return { reason: text, ms: Number(wait) * 1_000 };
+}
+
+function failureOf(refund: RefundStatus): CommandFailure | undefined {
   if (refund.status === 'refused')
-    throw new CommandFailure(
+    return new CommandFailure(
       `${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`,
     );
-  if (refund.status === 'nothing') throw new CommandFailure('nothing was refunded: no gift could be cancelled');
-  if (terminal.signal.aborted) throw interrupted('interrupted: the refund goes on');
+  return refund.status === 'nothing'
+    ? new CommandFailure('nothing was refunded: no gift could be cancelled')
+    : undefined;
 }
 
 const WORDS: Readonly<Record<string, string>> = {
@@ -113,13 +162,13 @@ const WORDS: Readonly<Record<string, string>> = {
   cancelled: 'cancelled before',
 };
 
-function inWords({ id, status, amount, giftIds, kept, provider, ref }: RefundStatus): string[] {
+function inWords(transactionId: string, { id, status, amount, giftIds, kept, provider, ref }: RefundStatus): string[] {
   const gifts = (count: number): string => `${count} ${count === 1 ? 'gift' : 'gifts'}`;
   const left = Object.entries(kept).map(([why, ids]) => `left as they are: ${gifts(ids.length)} ${WORDS[why] ?? why}`);
   switch (status) {
     case 'refunded':
       return [
-        `refund ${id}: ${gifts(giftIds.length)} cancelled, £${pounds(amount)} given back by ${provider} (${ref})`,
+        `refund ${id} of purchase ${transactionId}: ${gifts(giftIds.length)} cancelled, £${pounds(amount)} given back by ${provider} (${ref})`,
         ...left,
       ];
     case 'refused':

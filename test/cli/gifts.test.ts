@@ -15,6 +15,7 @@ test.before(async () => {
 test.after(() => service.close());
 
 const gifts = async (...args: readonly string[]): Promise<Ran> => gift(service.settings, ['gifts', ...args]);
+const UNUSABLE = "it can't be redeemed, claimed or given a voucher";
 const REASON = ['--reason', 'ticket 7'] as const;
 const told = async (id: string, times: number): Promise<true> =>
   eventually(
@@ -118,9 +119,12 @@ test('an expired gift is extended', async () => {
 
 test('a gift is blocked, for a ticket too, and freed', async () => {
   const id = await buyOne(service);
+  assert.equal(await said('block', id), `gift ${id}: it is blocked by support; ${UNUSABLE}\n`);
   assert.equal(await said('block', id), `gift ${id}: it is blocked by support\n`);
-  assert.equal(await said('block', id), `gift ${id}: it is blocked by support\n`);
-  assert.equal(await said('block', id, '--ticket', 'T-1'), `gift ${id}: it is blocked by support, support:T-1\n`);
+  assert.equal(
+    await said('block', id, '--ticket', 'T-1'),
+    `gift ${id}: it is blocked by support, support:T-1; ${UNUSABLE}\n`,
+  );
   refused(await redeem(service, id), 405, 'gift is blocked.');
   assert.equal(
     await said('unblock', id, '--ticket', 'T-2'),

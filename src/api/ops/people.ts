@@ -232,6 +232,7 @@ export function foundGiftRoutes({ engines: { events }, gifts: { subjects }, mode
         properties: {
           person: { ...TEXT, minLength: 1, maxLength: 256, description: 'As `GET /ops/people` names them.' },
           ...knownParameters,
+          transaction: { ...TEXT, minLength: 1, maxLength: 64, description: 'A transaction’s id.' },
           ...limitParameter,
           after: { ...TEXT, pattern: SEARCH.giftsPosition, maxLength: 64, description: 'Only gifts after this place.' },
         },

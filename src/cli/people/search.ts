@@ -11,6 +11,7 @@ const OPTIONS: Readonly<Record<SearchBy, readonly [flags: string, meaning: strin
   phone: ['--phone <number>', 'a mobile number; - reads it from standard input'],
   username: ['--username <name>', 'the whole username; - reads it from standard input'],
   name: ['--name <text>', 'a part of the name; - reads it from standard input'],
+  transaction: ['--transaction <id>', "a transaction's id, as gift purchases list shows it"],
   charge: ['--charge <id>', "the payment provider's id of a charge"],
   message_id: ['--message-id <id>', "the message provider's id of a message"],
 };

@@ -6,9 +6,13 @@ import { catalogueAsOf } from './catalogueAsOf.js';
 import { type AsOf, streamAsOf } from '../ranges/timeBounds.js';
 import type { Sight } from './eventView.js';
 import { type HistoryDeps, type NamedGifts } from './giftHistory.js';
+
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../lib/mask.js';
+import { fold } from '../../domain/decider.js';
 import { giftStream } from '../../domain/gift/events.js';
+import { giftAggregate } from '../../domain/gift/state.js';
+import { shownCause } from '../../domain/supportActions.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import { foldDocument } from '../../runtime/readmodels/index.js';
 import { withReminders } from '../../projections/fromStreams.js';
@@ -41,6 +45,8 @@ export interface GiftAsOfRequest extends Sight {
  */
 export interface GiftAsOf {
   readonly viewer: string;
+  /** What blocked the gift, which no answer of the API shows. */
+  readonly blocked_by: readonly string[];
   readonly data: object;
   readonly embedded?: Embedded;
 }
@@ -59,27 +65,28 @@ export async function giftAsOf(
   request: GiftAsOfRequest,
 ): Promise<GiftAsOf | 'no viewer' | undefined> {
   const { moment: then, embeds, personal } = request;
-  const joined = then === undefined ? undefined : await joinedAsOf(deps, request, then);
-  if (joined === undefined || then === undefined) return undefined;
+  const found = then === undefined ? undefined : await joinedAsOf(deps, request, then);
+  if (found === undefined || then === undefined) return undefined;
+  const { joined, blocked_by } = found;
   const viewerId = request.viewer ?? joined.owner ?? joined.transaction.buyer_id;
   const user = await accountAsOf(deps, accountStream('user', viewerId), then);
   if (user?.entry !== 'user') return 'no viewer';
   const viewer = { user: user satisfies UserDocument, now: then.time, publicUrl: deps.publicUrl, shortcodes: HIDDEN };
   const data = giftEntity(joined, viewer);
-  if (embeds.length === 0) return { viewer: viewerId, data };
+  if (embeds.length === 0) return { viewer: viewerId, blocked_by, data };
   const embedded = embeddedCollector();
   requestKinds(embedded, embeds);
   const catalogue = await catalogueAsOf(deps.events, deps.catalogue, then);
   for (const gift of await withMessage(deps, [joined], personal ? embeds : []))
     embedGift(embedded, gift, embeds, viewer, catalogue);
-  return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
+  return { viewer: viewerId, blocked_by, data, embedded: withoutSecrets(embedded.result(), personal) };
 }
 
 async function joinedAsOf(
   deps: GiftAsOfDeps,
   { giftId, purchase }: GiftAsOfRequest,
   then: AsOf,
-): Promise<JoinedGift | undefined> {
+): Promise<{ readonly joined: JoinedGift; readonly blocked_by: readonly string[] } | undefined> {
   const known = streamAsOf(purchase, then);
   const [bought] = known;
   if (bought === undefined) return undefined;
@@ -89,12 +96,12 @@ async function joinedAsOf(
   const own = foldDocument(giftsProjection, [bought, ...reminded.filter(({ at }) => at <= then.time)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const phoneId = own.receiver.phone_id;
-  return joinedGift(
-    giftId,
-    own,
-    transaction,
-    phoneId === undefined ? undefined : await accountAsOf(deps, phoneStream(phoneId), then),
-  );
+  const phone = phoneId === undefined ? undefined : await accountAsOf(deps, phoneStream(phoneId), then);
+  const gift = fold(giftAggregate, history);
+  return {
+    joined: joinedGift(giftId, own, transaction, phone),
+    blocked_by: gift.status === 'none' ? [] : (gift.blockedBy ?? []).map(shownCause),
+  };
 }
 
 async function accountAsOf({ events }: GiftAsOfDeps, stream: string, then: AsOf): Promise<AccountDocument | undefined> {

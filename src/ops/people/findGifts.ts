@@ -1,5 +1,6 @@
 /** Finds gifts by what a caller at the support desk knows of them (docs/support.md#finding-gifts). */
 import { type Person, personId, personOf } from '../../domain/erasure.js';
+import { type GiftsPurchased, transactionStream } from '../../domain/purchase/events.js';
 import { purchasesCharged } from '../purchases/purchasesCharged.js';
 import { findPeople, notifiedGifts, SEARCH } from './findPeople.js';
 import { type GiftRow, giftRows } from './giftRows.js';
@@ -73,6 +74,8 @@ interface Found {
   readonly people: readonly string[];
 }
 
+const TRANSACTION_ID = /^[0-9a-f]{32}$/;
+
 type Finder = (deps: PersonGiftDeps, text: string) => Promise<Found>;
 
 async function giftsOfAll(deps: PersonGiftDeps, people: readonly string[]): Promise<Found> {
@@ -92,6 +95,12 @@ const ofPeople =
 const FINDERS: Readonly<Record<Exclude<GiftsBy, 'person'>, Finder>> = {
   phone: ofPeople('phone'),
   username: ofPeople('username'),
+  async transaction({ events }, text) {
+    const [first] = TRANSACTION_ID.test(text) ? await events.read(transactionStream(text), { limit: 1 }) : [];
+    if (first === undefined) return { found: [], people: [] };
+    const { transaction_id, seed, receivers } = first.data as GiftsPurchased['data'];
+    return { found: boughtIn(transaction_id, seed, receivers.length, first.at), people: [] };
+  },
   async charge(deps, text) {
     const gifts: FoundGift[] = [];
     for await (const { data, at } of purchasesCharged(deps.events, text))

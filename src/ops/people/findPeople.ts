@@ -26,8 +26,8 @@ export const SEARCH = {
    * Kinds of text that find persons: a number, a username, a part of a name, ids of the payment or message provider.
    */
   peopleBy: ['phone', 'username', 'name', 'charge', 'message_id'],
-  /** Kinds of text that find gifts; `person`: an id as in paths, the others are as for persons. */
-  giftsBy: ['person', 'phone', 'username', 'charge', 'message_id'],
+  /** Kinds of text that find gifts; `person`, `transaction`: ids as in paths, the others are as for persons. */
+  giftsBy: ['person', 'phone', 'username', 'transaction', 'charge', 'message_id'],
   /** Least number of characters of a part of a name. */
   shortestName: 2,
   /** Number of persons that are found at most. */

@@ -174,7 +174,7 @@ test('refuses a search for gifts without a reason, of none or several, and of wh
   const search = async (query: string, user = 'sue'): Promise<Reply> =>
     service.ask('GET', `/ops/gifts?${query}`, { token: await service.userToken(user) });
   assert.equal((await search('person=ann')).status, 422);
-  const one = 'give exactly one of person, phone, username, charge, message_id';
+  const one = 'give exactly one of person, phone, username, transaction, charge, message_id';
   refused(await search(why), 422, one);
   refused(await search(`person=ann&charge=x&${why}`), 422, one);
   refused(await search(`phone=12&${why}`), 422, 'Invalid phone number.');

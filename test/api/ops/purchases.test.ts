@@ -136,7 +136,7 @@ test('shows a table on the command line, and says what is wrong', async () => {
   const { out, code } = await run('--product', 'mocha', '--min', '400', '--max', '400');
   assert.equal(code, 0);
   assert.match(out, new RegExp(`${bought[4]}  ann +mocha +4\\.00 +2  charged  ch_simulated_\\w+  8\\.00  0\\.00`));
-  assert.match(out, /\n1 purchase; .*gift purchases refund TRANSACTION/);
+  assert.match(out, /\n1 purchase: 1 charged; .*gift purchases refund TRANSACTION/);
   assert.equal((await run('--status', 'pending')).out, 'no purchase is like this\n');
   const unknown = await run('--product', 'lattee');
   assert.deepEqual([unknown.code, unknown.err], [1, 'gift: --product: the log knows no product "lattee"\n']);
