@@ -70,14 +70,12 @@ export function everyBeats(ms: number, work: () => void): () => void {
 
 function enter(ms: number, waiter: Waiter): () => void {
   const beat = endOf(ms);
-  const others = waiting.get(beat);
-  if (others === undefined) waiting.set(beat, new Set([waiter]));
-  else others.add(waiter);
+  const together = waiting.get(beat) ?? new Set();
+  waiting.set(beat, together.add(waiter));
   setTimer();
   return () => {
-    const left = waiting.get(beat);
-    if (left?.delete(waiter) !== true) return;
-    if (left.size === 0) waiting.delete(beat);
+    if (!together.delete(waiter)) return;
+    if (together.size === 0 && waiting.get(beat) === together) waiting.delete(beat);
     setTimer();
   };
 }
@@ -86,7 +84,8 @@ function setTimer(): void {
   const first = Math.min(...waiting.keys());
   if (first !== next) {
     clearTimeout(timer);
-    timer = first === Number.POSITIVE_INFINITY ? undefined : setTimeout(beat, first * BEAT_MS - now());
+    // The thread was busy, where the beat is over: Node warns of a negative wait.
+    timer = first === Number.POSITIVE_INFINITY ? undefined : setTimeout(beat, Math.max(0, first * BEAT_MS - now()));
     next = first;
   }
   const keepsAlive = [...waiting.values()].some((waiters) => [...waiters].some((one) => one.keepsAlive));
@@ -97,10 +96,13 @@ function setTimer(): void {
 function beat(): void {
   const present = beatAt(now());
   next = Number.POSITIVE_INFINITY;
-  for (const [due, waiters] of waiting) {
-    if (due > present) continue;
-    waiting.delete(due);
-    for (const { wake } of waiters) wake();
-  }
+  // A busy thread may be late for several beats.
+  const over = [...waiting].filter(([due]) => due <= present);
+  for (const [due] of over) waiting.delete(due);
+  for (const [, waiters] of over)
+    for (const one of waiters) {
+      waiters.delete(one);
+      one.wake();
+    }
   setTimer();
 }

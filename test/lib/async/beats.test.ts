@@ -36,4 +36,22 @@ test('repeats work until it is ended, alongside pauses that end later and earlie
   await pause;
 });
 
+test('a thread that was busy for several beats wakes all of them, but none that has ended', async () => {
+  let [first, second] = [0, 0];
+  const endFirst = everyBeats(250, () => {
+    first += 1;
+    endSecond();
+  });
+  const endSecond = everyBeats(500, () => (second += 1));
+  const least: number[] = [];
+  const { setTimeout: real } = globalThis;
+  globalThis.setTimeout = Object.assign((then: () => void, ms = 0) => (least.push(ms), real(then, ms)), real);
+  for (const until = performance.now() + 1_200; performance.now() < until;);
+  await until(() => first > 0);
+  globalThis.setTimeout = real;
+  endFirst();
+  assert.is(second, 0);
+  assert.ok(least.length > 0 && least.every((ms) => ms >= 0), String(least));
+});
+
 test.run();
