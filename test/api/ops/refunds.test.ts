@@ -249,7 +249,7 @@ test('the command line does the same, in words and as JSON', async () => {
   assert.deepEqual([one.code, one.err], [0, '']);
   assert.match(
     one.out,
-    /^refund [0-9a-f]{32}: 2 gifts cancelled, £7\.00 given back by simulated \(re_simulated_[0-9a-f]{32}_1\)\n$/,
+    /^refund [0-9a-f]{32} of purchase [0-9a-f]{32}: 2 gifts cancelled, £7\.00 given back by simulated \(re_simulated_[0-9a-f]{32}_1\)\n$/,
   );
   const rest = await cli('refund', transaction, '--reason', 'wrong product', '--json');
   assert.equal(rest.code, 0, rest.err);
