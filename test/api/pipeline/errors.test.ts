@@ -858,6 +858,7 @@ const ANSWERED_OTHERWISE: Readonly<Record<string, string>> = {
   BrokenStreamError: 'ends a connection of the embedded bus',
   CallerLeftError: 'no caller is left',
   CommandFailure: 'ends a command of the command line',
+  WouldAppend: 'ends a command of a dry run on the command line',
   ConfigError: 'ends a start',
   CopyInterruptedError: 'ends a command of the command line',
   CopyRefusedError: 'ends a command of the command line',
