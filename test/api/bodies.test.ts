@@ -70,7 +70,7 @@ test.after(async () => {
 const tokenFor = (path: string): { readonly token?: string } => {
   if (/^\/(oauth|webhooks)\//.test(path)) return {};
   if (path.startsWith('/ops/')) return { token: tokens['sue'] as string };
-  return { token: tokens[/^\/sandbox|webhook-endpoints/.test(path) ? 'client' : 'ann'] as string };
+  return { token: tokens[/^\/sandbox\/(clock|reset)|webhook-endpoints/.test(path) ? 'client' : 'ann'] as string };
 };
 
 const send = async (
