@@ -194,24 +194,25 @@ async function runMany(
   const reason = neededReason(flags.reason, name);
   check?.(flags);
   if (gift !== undefined) throw usageFailure('name a gift or a file, not both');
-  const ids = await idsOfFile(terminal, file, 'gift_id');
+  const named = await idsOfFile(terminal, file, 'gift_id');
   const request = action(flags);
   await withStores(terminal, async (opened) => {
     const { events, models, subjects } = opened;
     if (notifies === true && flags.dryRun !== true) await refuseWhileHeld(events);
     await refuseOtherKeys(opened);
+    // A gift has one command, by whichever of its names.
+    const ids = new Set(await Promise.all(named.map(async (one) => giftNamed(opened, one))));
     const deps = { gifts: models.gifts, accounts: models.accounts, subjects };
     const many: Many = {
       doing: name,
-      asked: [request, reason],
+      request: [request, reason],
       async each(id, context, log) {
-        if (!isGiftId(id) && !isShortcode(id)) throw new Refusal('gift_not_found');
-        const giftId = await giftNamed(opened, id);
-        const { own, replayed } = await supportGift({ ...deps, events: log }, giftId, context, request, reason);
+        if (!isGiftId(id)) throw new Refusal('gift_not_found');
+        const { own, replayed } = await supportGift({ ...deps, events: log }, id, context, request, reason);
         return own.length > 0 && !replayed;
       },
     };
-    await doMany(terminal, events, ids, many, flags);
+    await doMany(terminal, events, [...ids], many, flags);
   }).catch(throwDescribed);
 }
 

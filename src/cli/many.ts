@@ -31,8 +31,8 @@ export interface ManyFlags {
 export interface Many {
   /** What is done, for the progress bar: `blocking`. */
   readonly doing: string;
-  /** Whatever else makes two calls with one file different commands: the action, its arguments, the reason. */
-  readonly asked: readonly unknown[];
+  /** The action, its arguments and the reason: for one id, an equal request is the same command. */
+  readonly request: readonly unknown[];
   /**
    * Carries the action out, once for each context. @returns whether anything was done now
    * @throws Refusal, UnavailableError
@@ -87,7 +87,7 @@ export async function doMany(
   terminal: Terminal,
   events: EventStore,
   ids: readonly string[],
-  { doing, asked, each }: Many,
+  { doing, request, each }: Many,
   { dryRun, json }: ManyFlags,
 ): Promise<void> {
   const { stdout, stderr, signal } = terminal;
@@ -100,7 +100,7 @@ export async function doMany(
       ids.entries(),
       PARALLEL,
       async ([index, id]) => {
-        const context = { ...commandLineContext(), commandId: commandIdOf([...asked, id]) };
+        const context = { ...commandLineContext(), commandId: commandIdOf([...request, id]) };
         handled[index] = await handle(id, () => each(id, context, target));
         bar(++count, ids.length);
       },
@@ -115,8 +115,8 @@ export async function doMany(
   if (refused > 0) throw new CommandFailure(`${refused} of ${ids.length} ${refused === 1 ? 'was' : 'were'} refused`);
 }
 
-const commandIdOf = (asked: readonly unknown[]): string =>
-  `many-${createHash('sha256').update(JSON.stringify(asked)).digest('hex').slice(0, 32)}`;
+const commandIdOf = (command: readonly unknown[]): string =>
+  `many-${createHash('sha256').update(JSON.stringify(command)).digest('hex').slice(0, 32)}`;
 
 async function handle(id: string, work: () => Promise<boolean>): Promise<Handled> {
   try {

@@ -124,7 +124,7 @@ async function refundMany(
     if (flags.dryRun !== true) await refuseWhileHeld(events);
     const many: Many = {
       doing: 'refunding',
-      asked: ['refund', voided, reason],
+      request: ['refund', voided, reason],
       async each(id, context, log) {
         const order = { transactionId: id, voided, reason };
         const { refund, replayed } = await refundGifts(log, context, order, { ms, signal: terminal.signal });

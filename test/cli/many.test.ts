@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift/events.js';
 import { type Ran, gift } from '../support/service/cli.js';
-import { buy, buyOne, redeem } from '../support/service/giftFlow.js';
+import { buy, buyOne, notificationOver, redeem } from '../support/service/giftFlow.js';
 import { type Service, startService } from '../support/service/service.js';
 
 const test = suite('cli/many');
@@ -56,6 +56,18 @@ test('blocks the gifts of a file once, whatever is repeated, and names each that
     freed.records(),
     ids.map((id) => ({ id, outcome: 'done' })),
   );
+});
+
+test('a gift has one command, by its id or its shortcode, in one call and the next', async () => {
+  const id = await buyOne(service, 'latte', { user_id: 'bob' });
+  await notificationOver(service, id);
+  const resend = (text: string): Promise<Ran> =>
+    ran(['gifts', 'resend', '--file', '-', '--reason', 'deleted the message'], text);
+  assert.equal(
+    (await resend(`${service.shortcodeOf(id)}\n${id}`)).out,
+    '1 done, 0 had nothing left to do, 0 refused\n',
+  );
+  assert.equal((await resend(id)).out, '0 done, 1 had nothing left to do, 0 refused\n');
 });
 
 test('goes on where an earlier call was interrupted', async () => {
