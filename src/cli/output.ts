@@ -21,8 +21,8 @@ function plain(json: string): string {
 }
 
 /**
- * A table that is at most as wide as the terminal: texts are broken at words, and where that is not enough, each row has
- * a line for each of its cells. @param columns the terminal's width; `undefined`: any
+ * A table that is at most as wide as the terminal: texts are broken at words, and where that is not enough, each row
+ * has a line for each of its cells. @param columns the terminal's width; `undefined`: any
  */
 export function tableLines(
   headings: readonly string[],

@@ -1,4 +1,4 @@
-export { type EndpointOverview, endpointsOverview } from './overview.js';
+export { endpointsOverview } from './overview.js';
 export { type Deliveries, WEBHOOK_LEASE, WEBHOOK_PART } from './deliveries.js';
 export { type DeliveryStatus, ENDPOINT_STATES } from './tally.js';
 export { startWebhooks } from './webhooks.js';

@@ -1,17 +1,11 @@
 /** Route that lists the latest redemptions at a merchant (docs/api/gifts.md#list-a-merchants-redemptions). */
-import type { User } from '../../domain/account.js';
+import { accountStream, type User } from '../../domain/account.js';
 import { type GiftEvent, giftStream } from '../../domain/gift/events.js';
 import { redemptionEntity } from '../../entities/gifts.js';
 import { timeWithZone } from '../../lib/writtenTime.js';
 import type { Position, Recorded, RecordedEvent } from '../../ports/eventStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
-import {
-  entryBound,
-  entryId,
-  type FeedDocument,
-  type FeedEntry,
-  positionOfEntry,
-} from '../../projections/feed/feed.js';
+import { entryId, type FeedDocument, type FeedEntry, positionOfEntry } from '../../projections/feed/feed.js';
 import type { ReadModel } from '../../runtime/readmodels/index.js';
 import { faultOf, HttpError } from '../pipeline/errors.js';
 import type { Route } from '../pipeline/route.js';
@@ -76,10 +70,8 @@ async function redemptionsOf({ feed }: MerchantRedemptionDeps, request: Request)
   // Reversals are entries, too.
   const count = all ? 2 * limit + 1 : MOST_SCANNED;
   const found = await feed.find({
-    where: {
-      merchant: merchantId,
-      id: after === undefined ? { gt: entryBound(''), lt: AFTER_ENTRIES } : { gt: entryBound(''), lt: entryId(after) },
-    },
+    // Entries alone name a merchant.
+    where: { merchant: merchantId, ...(after === undefined ? {} : { id: { lt: entryId(after) } }) },
     sort: [['id', -1]],
     limit: count,
   });
@@ -97,9 +89,6 @@ async function redemptionsOf({ feed }: MerchantRedemptionDeps, request: Request)
   }
   return { entries, next: end };
 }
-
-/** A text that sorts after the ids of all entries. */
-const AFTER_ENTRIES = 'e;';
 
 export function merchantRedemptionRoutes(deps: MerchantRedemptionDeps): Route[] {
   return [
@@ -167,6 +156,7 @@ async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEnt
   const histories = new Map(
     await Promise.all(giftIds.map(async (id) => [id, await deps.events.read(giftStream(id))] as const)),
   );
+  const redemptions = new Map([...histories].map(([id, history]) => [id, redemptionsIn(history)]));
   const redeemed = entries.map(({ data }) => redeemedIn(histories.get(data.gift_id ?? ''), data.redemption_id));
   const own = await usersOf(
     deps.accounts,
@@ -175,8 +165,8 @@ async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEnt
   );
   const mayReverse = user.permissions.includes('unredeem');
   return entries.map(({ data: { gift_id = '', redemption_id } }, index) => {
-    const history = redemptionsIn(histories.get(gift_id) ?? []);
-    const redemption = history.find(({ id }) => id === redemption_id);
+    const [latest, ...earlier] = redemptions.get(gift_id) ?? [];
+    const redemption = [latest, ...earlier].find((one) => one?.id === redemption_id);
     if (redemption === undefined) throw new Error(`gift ${gift_id} has no redemption ${redemption_id}`);
     const { data, metadata } = redeemed[index] as ReturnType<typeof redeemedIn>;
     const { user: by } = metadata.by;
@@ -186,7 +176,7 @@ async function rowsOf(deps: GiftRouteDeps, user: User, entries: readonly FeedEnt
       product_id: data.product_id,
       value: data.value,
       user_id: by !== undefined && own.has(by) ? by : null,
-      reversible: mayReverse && redemption.redeemed && redemption === history[0],
+      reversible: mayReverse && redemption.redeemed && redemption === latest,
     };
   });
 }
@@ -201,14 +191,14 @@ function redeemedIn(history: readonly RecordedEvent[] = [], redemptionId: string
   return found;
 }
 
-/** Those of the users that work for the merchant: a customer who redeemed is nobody that a merchant is told. */
+/** Ids of the users that work for the merchant: a customer who redeemed is not named to it. */
 async function usersOf(
   accounts: Pick<ReadModel<AccountDocument>, 'getMany'>,
   merchantId: string | null,
   ids: readonly (string | undefined)[],
 ): Promise<ReadonlySet<string>> {
   const known = [...new Set(ids.filter((id) => id !== undefined))];
-  const users = await accounts.getMany(known.map((id) => `user-${id}`));
+  const users = await accounts.getMany(known.map((id) => accountStream('user', id)));
   return new Set(known.filter((_, index) => isUserOf(users[index], merchantId)));
 }
 

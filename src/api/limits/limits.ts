@@ -27,6 +27,21 @@ export interface LimitSettings {
   readonly unknownGiftsPerAddress: number;
 }
 
+type WindowLimit = Extract<
+  LimitName,
+  'client' | 'user' | 'ops' | 'address' | 'unknown-gifts' | 'unknown-gifts-address'
+>;
+
+/** The most of each limit within its window; 0: no limit. */
+export const mostOfWindows = (settings: LimitSettings): Readonly<Record<WindowLimit, number>> => ({
+  client: settings.clientRateLimit,
+  user: settings.userRateLimit,
+  ops: settings.opsRateLimit,
+  address: settings.addressRateLimit,
+  'unknown-gifts': settings.unknownGiftsPerCaller,
+  'unknown-gifts-address': settings.unknownGiftsPerAddress,
+});
+
 const MINUTE = 60;
 const QUARTER_HOUR = 900;
 
@@ -49,14 +64,15 @@ export function openLimits({
   onLimited,
   now = clockMs,
 }: LimitDeps): Limits & Closeable {
-  const counterOf = (name: LimitName, limit: number, windowSeconds: number): SharedCounter | undefined =>
-    limit === 0 ? undefined : new SharedCounter({ name, limit, windowSeconds }, now);
-  const client = counterOf('client', settings.clientRateLimit, MINUTE);
-  const user = counterOf('user', settings.userRateLimit, MINUTE);
-  const ops = counterOf('ops', settings.opsRateLimit, MINUTE);
-  const anonymous = counterOf('address', settings.addressRateLimit, MINUTE);
-  const caller = counterOf('unknown-gifts', settings.unknownGiftsPerCaller, QUARTER_HOUR);
-  const address = counterOf('unknown-gifts-address', settings.unknownGiftsPerAddress, QUARTER_HOUR);
+  const most = mostOfWindows(settings);
+  const counterOf = (name: WindowLimit, windowSeconds: number): SharedCounter | undefined =>
+    most[name] === 0 ? undefined : new SharedCounter({ name, limit: most[name], windowSeconds }, now);
+  const client = counterOf('client', MINUTE);
+  const user = counterOf('user', MINUTE);
+  const ops = counterOf('ops', MINUTE);
+  const anonymous = counterOf('address', MINUTE);
+  const caller = counterOf('unknown-gifts', QUARTER_HOUR);
+  const address = counterOf('unknown-gifts-address', QUARTER_HOUR);
   const counters = [client, user, ops, anonymous, caller, address].flatMap((counter) => counter ?? []);
   const refuse: Refuse = (request, quota, status) => {
     onLimited?.(quota.name as LimitName);

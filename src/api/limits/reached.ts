@@ -3,7 +3,7 @@ import type { LimitName } from '../../metrics/limits.js';
 import type { Records } from '../../ports/readStore.js';
 import { exchangedCounts } from '../../runtime/limits/countExchange.js';
 import { type DailySettings, dailyCounts } from './dailyLimits.js';
-import type { LimitSettings } from './limits.js';
+import { type LimitSettings, mostOfWindows } from './limits.js';
 
 export interface ReachedLimit {
   readonly limit: LimitName;
@@ -24,14 +24,7 @@ export async function reachedLimits(
   settings: LimitSettings & DailySettings,
   now: number,
 ): Promise<ReachedLimit[]> {
-  const most: Partial<Record<LimitName, number>> = {
-    client: settings.clientRateLimit,
-    user: settings.userRateLimit,
-    ops: settings.opsRateLimit,
-    address: settings.addressRateLimit,
-    'unknown-gifts': settings.unknownGiftsPerCaller,
-    'unknown-gifts-address': settings.unknownGiftsPerAddress,
-  };
+  const most: Partial<Record<LimitName, number>> = mostOfWindows(settings);
   const counts = [
     ...(await exchangedCounts(records)).map((one) => ({ ...one, most: most[one.name as LimitName] ?? 0 })),
     ...(await dailyCounts(records, settings)),

@@ -3,20 +3,19 @@ import { TRANSACTION_STATUSES } from '../../domain/purchase/status.js';
 import { PURCHASE_FILTERS, type PurchaseFilter, unknownPurchaseFilter } from '../../ops/purchases/purchaseFilter.js';
 import { PURCHASE_COLUMNS, purchaseCells, type PurchaseRow } from '../../ops/purchases/purchaseRows.js';
 import {
-  positionText,
+  purchasePosition,
   PURCHASE_POSITION,
   type PurchaseDeps,
   readPurchases,
 } from '../../ops/purchases/readPurchases.js';
 import { DEFAULT_ZONE } from '../../ops/ranges/times.js';
-import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import type { Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';
 import type { OpsDeps } from './deps.js';
 import { alsoAs, CONTENT_TYPES, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
-import { rangeProperties, requestedTimes, zoneParameter } from './ranges.js';
+import { rangeProperties, refuseUnknownFilter, requestedTimes, zoneParameter } from './ranges.js';
 
 /** How long one page is searched for, ms. The next page goes on from there. */
 const PAGE_MS = 1_000;
@@ -118,12 +117,7 @@ export function purchaseRoutes({ engines: { events }, models }: OpsDeps): OpsRou
         const { query } = call;
         const times = requestedTimes(query);
         const filter: PurchaseFilter = { ...(query as Omit<PurchaseFilter, 'from' | 'to'>), ...times };
-        const unknown = await unknownPurchaseFilter(events, filter);
-        if (unknown !== undefined)
-          throw new HttpError('schema', {
-            message: `${unknown.name}: ${unknown.words}`,
-            headers: fieldHeader(unknown.name),
-          });
+        refuseUnknownFilter(await unknownPurchaseFilter(events, filter));
         // A list of one buyer's purchases is a look at that person.
         const recorded = filter.buyer === undefined ? {} : { person: filter.buyer };
         const after = query['after'] as string | undefined;
@@ -159,7 +153,7 @@ async function page(
     found.push(...rows);
     const last = found[limit - 1];
     if (found.length > limit && last !== undefined)
-      return { rows: found.slice(0, limit), next: positionText({ at: last.at, id: last.transaction_id }) };
+      return { rows: found.slice(0, limit), next: purchasePosition({ at: last.at, id: last.transaction_id }) };
     if (performance.now() - startedAt >= PAGE_MS) return { rows: found, next };
   }
   return { rows: found, next: null };

@@ -7,6 +7,7 @@ import {
   timeRange,
 } from '../../ops/ranges/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../ops/ranges/times.js';
+import type { UnknownFilter } from '../../ops/ranges/unknownFilter.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import type { Call, Schema } from '../pipeline/route.js';
@@ -120,4 +121,11 @@ function refusedMessage(error: unknown): unknown {
   return error instanceof TimeError
     ? new HttpError('schema', { message: error.message, headers: fieldHeader(error.field ?? '') })
     : error;
+}
+
+/** @param unknown a filter's value that the log does not know @throws HttpError `schema` that names it */
+export function refuseUnknownFilter(unknown: UnknownFilter | undefined): void {
+  if (unknown === undefined) return;
+  const { name, words } = unknown;
+  throw new HttpError('schema', { message: `${name}: ${words}`, headers: fieldHeader(name) });
 }

@@ -11,7 +11,6 @@ import {
 } from '../../ops/redemptions/redemptionHistory.js';
 import type { Shortcodes } from '../../domain/giftIds.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
-import { fieldHeader, HttpError } from '../pipeline/errors.js';
 import { alsoNamed } from '../pipeline/query.js';
 import type { Call, Schema } from '../pipeline/route.js';
 import { entity } from '../representation/schemas.js';
@@ -20,7 +19,7 @@ import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { limitParameter, nextPageSchema } from './nextPages.js';
-import { requestedRange, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
+import { rangeExample, rangeParameters, rangeProperties, refuseUnknownFilter, requestedRange } from './ranges.js';
 
 /** How long one page is searched for, ms. The next page goes on from there. */
 const PAGE_MS = 1_000;
@@ -133,10 +132,7 @@ export function redemptionAuditRoutes({ engines, gifts }: Pick<OpsDeps, 'engines
 
 /** @throws HttpError `schema` naming a filter's value that the log does not know; UnavailableError */
 export async function refuseUnknown(events: EventStore, filter: RedemptionFilter): Promise<void> {
-  const unknown = await unknownTo(events, filter);
-  if (unknown === undefined) return;
-  const { name, words } = unknown;
-  throw new HttpError('schema', { message: `${name}: ${words}`, headers: fieldHeader(name) });
+  refuseUnknownFilter(await unknownTo(events, filter));
 }
 
 function filterOf(query: Call['query'], shortcodes: Shortcodes): RedemptionFilter {

@@ -17,8 +17,8 @@ export interface PurchaseReceiver {
 /**
  * Secret: `seed` (32 random bytes, hexadecimal, from which ids are derived), `receivers[].phone_id`. Personal:
  * `message`, sealed. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC). `send_at` (ISO 8601,
- * UTC): when receivers are to be notified; absent: at once. `reference_id`: the caller's own name for the purchase, which
- * is not personal by contract (docs/api/purchases.md#buy-gifts).
+ * UTC): when receivers are to be notified; absent: at once. `reference_id`: the caller's own name for the purchase,
+ * which is not personal by contract (docs/api/purchases.md#buy-gifts).
  */
 export type GiftsPurchased = DomainEvent<
   'GiftsPurchased',

@@ -53,7 +53,10 @@ function wouldBeConverted(text: string): boolean {
 /** Cells of one record, quoted or not, each with what ends it: a comma, or the end of the line or text. */
 const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gy;
 
-/** The records of a CSV (RFC 4180), without empty lines and a byte order mark. @throws SyntaxError that names the line */
+/**
+ * The records of a CSV (RFC 4180), without empty lines and a byte order mark.
+ * @throws SyntaxError that names the line
+ */
 export function csvRecords(text: string): string[][] {
   const records: string[][] = [];
   let record: string[] = [];

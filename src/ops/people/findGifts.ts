@@ -30,8 +30,8 @@ export interface GiftsPage {
 }
 
 /**
- * The latest gifts first, in pages. Searches for a charge or a message take one reading of the log. A gift that a person
- * bought for themselves is found twice, as the buyer's and as the receiver's.
+ * The latest gifts first, in pages. Searches for a charge or a message take one reading of the log. A gift that a
+ * person bought for themselves is found twice, as the buyer's and as the receiver's.
  * @throws Refusal `invalid_phone_number`; UnavailableError
  */
 export async function findGifts(

@@ -1,6 +1,6 @@
 /**
- * Gifts that a person bought, got, claimed or had reassigned to them: from read models, and from the log what these have
- * not folded.
+ * Gifts that a person bought, got, claimed or had reassigned to them: from read models, and from the log what these
+ * have not folded.
  */
 import { type Person } from '../../domain/erasure.js';
 import { type GiftClaimed, giftStream, type GiftIssued, type GiftReassigned } from '../../domain/gift/events.js';

@@ -6,6 +6,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { TransactionDocument } from '../../projections/transactions.js';
 import type { TimeRange } from '../ranges/range.js';
 import { isWithin } from '../ranges/timeBounds.js';
+import { type UnknownFilter, unknownFilter } from '../ranges/unknownFilter.js';
 
 /** Filters, all of which must match. */
 export interface PurchaseFilter extends Pick<TimeRange, 'from' | 'to'> {
@@ -35,22 +36,15 @@ export const PURCHASE_FILTERS = {
   charge: "the purchase of this charge, by the payment provider's id",
 } as const satisfies Readonly<Record<Exclude<keyof PurchaseFilter, 'from' | 'to'>, string>>;
 
-/**
- * The id of a filter that the log does not know: an empty answer for a mistyped id would look like a fact.
- * @throws UnavailableError
- */
+/** @throws UnavailableError */
 export async function unknownPurchaseFilter(
   events: Pick<EventStore, 'read'>,
   { buyer, product }: PurchaseFilter,
-): Promise<{ readonly name: 'buyer' | 'product'; readonly words: string } | undefined> {
-  const streams = [
-    ['buyer', buyer, accountStream('user', buyer ?? '')],
-    ['product', product, catalogueStream('product', product ?? '')],
-  ] as const;
-  for (const [name, id, stream] of streams)
-    if (id !== undefined && (await events.read(stream, { limit: 1 })).length === 0)
-      return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
-  return undefined;
+): Promise<UnknownFilter | undefined> {
+  return unknownFilter(events, [
+    ...(buyer === undefined ? [] : [{ name: 'buyer', id: buyer, stream: accountStream('user', buyer) }]),
+    ...(product === undefined ? [] : [{ name: 'product', id: product, stream: catalogueStream('product', product) }]),
+  ]);
 }
 
 /** Whether a purchase, bought at a time, matches all filters but status and charge. */

@@ -37,7 +37,7 @@ export const PURCHASE_POSITION = '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\
 
 const TIME_LENGTH = '2026-05-04T12:30:00.000Z'.length;
 
-export const positionText = ({ at, id }: Place): string => `${at}.${id}`;
+export const purchasePosition = ({ at, id }: Place): string => `${at}.${id}`;
 const placeOf = (text: string): Place => ({ at: text.slice(0, TIME_LENGTH), id: text.slice(TIME_LENGTH + 1) });
 
 /** Number of purchases that are looked at together: few at first, since a page often needs no more. */
@@ -70,7 +70,7 @@ export async function* readPurchases(
     const ended = place === undefined || scanned.length < count;
     yield {
       rows: rows.filter(({ status }) => filter.status === undefined || status === filter.status),
-      next: ended || place === undefined ? null : positionText(place),
+      next: ended || place === undefined ? null : purchasePosition(place),
     };
     if (ended) return;
   }

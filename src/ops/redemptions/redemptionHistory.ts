@@ -8,6 +8,7 @@ import { type NameAt, catalogueNames } from './catalogueNames.js';
 import { type Cell, csvLine } from '../exports/csv.js';
 import { type EventView, eventView } from '../history/eventView.js';
 import { type LogRange, readRange } from '../ranges/range.js';
+import { type UnknownFilter, unknownFilter } from '../ranges/unknownFilter.js';
 import { redeemedFacts } from './redeemedFacts.js';
 
 /**
@@ -52,21 +53,15 @@ export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as Redemp
 
 export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
 
-/**
- * The first id of a filter that the log does not know; `undefined` where it knows all. An empty answer for a mistyped
- * id would look like a fact.
- * @throws UnavailableError
- */
-export async function unknownTo(
-  events: EventStore,
-  filter: RedemptionFilter,
-): Promise<{ readonly name: RedemptionFilterName; readonly words: string } | undefined> {
-  for (const name of REDEMPTION_FILTER_NAMES) {
-    const id = filter[name];
-    if (id !== undefined && (await events.read(REDEMPTION_FILTERS[name].streamOf(id), { limit: 1 })).length === 0)
-      return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
-  }
-  return undefined;
+/** @throws UnavailableError */
+export async function unknownTo(events: EventStore, filter: RedemptionFilter): Promise<UnknownFilter | undefined> {
+  return unknownFilter(
+    events,
+    REDEMPTION_FILTER_NAMES.flatMap((name) => {
+      const id = filter[name];
+      return id === undefined ? [] : [{ name, id, stream: REDEMPTION_FILTERS[name].streamOf(id) }];
+    }),
+  );
 }
 
 /** A redemption or reversal. */
